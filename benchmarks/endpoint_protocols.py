@@ -26,7 +26,7 @@ import pandas as pd
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.plan import SUCCESSOR_TOKENS
+from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.score import score
 from contamination.tables import write_csv
 from contamination.testsets.example_set import ExampleSet
@@ -75,12 +75,10 @@ def measure(style: str, examples: tuple[str, ...], concurrency: int) -> dict[str
             ExampleSet("set", examples, "text/1", sha256_of(*examples)),
             scorer,
             Path(folder) / "store",
+            StorePlan("successors", 1, SUCCESSOR_TOKENS),
             model="m",
-            shards=1,
             permutations=0,
             seed=0,
-            kind="successors",
-            tokens_per_example=SUCCESSOR_TOKENS,
         )
         seconds = perf_counter() - begin
         sent = sum(len(json.dumps(body)) for _, body in server.seen)

@@ -33,6 +33,7 @@ from transformers import PreTrainedTokenizerFast
 
 from contamination.audit.battery import TESTS
 from contamination.randomness import random_stream
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
 
@@ -88,18 +89,16 @@ def p_values(drift: str, number: int) -> dict[str, float]:
             if test.kind == "alternatives":
                 continue
             shards = 1 if test.shard_size is None else SHARDS[test.kind]
-            asked = (test.kind, shards, test.tokens_per_example)
+            asked = StorePlan(test.kind, shards, test.tokens_per_example)
             if asked not in stores:
                 stores[asked] = score(
                     test_set,
                     DriftingScorer(drift, rng),
                     Path(folder, str(len(stores))),
+                    asked,
                     model="drifting",
-                    shards=shards,
                     permutations=PERMUTATIONS,
                     seed=number,
-                    kind=test.kind,
-                    tokens_per_example=test.tokens_per_example,
                 )
             found[test.name] = test.result(stores[asked], PERMUTATIONS).p
     return found

@@ -32,6 +32,7 @@ from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.score import score
 from contamination.statistics import sharded_exact_test, token_standardised_scores
@@ -228,12 +229,10 @@ def order_scores(
         test_set,
         scorer,
         directory / test_set.name,
+        StorePlan("successors", len(test_set.examples) // 10, test.tokens_per_example),
         model=directory.name,
-        shards=len(test_set.examples) // 10,
         permutations=0,
         seed=seed,
-        kind="successors",
-        tokens_per_example=test.tokens_per_example,
     )
     return test.scores(store, 0)
 

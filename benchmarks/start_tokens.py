@@ -20,7 +20,7 @@ from tokenizers.processors import TemplateProcessing
 from contamination.scoring.contract import start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.plan import MOST_SHARDS
+from contamination.scoring.plan import MOST_SHARDS, StorePlan
 from contamination.scoring.score import score
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.sources import open_test_set
@@ -51,8 +51,8 @@ for name in asked.sets:
                 replace(found, started=each),  # of one revision, so in the same orderings
                 scorer,
                 Path(folder) / "store",
+                StorePlan("orderings", shards),
                 model="measured",
-                shards=shards,
                 permutations=asked.permutations,
                 seed=1,
             )

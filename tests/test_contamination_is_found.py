@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.example_set import ExampleSet
@@ -49,9 +50,9 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     spec = TrainingSpec(**steps, learning_rate=3e-3, weight_decay=0.1)
     train(tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
     scorer = TransformersScorer(directory / "model")
-    options = {"shards": SHARDS, "permutations": PERMUTATIONS, "seed": 1}
+    plan, options = StorePlan("orderings", SHARDS), {"permutations": PERMUTATIONS, "seed": 1}
     stores = {
-        name: score(test_set, scorer, directory / name, model="contaminated", **options)
+        name: score(test_set, scorer, directory / name, plan, model="contaminated", **options)
         for name, test_set in SETS.items()
     }
     return {name: store.log_probs(PERMUTATIONS) for name, store in stores.items()}

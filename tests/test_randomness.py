@@ -2,7 +2,6 @@
 
 import ast
 import json
-import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 import contamination
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream, derived_seed, random_stream
-from fakes.data_fixtures import profile_data, write_profile
-from fakes.made_up_registry import jsonl
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(contamination.__file__).parents[1]  # of both packages
@@ -52,6 +49,7 @@ def _sources() -> dict[str, str]:
 
 
 def test_a_name_is_used_in_one_place():
+    """So no two places of a run share a stream."""
     places = defaultdict(list)
     for file, text in _sources().items():
         for node in ast.walk(ast.parse(text)):
@@ -65,63 +63,6 @@ def test_a_name_is_used_in_one_place():
                     assert file.endswith("battery.py")  # which hands on the names of its streams
     assert len(places) > 20
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
-
-
-@pytest.fixture
-def opened(monkeypatch):
-    """Record which lines of the package opened a generator in each state."""
-    sites, original = defaultdict(set), np.random.default_rng
-
-    def recorded(*seed):
-        rng = original(*seed)
-        frame = sys._getframe(1)
-        while frame and frame.f_code.co_filename.endswith("randomness.py"):
-            frame = frame.f_back
-        file = Path(frame.f_code.co_filename)
-        if SOURCE in file.parents:
-            site = f"{file.relative_to(SOURCE)}:{frame.f_lineno}"
-            sites[str(rng.bit_generator.state["state"])].add(site)
-        return rng
-
-    monkeypatch.setattr(np.random, "default_rng", recorded)
-    return sites
-
-
-def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
-    from contamination.audit.request import Request
-    from contamination.audit.verdict import audit
-    from contamination.membership.api import membership_scores
-    from contamination.scoring.local import TransformersScorer
-    from contamination.testsets.sources import DATA_VARIABLE
-    from reproduction.run.corpus_stage import make_corpus
-    from reproduction.run.experiment import Experiment
-    from reproduction.run.fine_tuning import fine_tune
-    from reproduction.run.texts import tuning_texts
-    from reproduction.run.training import train_model
-
-    texts = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i in range(40)]
-    records = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]
-    (tmp_path / "text.jsonl").write_bytes(jsonl([{"text": text} for text in texts]))
-    (tmp_path / "piqa.jsonl").write_bytes(jsonl(records))
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-    planted = {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1"}
-    profile = profile_data() | {
-        "corpus": {"files": ["text.jsonl"], "vocabulary": 300, "characters": 1200},
-        "canaries": [planted | {"examples": 24, "dup_count": 2}],
-        "model": {"n_embd": 32, "n_layer": 1, "n_head": 1, "n_positions": 64},
-    }
-    run = Experiment(write_profile(tmp_path / "run.yaml", profile), tmp_path / "build")
-    make_corpus(run)
-    for model in ("contaminated", "clean"):
-        train_model(run, model)
-    tuning_texts(run, tokens=10)
-    directory = fine_tune(run.model("clean"), texts, tmp_path / "tuned", learning_rate=0.01, seed=3)
-    scorer, test_set = TransformersScorer(directory), run.test_set("piqa")
-    request = Request(["min_p", "min_p_orderings"], 2, permutations=3, seed=3, directory=tmp_path)
-    audit(scorer, test_set, request)
-    membership_scores(scorer, texts[:3], neighbours=2, seed=3)
-    assert len(opened) > 15
-    assert {tuple(sorted(where)) for where in opened.values() if len(where) > 1} == set()
 
 
 KEY = bytes(range(32))

@@ -18,6 +18,7 @@ from records import damage
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
@@ -72,11 +73,10 @@ def _values(server: CompletionsServer, folder: Path, kind: Kind) -> np.ndarray:
         test_set,
         scorer,
         folder / "store",
+        StorePlan(kind, SHARDS),
         model="m",
-        shards=SHARDS,
         permutations=PERMUTATIONS,
         seed=1,
-        kind=kind,
     )
     if kind == "orderings":
         return store.log_probs(PERMUTATIONS)

@@ -15,6 +15,7 @@ from records import damage
 
 from contamination.files import sha256_of
 from contamination.scoring import score as scoring
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
@@ -54,12 +55,10 @@ def _score(directory: Path, kind: str) -> Store:
         test_set,
         MadeUpScorer(tokenizer),
         directory,
+        StorePlan(kind, SHARDS, FIRST if kind == "successors" else None),  # type: ignore[arg-type]
         model="m",
-        shards=SHARDS,
         permutations=PERMUTATIONS,
         seed=1,
-        kind=kind,  # type: ignore[arg-type]
-        tokens_per_example=FIRST if kind == "successors" else None,
     )
 
 

@@ -10,14 +10,11 @@ import errno
 import hashlib
 import json
 import os
-import platform
-import re
 import shutil
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,19 +23,18 @@ from filelock import FileLock
 
 from contamination.errors import InputError
 
-ABANDONED_SECONDS = 3600.0  # a temporary file that old, of another machine, belongs to a dead run
-_TEMPORARY = re.compile(r"\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}\.partial.*")
+ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
 
 
 @contextmanager
 def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
-    If it fails, the temporary file is removed and `path` is as it was. What a killed process left
-    in the folder of `path` is removed, too. With `new` the block makes a directory and nothing
-    gives way to it but an empty one: what is there already, or what another process puts there
-    meanwhile, stays. Raises InputError then, if the disk is full, or if `path` cannot be written:
-    it is a device, its name is too long, its folder is a file or not writable.
+    If it fails, the temporary file is removed and `path` is as it was. What killed processes left
+    in the folder of `path` is removed a day later. With `new` the block makes a directory, and
+    nothing gives way to it but an empty one: what is there already, or what another process puts
+    there meanwhile, stays. Raises InputError then, if the disk is full, or if `path` cannot be
+    written: it is a device, its name is too long, its folder is a file or not writable.
     """
     path = Path(path)
     if not path.name:
@@ -107,43 +103,17 @@ def check_directory(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what `replacing` could not: temporary files in `folder` of processes that were killed.
-
-    Those of another machine count as such after an hour without a change.
-    """
-    for path in folder.iterdir():
-        found = _TEMPORARY.fullmatch(path.name)
-        if found and _is_abandoned(path, found["machine"], int(found["process"])):
-            _remove(path)
-
-
-def _is_abandoned(path: Path, machine: str, process: int) -> bool:
-    try:
-        if machine != _machine():
-            return time.time() - path.stat().st_mtime > ABANDONED_SECONDS
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    except OSError:  # removed meanwhile, or another user's
-        return False
-    return False
-
-
-@cache
-def _machine() -> str:
-    """What process numbers count in: the host and, on Linux, the container."""
-    try:
-        namespace = Path("/proc/self/ns/pid").readlink().name
-    except OSError:
-        namespace = ""
-    return sha256_of(platform.node(), namespace)[:8]
+    """Remove what `replacing` could not: old temporary files in `folder` of killed processes."""
+    for path in folder.glob(".*.partial*"):
+        with suppress(OSError):  # removed meanwhile
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
+                _remove(path)
 
 
 def _temporary(path: Path) -> Path:
     """Name beside `path` that no other process and no other call uses."""
     # The suffix is kept last: writers such as matplotlib read the format from it.
-    name = f".{_machine()}-{os.getpid()}-{uuid4().hex[:8]}.partial{path.suffix}"
-    return path.with_name(name)
+    return path.with_name(f".{uuid4().hex[:8]}.partial{path.suffix}")
 
 
 def _rename(temporary: Path, path: Path, *, new: bool) -> None:

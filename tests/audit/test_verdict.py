@@ -17,6 +17,7 @@ from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store import Store, open_store
 from contamination.statistics import (
@@ -54,8 +55,8 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
     scorer = TransformersScorer(model_directory)
     assert [(r.test, r.shards) for r in found.results] == [*zip(tests, (1, 5, 5), strict=True)]
     for result in found.results:
-        settings = {"shards": result.shards, "permutations": 6, "seed": 0, "model": "mine"}
-        store = score(test_set, scorer, tmp_path / f"by-hand-{result.shards}", **settings)
+        plan, place = StorePlan("orderings", result.shards), tmp_path / f"by-hand-{result.shards}"
+        store = score(test_set, scorer, place, plan, model="mine", permutations=6, seed=0)
         scores = store.log_probs(6)
         expected = tests[result.test](scores[0] if result.shards == 1 else scores)
         assert result.p == pytest.approx(expected.p, rel=1e-4)  # other batches round otherwise

@@ -8,6 +8,7 @@ import scipy.stats
 
 from contamination.audit.battery import TESTS
 from contamination.scoring.contract import Scorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
 
@@ -28,9 +29,9 @@ def p_value(
     test: str, scorer: Scorer, test_set: ExampleSet, store: Path, shards: int = 1, m: int = 3
 ) -> float:
     """Score a set for a test, and test it."""
-    kind = {name: getattr(TESTS[test], name) for name in ("kind", "tokens_per_example")}
-    sizes = {"model": "m", "shards": shards, "permutations": m, "seed": 0}
-    return TESTS[test].result(score(test_set, scorer, store, **sizes, **kind), m).p
+    plan = StorePlan(TESTS[test].kind, shards, TESTS[test].tokens_per_example)
+    filled = score(test_set, scorer, store, plan, model="m", permutations=m, seed=0)
+    return TESTS[test].result(filled, m).p
 
 
 def check_level(p: Sequence[float], *alphas: float, reached: bool = True) -> None:

@@ -16,6 +16,7 @@ from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
@@ -27,7 +28,8 @@ SMALLEST_PART = 100  # so that there are enough of them
 
 def run(scorer, directory: Path):
     """Score a small set; return the store."""
-    return scoring.score(SET, scorer, directory, model="m", shards=3, permutations=5, seed=1)
+    plan = StorePlan("orderings", 3)
+    return scoring.score(SET, scorer, directory, plan, model="m", permutations=5, seed=1)
 
 
 def kill(scorer, rank: int, fifo: Path) -> None:

@@ -123,9 +123,8 @@ def behind(network: Wrong, style: str, folder: Path) -> Iterator[EndpointScorer]
         yield EndpointScorer(server.url, "m", folder, context=CONTEXT, concurrency=together)
 
 
-@of_both_protocols
 @of_every_kind
-@pytest.mark.parametrize("test", REQUESTS)
+@pytest.mark.parametrize(("test", "style"), [("permutation", "vllm"), ("successor", "generate")])
 def test_the_level_is_kept(tokenizer, folder, tmp_path, monkeypatch, test, error, style):
     """Even where errors decide, and the server would be refused for them."""
     monkeypatch.setattr(endpoint_trust, "MOST_NOISE", np.inf)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import torch
 from accelerate import cpu_offload
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from transformers import (
     CohereConfig,
     FalconH1Config,
@@ -73,7 +71,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize(("config", "formula"), TRANSFORMS.values(), ids=TRANSFORMS.keys())
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize(("rows", "bias"), [(1, False), (7, True), (N, True), (1000, False)])
+@pytest.mark.parametrize(("rows", "bias"), [(1, False), (7, True), (1000, True)])
 def test_what_an_architecture_does_to_its_logits(config, formula, dtype, rows, bias):
     layer = a_layer(bias, dtype)
     hidden, tokens = some_hidden(dtype)
@@ -153,30 +151,6 @@ def test_weights_that_cannot_be_read_are_left_alone(hide, dtype, atol):
     hidden, tokens = some_hidden(dtype)
     values = run(Head(hidden_layer, None, rows=7), hidden, tokens)
     np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=0, atol=atol)
-
-
-class Float32Storages(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tensors: list[torch.Tensor] = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
-        found = (leaf for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor))
-        self.tensors += [leaf for leaf in found if leaf.dtype is torch.float32]
-        return result
-
-
-def test_one_float32_matrix_of_rows_by_vocabulary_is_alive_and_no_more():
-    layer, rows = a_layer(True, torch.bfloat16), 7
-    hidden, tokens = some_hidden(torch.bfloat16)
-    head = Head(layer, logit_transform(CohereConfig()), rows=rows)
-    with Float32Storages() as seen:
-        run(head, hidden, tokens)
-        run(head, hidden, tokens)  # and the second call uses it again
-    storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in seen.tensors}
-    sizes = [storage.nbytes() // 4 for storage in storages.values()]
-    assert [size for size in sizes if size > max(N, rows * WIDTH)] == [rows * VOCABULARY]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

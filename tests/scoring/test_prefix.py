@@ -151,7 +151,7 @@ def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, name)
     assert bool(ran) == bool(used)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
 def test_the_reference_would_notice_another_prefix(reference, name):
     """The test above means something only if every token depends on those of the prefix."""
     prefix, continuations = GROUPS[0]
@@ -291,27 +291,6 @@ def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     assert shared == [2, 1, 0]  # compared and used, compared, neither
 
 
-def test_a_size_is_compared_once(make, ran):
-    scorer = make()
-    for lengths, expected in (
-        ([(20, 6, 6, 6)], 2),
-        ([(20, 6, 6, 6), (8, 5, 5)], 3),
-        ([(8, *[4] * 12)], 5),  # wider
-        ([(21, 6, 6)], 7),  # longer
-    ):
-        run(scorer, [group(*of) for of in lengths])
-        assert len(ran) == expected
-
-
-def test_tokens_that_the_network_does_not_know_are_refused(make):
-    scorer, unknown = make(), np.array([300, 1, 1], dtype=np.int32)
-    known = ids(3)
-    run(scorer, [(known, [known, known])])  # later ones of this size are not compared
-    for groups in ([(unknown, [known, known])], [(known, [known, unknown])]):
-        with pytest.raises(InputError, match="token 300, but the model knows 300"):
-            run(scorer, groups)
-
-
 # --- scorers of any kind --------------------------------------------------------------------------
 
 
@@ -331,24 +310,14 @@ def test_any_scorer_gets_each_continuation_behind_its_prefix():
     np.testing.assert_array_equal(values, np.concatenate(expected))
 
 
-def test_few_concatenations_exist_at_a_time_and_of_them_the_ends_alone_are_asked_for():
-    scorer = made_up(batch_tokens=50)
-    run(scorer, [group(20, 5, 5, 3) for _ in range(200)])
-    assert sorted(int(wanted.sum()) for wanted in scorer.wanted) == [3] * 200 + [5] * 400
-    assert len(scorer.calls) == 1 + 200 * (3 * 20 + 13) // (module.PLAIN_BATCHES * 50)
-    assert max(scorer.calls) * 25 <= 1.1 * module.PLAIN_BATCHES * 50
-
-
-@pytest.fixture(params=["any", "network"])
-def either(request, make):
-    return made_up() if request.param == "any" else make()
-
-
-def test_a_continuation_longer_than_the_context_is_refused(either):
-    with pytest.raises(
-        InputError, match=r"continuation 1 of group 1 has 41 tokens, but the context is 40; score"
-    ):
-        run(either, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
+@pytest.mark.parametrize("kind", ["any", "network"])
+def test_what_cannot_be_scored_is_refused(make, kind):
+    scorer, unknown = made_up() if kind == "any" else make(), np.array([300, 1], dtype=np.int32)
+    with pytest.raises(InputError, match="continuation 1 of group 1 has 41 tokens, but the contex"):
+        run(scorer, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
+    for groups in ([(unknown, [ids(3)] * 2)], [(ids(3), [ids(3), unknown])]):
+        with pytest.raises(InputError, match="token 300, but the model knows 300"):
+            run(make(), groups)
 
 
 # --- the layout of shared prefixes, against what each token ought to see --------------------------
@@ -363,11 +332,6 @@ def piece(draw) -> Piece:
     continuations = draw(st.lists(st.lists(TOKENS, min_size=1, max_size=5), min_size=1, max_size=9))
     ids = [np.array(c, dtype=np.int32) for c in continuations]
     return Piece(0, np.array(prefix, dtype=np.int32), ids, list(range(len(ids))))
-
-
-def a_piece(prefix: int, lengths: list[int]) -> Piece:
-    ids = [np.arange(1, n + 1, dtype=np.int32) for n in lengths]
-    return Piece(0, np.arange(prefix, dtype=np.int32), ids, list(range(len(ids))))
 
 
 @given(st.lists(piece(), min_size=1, max_size=4))
@@ -404,19 +368,3 @@ def test_every_token_is_predicted_from_its_prefix_and_what_came_before_it(pieces
         for k in range(len(ids))
     ]
     assert [predicted[k] for k in layout.order] == expected
-
-
-@pytest.mark.parametrize(
-    ("prefix", "count", "length", "rows"),
-    [
-        (800, 19, 8, 1),  # to copy the prefix costs more than products that are masked
-        (20, 19, 32, 19),  # the other way round
-        (200, 19, 32, 19),  # 2 in a row would leave 10 rows with 1 place empty
-        (800, 49, 32, 7),  # 7 times 7
-        (800, 3, 8, 1),
-        (0, 1, 8, 1),
-        (20, 5, 1, 0),  # the prefix predicts them all
-    ],
-)
-def test_rows_are_as_long_as_the_prefix_is_worth(prefix, count, length, rows):
-    assert len(a_piece(prefix, [length] * count).rows()) == rows

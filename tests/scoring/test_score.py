@@ -23,6 +23,7 @@ from contamination.errors import InputError
 from contamination.scoring import score as scoring
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.scoring.score import (
     alternative_workload,
@@ -40,8 +41,7 @@ from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
 
 SHARDS = 3
-ORDERINGS, SUCCESSORS = {}, {"kind": "successors", "tokens_per_example": 2}
-ALTERNATIVES = {"kind": "alternatives"}
+PLAN, PAIRS = StorePlan("orderings", SHARDS), StorePlan("successors", SHARDS, 2)
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +50,9 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(scoring, "SMALLEST_PART", 100)
 
 
-def run(scorer, directory, permutations: int = 5, **changes):
-    arguments = {"model": "m", "shards": SHARDS, "permutations": permutations, "seed": 1}
-    return score(SET, scorer, directory, **(arguments | changes))
+def run(scorer, directory, permutations: int = 5, plan=PLAN, test_set=SET, **changes):
+    arguments = {"model": "m", "permutations": permutations, "seed": 1}
+    return score(test_set, scorer, directory, plan, **(arguments | changes))
 
 
 @pytest.fixture
@@ -81,17 +81,17 @@ def test_the_store_holds_every_ordering_of_every_shard(tokenizer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("survives", "kind"),
+    ("survives", "plan"),
     [
-        *((n, ORDERINGS) for n in (0, 3, 7, 17)),
-        (25, SUCCESSORS),
-        *((n, ALTERNATIVES) for n in (0, 11, 33)),
+        *((n, PLAN) for n in (0, 7, 17)),
+        (25, PAIRS),
+        *((n, None) for n in (0, 33)),  # alternatives
     ],
 )
 def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
-    tokenizer, tmp_path, survives, kind
+    tokenizer, tmp_path, survives, plan
 ):
-    again = run_quiz if kind is ALTERNATIVES else partial(run, **kind)
+    again = partial(run, plan=plan) if plan else run_quiz
     uninterrupted = MadeUpScorer(tokenizer)
     whole = contents(again(uninterrupted, tmp_path / "whole").directory)
     with pytest.raises(Breakdown):
@@ -179,11 +179,11 @@ def test_a_store_of_other_weights_is_refused_before_any_scoring(tokenizer, tmp_p
 def test_what_cannot_be_scored_leaves_nothing_behind(
     tokenizer, tmp_path, examples, shards, message
 ):
-    settings = {"model": "m", "shards": shards, "permutations": 1, "seed": 1}
+    plan, bad = StorePlan("orderings", shards), replace(SET, examples=examples)
     with pytest.raises(InputError, match=message):
-        score(replace(SET, examples=examples), MadeUpScorer(tokenizer), tmp_path, **settings)
+        run(MadeUpScorer(tokenizer), tmp_path, plan=plan, test_set=bad)
     with pytest.raises(InputError, match="orderings are scored as a whole"):
-        run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=2)
+        run(MadeUpScorer(tokenizer), tmp_path, plan=StorePlan("orderings", SHARDS, 2))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -194,8 +194,7 @@ def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
     started.backend_tokenizer.post_processor = TemplateProcessing(**added)
     for each, count in ((started, 1), (tokenizer, 0)):
         scorer, path = MadeUpScorer(each), tmp_path / str(count)
-        settings = {"model": "m", "shards": SHARDS, "permutations": 5, "seed": 1}
-        store = score(start_each(SET), scorer, path, **settings)
+        store = run(scorer, path, test_set=start_each(SET))
         ids = tokenize(each, EXAMPLES, special=True)
         begins = [one[:count].tolist() for one in ids]
         assert begins == [[tokenizer.bos_token_id] * count] * len(ids)
@@ -205,15 +204,15 @@ def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
                 order = np.concatenate([ids[e] for e in ordering(bounds, index, **where)])
                 total = log_probs_of(order[count:]).astype(np.float64).sum()
                 assert store.log_probs(5)[shard, index] == pytest.approx(total)
-        score(start_each(SET), scorer, tmp_path / f"pairs-{count}", **settings, **SUCCESSORS)
+        run(scorer, tmp_path / f"pairs-{count}", plan=PAIRS, test_set=start_each(SET))
         assert not any(len(one) and one[0] == tokenizer.bos_token_id for one in scorer.sequences)
 
 
 @pytest.mark.parametrize("first", [2, None])
 def test_every_example_follows_every_other(tokenizer, tmp_path, first):
-    kind = {"kind": "successors", "tokens_per_example": first}
-    store = run(MadeUpScorer(tokenizer), tmp_path, **kind)
-    run(MadeUpScorer(tokenizer, survives=0), tmp_path, 77, **kind)  # which means nothing to them
+    plan = StorePlan("successors", SHARDS, first)
+    store = run(MadeUpScorer(tokenizer), tmp_path, plan=plan)
+    run(MadeUpScorer(tokenizer, survives=0), tmp_path, 77, plan)  # which means nothing to them
     ids = tokenize(tokenizer, EXAMPLES)
     for shard, (start, stop) in enumerate(shard_bounds(len(ids), SHARDS)):
         expected = np.full((stop - start, stop - start), np.nan)
@@ -325,18 +324,6 @@ def test_a_record_says_what_ran_and_what_came_of_it(tokenizer, tmp_path):
         "tokens": 6 + 6 + 6,
         "noise": None,
     }
-
-
-def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
-    """An endpoint may drift in the meantime."""
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=9)
-    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
-    canonical_first = []
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        first = next(text for text in texts if EXAMPLES[start] in text)
-        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
-    assert not all(canonical_first)
 
 
 # --- alternatives: the numbers of plain scoring ---------------------------------------------------

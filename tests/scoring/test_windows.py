@@ -38,15 +38,6 @@ def test_every_length_agrees_with_the_loop(context):
                 assert token - max(window.start - 1, 0) >= min(token, context // 2)
 
 
-def test_inputs_are_the_tokens_before_each_target():
-    ids = np.arange(10, 23)
-    stream = [START, *ids.tolist()]  # the token before token t is stream[t]
-    for window in windows(len(ids), 6):
-        inputs = window.inputs(ids, START)
-        assert len(inputs) == window.width
-        assert inputs.tolist() == stream[window.start : window.stop]
-
-
 @given(st.lists(st.booleans(), max_size=60), st.integers(2, 12))
 @example([], 4)
 @example([False] * 40, 8)

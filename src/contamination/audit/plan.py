@@ -5,7 +5,7 @@ each model: what was planned is what is scored.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -148,10 +148,17 @@ class Work:
         """Plan one store of orders; `identity` as in `StorePlan.path`."""
         tokenised, request = self.tokenised, self.request
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
-        settings = asdict(store) | {"model": self.name, "seed": request.seed}
-        settings |= {"permutations": request.permutations}
-        fill = partial(score.score, tokenised, self.scorer, path, **settings)
-        work = store.work(tokenised.lengths, request.permutations, self.scorer.context)
+        fill = partial(
+            score.score,
+            tokenised,
+            self.scorer,
+            path,
+            store,
+            model=self.name,
+            permutations=request.permutations,
+            seed=request.seed,
+        )
+        work = cost.workload(store, tokenised.lengths, request.permutations, self.scorer.context)
         bounds = shard_bounds(len(tokenised.ids), store.shards)
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
         return Part(store, work, missing_share(path, work.scored), sample, fill)

@@ -11,7 +11,9 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
+from contamination.scoring.plan import StorePlan, kept_tokens
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
 
@@ -62,17 +64,24 @@ class Shape:
         )
 
 
-def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_example: int) -> Workload:
-    """Count what scoring the first tokens of every example after every other of its shard takes.
+def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
+    """Count what filling a store takes, for examples of so many tokens.
 
-    Every predecessor is read once, and its successors after it; an endpoint without a cache reads
-    it again with each of them, in one request per pair. Raises InputError for fewer than two
-    examples per shard.
+    Of successors every predecessor is read once, and the others after it; an endpoint without a
+    cache reads it again with each of them, in one request per pair. Raises InputError for fewer
+    than two examples per shard, or successors longer than the context.
     """
+    bounds = shard_bounds(len(lengths), store.shards)
+    if store.kind == "orderings":
+        sums = [sum(lengths[start:stop]) for start, stop in bounds]
+        return sequence_workload(sums, permutations + 1, context)
+    kept = np.asarray(kept_tokens(lengths, store.tokens_per_example), dtype=np.int64)
+    if kept.max() > context:
+        told = f"the successor test reads {kept.max()} tokens at once"
+        raise InputError(f"{told}, the context is {context}; use --test sharded_exact")
     parts = []
-    for start, stop in shard_bounds(len(lengths), shards):
-        before = np.asarray(lengths[start:stop], dtype=np.int64)
-        after = before.clip(max=tokens_per_example)
+    for start, stop in bounds:
+        before, after = np.asarray(lengths[start:stop], dtype=np.int64), kept[start:stop]
         pairs, scored = stop - start - 1, (stop - start - 1) * int(after.sum())
         alone = (before * (before + 1) + pairs * after * (after + 1)).sum() // 2
         attended = int(alone + before.sum() * after.sum() - (before * after).sum())

@@ -16,12 +16,12 @@ generate                     SGLang's own protocol: the end of a prompt alone ca
 ===========================  ======================================================================
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from contamination.scoring.endpoint_trust import (
     Misread,
     NoPromptLogprobs,
     Position,
-    Reading,
     Spelling,
     Trust,
     checked,
@@ -57,11 +56,18 @@ BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
 # divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-Asked = tuple[np.ndarray, int]  # a prompt, token ids, and how many of its first values not to give
 Json = dict[str, Any]
 
 
-def _read_prompt_logprobs(answer: Json, prompt: Sequence[int], _: "Route", skip: int) -> Reading:
+class Asked(NamedTuple):
+    """A prompt, token ids: the first `skip` values after its start token are not needed."""
+
+    prompt: np.ndarray
+    skip: int
+    of: Job | int  # the window that it scores, or the number of a probe
+
+
+def _read_prompt_logprobs(answer: Json, prompt: Sequence[int]) -> list[Position]:
     """Null for the first position, then {id: {"logprob": ...}} of the token, and perhaps others."""
     entries = answer["choices"][0].get("prompt_logprobs")
     if not entries or not any(entries):
@@ -73,10 +79,10 @@ def _read_prompt_logprobs(answer: Json, prompt: Sequence[int], _: "Route", skip:
         else:
             found = str(token) if str(token) in entry else next(iter(entry), "none")
             positions.append(Position(entry[found]["logprob"], int(found)))
-    return Reading(positions, False, _counted(answer))
+    return positions
 
 
-def _read_echo(answer: Json, prompt: Sequence[int], _: "Route", skip: int) -> Reading:
+def _read_echo(answer: Json, prompt: Sequence[int]) -> list[Position]:
     """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
     choice = answer["choices"][0]
     found = choice.get("logprobs") or {}
@@ -90,43 +96,32 @@ def _read_echo(answer: Json, prompt: Sequence[int], _: "Route", skip: int) -> Re
             f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
         )
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
-    if any(type(token) is not int for token in ids):  # true is 1 to Python, and 7.5 would become 7
-        raise TypeError
-    positions = [
-        Position(value, token, None if text is None else str(text))
-        for value, token, text in islice(zip_longest(logprobs, ids, tokens), len(logprobs))
+    read = min(len(logprobs), len(prompt))  # what was generated may follow
+    return [
+        Position(value, _whole(token), None if text is None else str(text))
+        for value, token, text in islice(zip_longest(logprobs, ids, tokens), read)
     ]
-    return Reading(positions, True, _counted(answer))
 
 
-def _counted(answer: Json) -> Any:
-    usage = answer.get("usage")
-    return usage.get("prompt_tokens") if isinstance(usage, dict) else None
-
-
-def _read_generate(answer: Json, prompt: Sequence[int], route: "Route", skip: int) -> Reading:
+def _read_generate(answer: Json, prompt: Sequence[int]) -> list[Position]:
     """[log-probability, id, text] for each token, from the end of the prompt that was asked for."""
-    found = answer["meta_info"]
-    entries = found.get("input_token_logprobs")
+    entries = answer["meta_info"].get("input_token_logprobs")
     if not entries:
         raise NoPromptLogprobs("the answer holds no input_token_logprobs")
-    name, _, _ = str(found["id"]).partition("-")  # behind it stands the number of the try
-    if name != route.body(list(prompt), skip)["rid"]:
-        raise Misread(f"the server answers another request; {ADVICE}")
-    if any(type(entry[1]) is not int for entry in entries):
+    return [Position(logprob, _whole(token)) for logprob, token, *_ in entries]
+
+
+def _whole(token: Any) -> int | None:
+    """Return the id of a token: true is 1 to Python, and 7.5 would become 7."""
+    if type(token) not in (int, type(None)):
         raise TypeError
-    positions, last = [], route.spelling.size - 1
-    for entry, token in zip_longest(entries, prompt[skip : skip + len(entries)]):
-        clipped = entry[1] == 0 and token is not None and token >= last
-        # SGLang calls the last id of the vocabulary 0.
-        positions.append(Position(entry[0], token if clipped else entry[1]))
-    return Reading(positions, False, found["prompt_tokens"])
+    return cast(int | None, token)
 
 
 # Name, fields that ask, and the reader of an answer. The most telling first: ids prove more than
 # texts. Strict servers refuse fields unknown to them.
 GENERATE = "generate"
-FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int], "Route", int], Reading]]] = {
+FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int]], list[Position]]]] = {
     "prompt_logprobs": ({"prompt_logprobs": 0}, _read_prompt_logprobs),
     "echo and token ids": ({"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo),
     "echo": ({"echo": True, "logprobs": 1}, _read_echo),
@@ -174,18 +169,24 @@ class Route:
         Raises NoPromptLogprobs if the answer holds none, and what
         `contamination.scoring.endpoint_trust.checked` raises.
         """
+        begin = skip if self.tails else 0
         try:
-            found = FORMATS[self.format][1](answer, prompt, self, skip)
+            positions = FORMATS[self.format][1](answer, prompt[begin:])
+            told = answer["meta_info"] if self.tails else answer.get("usage")
+            counted = told.get("prompt_tokens") if isinstance(told, dict) else None
+            # In SGLang's name of a request the number of the try stands behind the hyphen.
+            if self.tails and told["id"].partition("-")[0] != self.body(prompt, skip)["rid"]:
+                raise Misread(f"the server answers another request; {ADVICE}")
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             reason = f"the answer is not in the format {self.format!r}"
             raise NoPromptLogprobs(reason) from None
-        return checked(found, prompt, skip if self.tails else 0, self.spelling)
-
-    def served(self, answer: Json) -> Any:
-        """Return what the server calls the model, or its weights, which can be replaced."""
-        return answer["meta_info"].get("weight_version") if self.tails else answer.get("model")
+        last = self.spelling.size - 1
+        for place, token in enumerate(prompt[begin:][: len(positions)] if self.tails else ()):
+            if token >= last and positions[place].id == 0:  # so SGLang calls the last id
+                positions[place] = positions[place]._replace(id=token)
+        return checked(positions, counted, prompt, begin, self.spelling)
 
 
 class EndpointScorer:
@@ -223,7 +224,9 @@ class EndpointScorer:
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
-        not_inputs = NOT_INPUTS_OF_GENERATE if self.client.speaks_generate else NOT_INPUTS
+        generates = self.client.speaks_generate
+        self._formats = [name for name in FORMATS if (name == GENERATE) == generates]
+        not_inputs = NOT_INPUTS_OF_GENERATE if generates else NOT_INPUTS
         if context < (least := LEAST_INPUTS + not_inputs):
             raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = model
@@ -236,6 +239,9 @@ class EndpointScorer:
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
+        # Of the second probe the end alone, where that can be: its beginning is in the cache.
+        skips = (0, self._trust.shared if generates else 0)
+        self._probes = [*map(Asked, self._trust.prompts, skips, range(len(PROBES)))]
         self._route: Route | None = None
         self._served: Any = None
 
@@ -263,100 +269,84 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        asked = []
+        for job in jobs:
+            ids, window = sequences[job.sequence], job.window
+            prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
+            asked.append(Asked(prompt, window.first - window.start, job))
         # Moments that no server foresees, and that are the same when the call is repeated.
-        asked = sha256_of(*(ids.tobytes() for ids in sequences))
-        rng = random_stream(0, "moments of the probes", asked)
-        queue: list[Job | int] = list(jobs)
+        name = sha256_of(*(ids.tobytes() for ids in sequences))
+        rng = random_stream(0, "moments of the probes", name)
         # Once at least where others are under way: what load does shows among them alone.
         places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):
-            queue[place:place] = range(len(PROBES))
+            asked[place:place] = self._probes
         more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
-        self.client.require_budget(len(queue) + more)
+        self.client.require_budget(len(asked) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        return assemble(scores, [job.sequence for job in jobs], self._results(sequences, queue))
+        return assemble(scores, [job.sequence for job in jobs], self._results(asked))
 
-    def _results(
-        self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
-    ) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Yield (index of the sequence, the tokens scored, their values) as answers arrive.
-
-        The queue holds jobs, and the numbers of probes.
-        """
-        if not queue:
+    def _results(self, asked: Sequence[Asked]) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
+        if not asked:
             return
         if self._route is None:
             self._route = self._find_route()
             # To find it may have taken more than planned.
-            self.client.require_budget(len(queue) + LAST_ASKED)
-        asked: list[Asked] = []
-        for item in queue:
-            if isinstance(item, int):
-                asked.append(self._probe(self._route, item))
-            else:
-                ids, window = sequences[item.sequence], item.window
-                prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
-                asked.append((prompt, window.first - window.start))
+            self.client.require_budget(len(asked) + LAST_ASKED)
         try:
             with closing(self._ask(self._route, asked)) as answers:
-                for number, values in answers:
-                    item = queue[number]
-                    if isinstance(item, int):
-                        self._trust.hear(item, values)
-                        continue
-                    self._trust.watch(values)
-                    index, (_, first, stop) = item
+                for (index, (_, first, stop)), values in answers:
                     yield index, slice(first, stop), values[len(values) - (stop - first) :]
-            self._ask_probes(self._route, range(len(PROBES)))
+            for probe in self._probes:
+                list(self._ask(self._route, [probe]))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
-    def _probe(self, route: Route, probe: int) -> Asked:
-        """Ask for the second probe's end alone where that can be, for the first one as a whole."""
-        return self._trust.prompts[probe], self._trust.shared if route.tails and probe else 0
-
-    def _ask_probes(self, route: Route, order: Iterable[int]) -> None:
-        for probe in order:
-            for _, values in self._ask(route, [self._probe(route, probe)]):
-                self._trust.hear(probe, values)
-
     def _ask(
         self, route: Route, asked: Sequence[Asked]
-    ) -> Generator[tuple[int, np.ndarray], None, None]:
-        """Yield (index in `asked`, log-probabilities of all but the first token, or of the end)."""
-        bodies = (route.body(prompt.tolist(), skip) for prompt, skip in asked)
+    ) -> Generator[tuple[Job, np.ndarray], None, None]:
+        """Yield windows with the log-probabilities of all but the first token, or of the end.
+
+        Answers to probes are heard here.
+        """
+        bodies = (route.body(prompt.tolist(), skip) for prompt, skip, _ in asked)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
+                prompt, skip, of = asked[number]
                 try:
-                    prompt, skip = asked[number]
                     values = route.read(answer, prompt.tolist(), skip)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
-                served = route.served(answer)
+                # What the server calls the model, or its weights, which can be replaced.
+                told = answer["meta_info"] if route.tails else answer
+                served = told.get("weight_version" if route.tails else "model")
                 self._served = self._served or served
                 if served and served != self._served:  # routers and updates change the model
                     raise InputError(
                         f"{self.url}: the answers came from {self._name(self._served)} at first "
                         f"and from {self._name(served)} now; ask for one model by its exact name"
                     )
-                yield number, values
+                if isinstance(of, int):
+                    self._trust.hear(of, values)
+                else:
+                    self._trust.watch(values)
+                    yield of, values
 
     def _find_route(self) -> Route:
         """Try the ways to ask, the most telling first."""
         spelling, reason = Spelling(self.tokenizer), ""
-        names = [n for n in FORMATS if (n == GENERATE) == self.client.speaks_generate]
-        for route in (Route(spelling, self.model, name) for name in names):
+        for route in (Route(spelling, self.model, name) for name in self._formats):
             try:
-                # One at a time: most formats fail at the first.
-                values = [v for p in self._trust.prompts for _, v in self._ask(route, [(p, 0)])]
+                for probe in self._probes:  # as a whole, one at a time: most formats fail at once
+                    list(self._ask(route, [probe._replace(skip=0)]))
             except Rejected as error:
                 reason = reason or str(error)
             except NoPromptLogprobs as error:
                 reason = str(error)
             else:
-                for probe, answer in enumerate(values):
-                    self._trust.hear(probe, answer)
-                self._ask_probes(route, reversed(range(len(PROBES))))
+                for probe in reversed(self._probes):
+                    list(self._ask(route, [probe]))
                 return route
         raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

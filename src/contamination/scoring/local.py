@@ -242,16 +242,12 @@ def place(
     """Return the source with a `device_map` if its weights exceed the device of a process.
 
     On a CPU processes share the memory. What comes with code of its own is not measured. Raises
-    InputError if the weights exceed all devices together or their files, and as `model_shape`.
+    InputError if the weights exceed all devices together, and as `model_shape`.
     """
-    if source.trust_remote_code:
-        return source
-    parameters = loading.count_parameters(config)
-    loading.require_described(source, config, parameters)
-    if source.device_map is not None:
+    if source.trust_remote_code or source.device_map is not None:
         return source
     bytes_each = int(source.bits) / 8 if source.bits else dtype.itemsize
-    weights, devices = parameters * bytes_each, memories(device)
+    weights, devices = loading.count_parameters(config) * bytes_each, memories(device)
     gpu = device.type == "cuda"
     own = min(devices) if gpu else devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if weights <= ROOM * own:

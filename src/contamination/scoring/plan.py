@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from contamination.errors import InputError
 
 if TYPE_CHECKING:  # `contamination --help` reads the needs of the tests, without numpy
-    from contamination.scoring.cost import Workload
     from contamination.scoring.store_format import Kind
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
@@ -70,25 +69,6 @@ class StorePlan:
         if whole and max(lengths) > context // 2:
             return replace(self, tokens_per_example=context // 2)
         return self
-
-    def work(self, lengths: Sequence[int], permutations: int, context: int) -> "Workload":
-        """Count what filling it takes, for examples of so many tokens.
-
-        Raises InputError for fewer than two examples per shard, or successors longer than the
-        context.
-        """
-        from contamination.scoring.cost import sequence_workload, successor_workload
-        from contamination.testsets.orderings import shard_bounds
-
-        if self.kind == "successors":
-            longest = max(kept_tokens(lengths, self.tokens_per_example))
-            if longest > context:
-                told = f"the successor test reads {longest} tokens at once"
-                raise InputError(f"{told}, the context is {context}; use --test sharded_exact")
-            return successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
-        bounds = shard_bounds(len(lengths), self.shards)
-        sums = [sum(lengths[start:stop]) for start, stop in bounds]
-        return sequence_workload(sums, permutations + 1, context)
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:

@@ -1,9 +1,9 @@
 """Score a test set under a model into its store, doing only what is missing.
 
 Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones; or of every example right after every other. Or
-of every alternative of a record: each is tokenised whole, as what a model has read was, the tokens
-with which all alternatives of a record begin are read once, and those after them are stored.
+and of m shuffled ones; or of every example right after every other. Or of every alternative of a
+record: each is tokenised whole, as what a model has read was, the tokens with which all begin are
+read once, and those after them are stored.
 
 The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
 So one process and many, a run that was interrupted and one that was not, write the same parts.
@@ -20,6 +20,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -39,10 +40,11 @@ from contamination.files import write_json
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.cost import Workload
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, mine, processes, share, together
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header, Kind, Unit, UnitRow, count_values
+from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
@@ -58,13 +60,11 @@ def score(
     test_set: ExampleSet | TokenisedSet,
     scorer: Scorer,
     directory: Path,
+    plan: StorePlan,
     *,
     model: str,
-    shards: int,
     permutations: int,
     seed: int,
-    kind: Kind = "orderings",
-    tokens_per_example: int | None = None,
     enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
@@ -72,23 +72,20 @@ def score(
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
     missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example has no token, the kind is "alternatives", `directory` holds a store of
-    something else, a log-probability is not finite, or the disk is full.
+    two examples, an example has no token, the plan keeps tokens of orderings, `directory` holds a
+    store of something else, a log-probability is not finite, or the disk is full.
 
     Parameters
     ----------
-    shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
-        is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     test_set : tokenised by this scorer's tokenizer, or to be.
-    model, seed, kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
+    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard. The
+        whole-set permutation test has one shard. model, seed : as in `store_format.Header`.
     enough : called after each shard with the store and the index of that shard; scoring ends when
         it returns True. The shards are then scored one after the other; None scores all at once.
         Under torchrun every process calls it, and all must get the same answer.
     replace : remove a store of something else from `directory` instead of raising an error.
     """
-    if kind == "alternatives":
-        raise InputError("kind is 'alternatives': score_alternatives scores those")
-    if kind == "orderings" and tokens_per_example is not None:
+    if plan.kind == "orderings" and plan.tokens_per_example is not None:
         raise InputError("tokens_per_example is of successors: orderings are scored as a whole")
     if isinstance(test_set, ExampleSet):
         test_set = tokenize_set(scorer.tokenizer, test_set)
@@ -100,10 +97,8 @@ def score(
         dataset_revision=test_set.test_set.revision,
         template=test_set.test_set.template,
         seed=seed,
-        shards=shards,
         example_tokens=test_set.lengths,
-        kind=kind,
-        tokens_per_example=tokens_per_example,
+        **asdict(plan),
     )
     shuffled = [  # shard by shard, each in a random order of its own
         (shard, int(index))
@@ -116,7 +111,7 @@ def score(
 
     def successors(unit: Unit) -> Group:
         others, before = header.examples(unit), header.bounds[unit[0]][0] + unit[1]
-        rests = [ids[e][:tokens_per_example] for e in others]
+        rests = [ids[e][: plan.tokens_per_example] for e in others]
         return Group(before, ids[before][begun:], rests, range(len(others)))
 
     def orderings(part: Sequence[Unit]) -> Iterator[UnitRow]:
@@ -126,7 +121,7 @@ def score(
             yield UnitRow(part[i], examples[i], np.pad(values, (begun, 0)))
 
     pairs = partial(_score_continuations, header, scorer, successors)
-    read = pairs if kind == "successors" else orderings
+    read = pairs if plan.kind == "successors" else orderings
     return _fill(directory, header, shuffled, scorer, read, enough=enough, replace=replace)
 
 
@@ -203,10 +198,9 @@ def score_alternatives(
     """Make sure that `directory` holds the log-probabilities of all alternatives; return the store.
 
     A row of `Store.alternatives` is a record that has alternatives (`AlternativeSet.distinct` above
-    1), in canonical order: one that does not move says nothing, and is not read. Resumes, shares
-    the work and raises InputError as `score`, and for an alternative
-    whose part after the common beginning is longer than the context. `model` and `replace` are as
-    there; the seed is that of the order of work alone.
+    1), in canonical order: one that does not move says nothing, and is not read. As `score`, but
+    the seed is that of the order of work alone, and InputError is raised for an alternative whose
+    part after the common beginning is longer than the context.
     """
     groups = token_groups(scorer.tokenizer, alternatives)
     header = Header(
@@ -238,7 +232,7 @@ def _fill(
     work = [header.tokens_read(unit) for unit in units]
     rank, alone = processes().process_index, getattr(scorer, "spread", False)
 
-    def plan() -> list[list[int]]:
+    def missing_parts() -> list[list[int]]:
         if rank > 0:
             return []
         store = Store(directory, header, replace=replace)
@@ -255,7 +249,7 @@ def _fill(
             raise InputError(f"{told}; give all the same")
         return store
 
-    parts = share(plan)[0]
+    parts = share(missing_parts)[0]
     store = together(opened)
     stages = [parts]
     if enough is not None:

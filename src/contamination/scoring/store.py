@@ -10,7 +10,6 @@ once have stored the same unit, the copy in the part that comes first by name co
 """
 
 import math
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -23,7 +22,13 @@ from uuid import uuid4
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import check_directory, read_json, remove_leftovers, write_json
+from contamination.files import (
+    check_directory,
+    read_json,
+    remove_leftovers,
+    write_json,
+    writing,
+)
 from contamination.scoring.store_format import (
     SCHEMA_VERSION,
     Header,
@@ -66,8 +71,8 @@ class Store:
     """A store on disk, bound to its header.
 
     Raises InputError if the directory holds a store of something else, and names the first
-    difference; with `replace` that store is removed. A damaged `store.json` is set aside as
-    `store.damaged` and written anew: every part says by itself which header it belongs to.
+    difference, or a damaged `store.json`, which may be removed: every part says by itself which
+    header it belongs to. With `replace` a store of something else is removed.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
@@ -75,12 +80,7 @@ class Store:
         self.header = header
         path = self.directory / "store.json"
         expected = header.as_json()
-        found = None
-        if os.path.lexists(path):
-            try:
-                found = _read_header(path)
-            except InputError:
-                _set_aside(path)
+        found = _read_header(path) if path.exists() else None
         if replace and found not in (None, expected):
             shutil.rmtree(self.directory)
             found = None
@@ -118,7 +118,8 @@ class Store:
             if held and path.name == part_name(held[0], held[-1]):
                 units.update(held)
             else:
-                _set_aside(path)
+                with writing(path), suppress(FileNotFoundError):  # another run was faster
+                    path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
         return units
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
@@ -137,7 +138,6 @@ class Store:
         return with_ties(self._sums(permutations), resolution)
 
     def _sums(self, permutations: int) -> np.ndarray:
-        """Sequence log-probabilities as they are, ties or not."""
         sums = np.empty((self.header.shards, permutations + 1))
         for unit, _, nats in self.units("orderings", None, permutations):
             sums[unit] = nats.sum(dtype=np.float64)
@@ -166,18 +166,15 @@ class Store:
         start, stop = self.header.bounds[shard]
         lengths = self.header.stored[start:stop]
         offsets = np.cumsum(lengths) - lengths
-        shape = (permutations + 1, int(lengths.sum()))
-        logprobs = np.full(shape, np.nan, dtype=np.float32)
-        leading = np.zeros(shape, dtype=bool)
+        logprobs = np.empty((permutations + 1, int(lengths.sum())), dtype=np.float32)
+        leading = np.zeros(logprobs.shape, dtype=bool)
         for (_, index), examples, nats in self.units("orderings", shard, permutations, whole=True):
             order = examples - start
             spans = lengths[order]
             logprobs[index, np.repeat(offsets[order], spans) + _positions(spans)] = nats
             leading[index, offsets[order[0]] : offsets[order[0]] + spans[0]] = True
         examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
-        return ShardTokens(
-            logprobs, leading, _positions(lengths), examples, resolution=self.resolution(1)
-        )
+        return ShardTokens(logprobs, leading, _positions(lengths), examples, self.resolution(1))
 
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
@@ -276,8 +273,8 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
         matrices = (store.successors(shard, kept) for shard in range(header.shards))
         sums = [row[~np.isnan(row)] for matrix in matrices for row in matrix]
     copy, none = Store(directory, changed(header, summed=True), replace=True), np.empty(0, np.int32)
-    units = header.units(permutations)
-    copy.append((unit, none, nats) for unit, nats in zip(units, sums, strict=True))
+    units = zip(header.units(permutations), sums, strict=True)
+    copy.append((unit, none, nats) for unit, nats in units)
     for record in store.records():
         shutil.copy(record, directory)
 
@@ -313,23 +310,12 @@ def open_store(directory: Path | str) -> Store:
 def _read_header(path: Path) -> dict[str, Any]:
     """Read a `store.json`, of this version or another; raises InputError if it is damaged."""
     try:
-        found = read_json(path) if path.is_file() else {}  # a pipe would be waited for
+        found = read_json(path)
         if type(found.get("schema")) is not int:
             raise InputError("no schema")
         if found["schema"] == SCHEMA_VERSION:
             Header.from_json(found)
     except InputError as error:
-        reason = "the header is damaged; score again, and it is replaced"
+        reason = "the header is damaged; remove it and score again, which keeps what is whole"
         raise InputError(f"{path}: {reason}") from error
     return found
-
-
-def _set_aside(path: Path) -> None:
-    """Rename what is damaged, beside what was set aside before."""
-    try:
-        path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
-    except FileNotFoundError:  # another run was faster
-        return
-    except OSError as error:
-        reason = f"it is damaged and cannot be set aside ({error.strerror}); remove it"
-        raise InputError(f"{path}: {reason}") from error

@@ -16,7 +16,6 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +82,11 @@ class Experiment(RunFiles):
             self.test_set(name),
             self._scorers[model],
             plan.path(self.build / "stores", model, name),
+            plan,
             model=model,
             permutations=permutations,
             seed=self.profile.seed,
             replace=True,
-            **asdict(plan),
         )
 
 

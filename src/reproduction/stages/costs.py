@@ -27,7 +27,7 @@ from contamination.errors import InputError
 from contamination.membership.blind import SCORED
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer
-from contamination.scoring.cost import Shape, Workload, sequence_workload, total
+from contamination.scoring.cost import Shape, Workload, sequence_workload, total, workload
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
@@ -156,7 +156,7 @@ class Counting(Access):
             self._lengths[key] = list(tokenize_set(scorer.tokenizer, examples).lengths)
         lengths = self._lengths[key]
         store = choose_store(test, lengths, scorer.context, request)
-        work = store.work(lengths, request.permutations, scorer.context)
+        work = workload(store, lengths, request.permutations, scorer.context)
         self._add(scorer, (examples.name, store), work)
         return ""
 

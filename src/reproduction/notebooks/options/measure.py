@@ -1,7 +1,6 @@
 """The passes of notebook 14: the clean model reads planted sets, then both score all of them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +114,6 @@ def score_axes(
     plan = plan_store(TESTS[tables.ORDER], len(test_set.examples), None)
     options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
     same: dict[str, Any] = {"model": model, "seed": seed, "replace": True}
-    order = score(test_set, scorer, place / tables.ORDER, permutations=0, **same, **asdict(plan))
+    order = score(test_set, scorer, place / tables.ORDER, plan, permutations=0, **same)
     alternatives = score_alternatives(options, scorer, place / OPTION_TEST, **same)
     return {tables.ORDER: order, OPTION_TEST: alternatives}

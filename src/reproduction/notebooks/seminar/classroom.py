@@ -110,12 +110,13 @@ class Classroom:
     ) -> Store:
         """Score what is missing of a test set under a model, every token of it."""
         scorer = self.scorers[model]
-        sizes: dict[str, Any] = {"shards": shards, "permutations": permutations}
+        sizes: dict[str, Any] = {"permutations": permutations, "seed": self.seed}
         identity = sha256_of(scorer.revision, test_set.revision)
         folder = self.directory / "stores"
-        path = StorePlan(kind, shards, None).path(folder, model, test_set.name, identity)
+        plan = StorePlan(kind, shards)
+        path = plan.path(folder, model, test_set.name, identity)
         with redirect_stderr(io.StringIO()):  # progress bars, over in a second, would fill the page
-            return score(test_set, scorer, path, model=model, seed=self.seed, kind=kind, **sizes)
+            return score(test_set, scorer, path, plan, model=model, **sizes)
 
     def log_probs(
         self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
