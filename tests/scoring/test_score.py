@@ -1,7 +1,5 @@
 import json
 import os
-from collections.abc import Iterator
-from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
@@ -243,38 +241,6 @@ def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkey
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")
-
-
-def one_after_the_other(monkeypatch, size: int) -> Iterator[int]:
-    """Be each of `size` processes in turn; all learn what was missing before the first."""
-    missing: list = []
-
-    def share(work):
-        value = work()
-        missing[:] = missing or [value]
-        return deepcopy(missing)
-
-    monkeypatch.setattr(scoring, "share", share)
-    monkeypatch.setattr(scoring, "together", lambda work: work())
-    monkeypatch.setattr(scoring, "recorded", lambda *_: nullcontext())
-    monkeypatch.setattr(processes(), "num_processes", size)
-    for rank in range(size):
-        monkeypatch.setattr(processes(), "process_index", rank)
-        yield rank
-
-
-@pytest.mark.parametrize("size", [2, 50])
-def test_the_shares_of_several_processes_are_the_store_of_one(
-    tokenizer, tmp_path, whole, monkeypatch, size
-):
-    scored = []
-    for _ in one_after_the_other(monkeypatch, size):
-        scorer = MadeUpScorer(tokenizer)
-        run(scorer, tmp_path / "several")
-        scored.append(scorer.scored)
-    assert sum(scored) == SHARDS * 6
-    assert size > 9 or min(scored) > 0
-    assert contents(tmp_path / "several") == whole
 
 
 def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(
