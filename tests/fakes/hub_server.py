@@ -23,13 +23,11 @@ class Repository:
     ----------
     commits : the files of each. refs : what branches and tags point to.
     gated : only who has the token of the hub may read it.
-    sizes : what the hub says of files that it does not have in that size, by name.
     """
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     gated: bool = False
-    sizes: dict[str, int] = field(default_factory=dict)
 
     def push(self, files: dict[str, bytes], ref: str = "main") -> str:
         """Make a commit; return its hash."""
@@ -37,14 +35,6 @@ class Repository:
         self.commits[digest.hexdigest()] = files
         self.refs[ref] = digest.hexdigest()
         return digest.hexdigest()
-
-    def described(self, name: str, data: bytes) -> dict[str, Any]:
-        """Describe a file as listings of the hub do."""
-        size = self.sizes.get(name, len(data))
-        known: dict[str, Any] = {"size": size, "oid": _oid(data)}
-        if name.endswith(LARGE):
-            known["lfs"] = {"oid": _sha256(data), "size": size, "pointerSize": 135}
-        return known
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -155,15 +145,16 @@ class _Handler(LocalHandler):
         if verb == "revision":
             gated = "manual" if repository.gated else False
             siblings = [{"rfilename": file} for file in files]
-            told = {"id": name, "sha": commit, "gated": gated, "tags": [], "siblings": siblings}
-            self.send(200, json.dumps(told).encode())
+            about = {"id": name, "sha": commit, "gated": gated, "tags": [], "siblings": siblings}
+            self.send(200, json.dumps(about).encode())
             return
         folder = "".join(f"{part}/" for part in rest)
-        listed = [
-            {"type": "file", "path": path} | repository.described(path, data)
-            for path, data in files.items()
-            if path.startswith(folder)
-        ]
+        listed: list[dict[str, Any]] = []
+        for path, data in files.items():
+            told = {"type": "file", "path": path, "size": len(data), "oid": _oid(data)}
+            if path.endswith(LARGE):
+                told["lfs"] = {"oid": _sha256(data), "size": len(data), "pointerSize": 135}
+            listed += [told] * path.startswith(folder)
         if verb != "tree" or (folder and not listed):
             self.send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
         else:
@@ -183,7 +174,6 @@ class _Handler(LocalHandler):
             missing = {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}
             self.send(404, b"{}", missing)
             return
-        size = repository.described(file, data)["size"]
         headers = {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": commit}
         if not file.endswith(LARGE):
             self.send(200, data, headers)
@@ -191,7 +181,7 @@ class _Handler(LocalHandler):
         linked = f"/lfs/{_sha256(data)}"
         self.server.files[linked] = data
         self.server.linked[linked] = self.path
-        headers |= {"X-Linked-Size": str(size), "X-Linked-ETag": f'"{_sha256(data)}"'}
+        headers |= {"X-Linked-Size": str(len(data)), "X-Linked-ETag": f'"{_sha256(data)}"'}
         # Elsewhere, where no header says what the hub knows.
         elsewhere = f"http://localhost:{self.server.server_port}{linked}"
         self.send(302, b"", headers | {"Location": elsewhere})

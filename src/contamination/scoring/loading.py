@@ -4,6 +4,7 @@ Safetensors are taken before pickled weights, which torch then reads as data onl
 with a model is not run unless asked for.
 """
 
+import errno
 import importlib.util
 import json
 import os
@@ -79,6 +80,8 @@ def is_out_of_memory(error: Exception) -> bool:
 def _advice(error: Exception) -> str:
     if is_out_of_memory(error):
         return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
+    if os.strerror(errno.ENOSPC) in str(error):
+        return "free some, or name a folder on a larger disk with HF_HOME"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with --trust-remote-code"
     if any(isinstance(cause, pickle.UnpicklingError) for cause in causes(error)):
