@@ -24,6 +24,7 @@ from filelock import FileLock
 from contamination.errors import InputError
 
 ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
+TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 
 
 @contextmanager
@@ -104,7 +105,7 @@ def check_directory(path: Path) -> None:
 
 def remove_leftovers(folder: Path) -> None:
     """Remove what `replacing` could not: old temporary files in `folder` of killed processes."""
-    for path in folder.glob(".*.partial*"):
+    for path in folder.glob(TEMPORARY):
         with suppress(OSError):  # removed meanwhile
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
                 _remove(path)

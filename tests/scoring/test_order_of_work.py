@@ -8,7 +8,6 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel
 
-from contamination.audit.battery import TESTS
 from contamination.scoring import store as stores
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -101,12 +100,3 @@ def test_rounding_keeps_the_level_even_where_it_decides(
     p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4, 0) for i, each in enumerate(sets)]
     # A processor that rounds equal records alike in every place of a batch leaves ties alone.
     check_level(p, 0.05, 0.25, 0.5, reached=min(p) < 1)
-
-
-def test_a_constant_shard_has_no_vote(directory, tmp_path):
-    """Only the last of four shards has an order; a model rounds the others."""
-    scorer = opened(directory, "float32", None)
-    mixed = ExampleSet("mixed", ("yes\n",) * 30 + null_set(10, 0).examples, "text/1", "data")
-    p_value("successor", scorer, mixed, tmp_path, 4, 0)
-    scores = TESTS["successor"].scores(stores.open_store(tmp_path), 0)
-    assert (np.ptp(scores, axis=1) > 0).tolist() == [False, False, False, True]

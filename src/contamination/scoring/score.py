@@ -20,7 +20,6 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -90,16 +89,7 @@ def score(
     if isinstance(test_set, ExampleSet):
         test_set = tokenize_set(scorer.tokenizer, test_set)
     ids = test_set.ids
-    header = Header(
-        model=model,
-        model_revision=scorer.revision,
-        dataset=test_set.test_set.name,
-        dataset_revision=test_set.test_set.revision,
-        template=test_set.test_set.template,
-        seed=seed,
-        example_tokens=test_set.lengths,
-        **asdict(plan),
-    )
+    header = _header(model, scorer, test_set.test_set, seed, plan, test_set.lengths)
     shuffled = [  # shard by shard, each in a random order of its own
         (shard, int(index))
         for shard in range(header.shards)
@@ -203,19 +193,23 @@ def score_alternatives(
     part after the common beginning is longer than the context.
     """
     groups = token_groups(scorer.tokenizer, alternatives)
-    header = Header(
-        model=model,
-        model_revision=scorer.revision,
-        dataset=alternatives.name,
-        dataset_revision=alternatives.revision,
-        template=alternatives.template,
-        seed=seed,
-        shards=len(groups),
-        example_tokens=tuple(len(g.rests[number]) for g in groups for number in g.which),
-        kind="alternatives",
-    )
+    lengths = tuple(len(g.rests[number]) for g in groups for number in g.which)
+    plan = StorePlan("alternatives", len(groups))
+    header = _header(model, scorer, alternatives, seed, plan, lengths)
     read = partial(_score_continuations, header, scorer, lambda unit: groups[unit[0]])
     return _fill(directory, header, header.units(0), scorer, read, replace=replace)
+
+
+def _header(
+    model: str,
+    scorer: Scorer,
+    data: ExampleSet | AlternativeSet,
+    seed: int,
+    plan: StorePlan,
+    lengths: tuple[int, ...],
+) -> Header:
+    named = (model, scorer.revision, data.name, data.revision, data.template, seed, plan.shards)
+    return Header(*named, lengths, plan.kind, plan.tokens_per_example)
 
 
 def _fill(
