@@ -77,6 +77,17 @@ def say_nothing(reason: str) -> Figure:
     return figure
 
 
+def panel_row(
+    titles: Iterable[str], size: tuple[float, float], **shared: bool
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey."""
+    names = list(titles)
+    figure, panels = plt.subplots(1, len(names), figsize=size, squeeze=False, **shared)
+    for axes, name in zip(panels[0], names, strict=True):
+        axes.set_title(name, fontsize="medium")
+    return figure, list(panels[0])
+
+
 def score_style(score: str) -> dict[str, Any]:
     """Colour and marker of a column of membership scores, as matplotlib takes them."""
     colour, marker = SCORES[score if score in SCORES else score.rpartition("_")[0]]

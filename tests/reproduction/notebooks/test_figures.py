@@ -22,12 +22,12 @@ from reproduction.notebooks.checkpoints.figures import plot_settings as plot_set
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
-from reproduction.notebooks.mmlu.figures import plot_mmlu_ecdf, plot_segmentations
+from reproduction.notebooks.mmlu.figures import plot_ecdf, plot_segmentations
 from reproduction.notebooks.open_models.figures import plot_open_models
 from reproduction.notebooks.options.figures import plot_axes
 from reproduction.notebooks.options.tables import AXES
 from reproduction.notebooks.papers.figures import plot_papers
-from reproduction.notebooks.seminar import sections as seminar
+from reproduction.notebooks.seminar.classroom import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.unlearning.figures import plot_unlearning
 from reproduction.notebooks.wikimia.figures import plot_wikimia
@@ -151,12 +151,7 @@ def unlearning() -> Case:
 def seminar_differences() -> Case:
     scores = numbers(2, 3)
     s = scores[:, 0] - scores[:, 1:].mean(axis=1)
-    return seminar.plot_differences({"clean": scores}), [*s, s.mean()]
-
-
-def seminar_calibration() -> Case:
-    p = pd.DataFrame({"sharded_t": RNG.random(9), "successor": RNG.random(9)})
-    return seminar.plot_calibration(p), [*p.to_numpy().ravel(), 1 / 9, "Successor"]
+    return plot_differences({"clean": scores}), [*s, s.mean()]
 
 
 def open_models() -> Case:
@@ -168,7 +163,7 @@ def open_models() -> Case:
 
 def mmlu_ecdf() -> Case:
     few, many = np.linspace(0.1, 0.9, 5), np.linspace(0.01, 1, 50)
-    figure = plot_mmlu_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
+    figure = plot_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
     assert [axes.get_title() for axes in figure.axes] == ["Published", "Measured"]
     band = figure.axes[1].collections[0].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(1 + dkw_band(5, 0.95))
@@ -279,7 +274,7 @@ def assumptions_density() -> Case:
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
-CASES += (books, controlled, min_k, unlearning, seminar_differences, seminar_calibration)
+CASES += (books, controlled, min_k, unlearning, seminar_differences)
 CASES += (open_models, mmlu_ecdf, mmlu_lines, checkpoints_power, checkpoints_settings)
 CASES += (papers, options, wikimia, assumptions_cross, assumptions_density)
 

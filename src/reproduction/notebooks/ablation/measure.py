@@ -1,6 +1,7 @@
 """Numbers of shards and of permutations (Oren, Figure 3): each sharded test under every setting."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,8 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score sets in every number of shards under the contaminated model; there is no table."""
     permutations = experiment.profile.scoring.permutations
-    for count in shards:
-        for dataset in datasets:
-            plan = StorePlan("orderings", count)
-            experiment.score("contaminated", dataset, plan, permutations)
+    for count, dataset in product(shards, datasets):
+        experiment.score("contaminated", dataset, StorePlan("orderings", count), permutations)
     return {}
 
 
@@ -31,10 +30,11 @@ def shard_ablation(
 
     Another number of shards means other sequences; `measure` has scored them.
     """
-    rows = []
-    for count in shards:
-        for dataset in datasets:
-            rows += _test(experiment, dataset, _log_probs(experiment, dataset, count))
+    rows = [
+        row
+        for count, dataset in product(shards, datasets)
+        for row in _test(experiment, dataset, _log_probs(experiment, dataset, count))
+    ]
     return pd.DataFrame(rows)
 
 

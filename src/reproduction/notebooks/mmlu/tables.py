@@ -17,8 +17,7 @@ from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
 from contamination.tables import format_estimate, format_p, lay_out, outcome_row
-from reproduction.notebooks.mmlu.measure import STORES
-from reproduction.notebooks.mmlu.subsets import COMPRESSOR, FAMILY, SEGMENTATIONS, Segmented
+from reproduction.notebooks.mmlu.measure import COMPRESSOR, FAMILY, SEGMENTATIONS, STORES, Segmented
 from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, published_p
 from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import Row, p_or_status

@@ -6,10 +6,9 @@
     data/stores/<model>/<canary set>/orderings-<r>/          as in build/<profile>/stores/
     data/stores/<model>/<canary set>/successors-<r>/
 
-Every directory is a store that `contamination.scoring.store.open_store` opens. Most were summed
-(by `sum_store` there). Of two sets, chosen by their duplication counts alone, the
-tokens in shards stay. No file holds text or tokens of a test set: they are numbers that models gave
-to places in it.
+Every directory is a store that `contamination.scoring.store.open_store` opens; most were summed. Of
+two sets, chosen by their duplication counts alone, the tokens in shards stay. No file holds text or
+tokens of a test set: they are numbers that models gave to places in it.
 """
 
 import shutil
@@ -17,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +37,20 @@ RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", 
 
 
 def keep_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
-    """Name the two sets whose tokens are kept: by a rule that sees no log-probability.
+    """Name the sets whose tokens are kept: by a rule that sees no log-probability.
 
     The set that was planted most often, and the one planted most often among those planted at most
-    `FEW` times; the first in the profile where there are several. They are one if all are few.
+    `FEW` times; the first in the profile where there are several.
     """
     few = [spec for spec in canaries if spec.dup_count <= FEW] or canaries
-    chosen = [max(specs, key=lambda spec: spec.dup_count) for specs in (canaries, few)]
-    return list(dict.fromkeys(spec.name for spec in chosen))
+    chosen = [max(specs, key=attrgetter("dup_count")).name for specs in (canaries, few)]
+    return list(dict.fromkeys(chosen))
 
 
 def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
-    """Write the stores of a finished run to `directory`, whole or not at all.
+    """Replace `directory` by the stores of a finished run, whole or not at all.
 
-    What lies there is replaced. The same run gives the same bytes. Raises InputError if
-    `results/manifest.json` is missing or of other test sets, or a store is missing.
+    Raises InputError if `results/manifest.json` is missing or of other test sets, or a store is.
     """
     path = results / "manifest.json"
     manifest = read_json(path)
@@ -92,12 +91,8 @@ def _checksum(store: Path) -> str:
 class Shipped:
     """Shipped stores, opened: every file is the one that was shipped.
 
-    Attributes
-    ----------
-    run : which run they come from: profile, seed, commit, machine, packages, corpus, models.
-    scoring : shards and permutations of that run.
-    canaries : by name, what the run recorded of a set: kind, examples, dup_count, tokens ...
-    with_tokens : the sets whose tokens in shards are there, too.
+    `run` and `scoring` say which run they come from, and `canaries`, by name, what it recorded of a
+    set: kind, examples, dup_count, tokens ...; `with_tokens` are sets whose tokens are there, too.
     """
 
     directory: Path
@@ -114,19 +109,16 @@ class Shipped:
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Return the store that a test of a set reads, and how many permutations it has.
+        """Open the store that a test of a set reads, of sums in most; return its permutations, too.
 
-        Raises InputError if it is not shipped; of most sets a test finds sums and no tokens.
+        Raises InputError if it is not shipped.
         """
         plan, permutations = store_plan(self.scoring, test, self.canaries[dataset]["examples"])
         return open_store(plan.path(self.directory, model, dataset)), permutations
 
 
 def open_shipped(directory: Path | str) -> Shipped:
-    """Open what `ship_stores` wrote.
-
-    Raises InputError if it is not there, or a store is not the one that was shipped.
-    """
+    """Open what `ship_stores` wrote; raises InputError where it is missing or has changed."""
     directory = Path(directory)
     contents = read_json(directory / CONTENTS)
     for name, checksum in contents["sha256"].items():

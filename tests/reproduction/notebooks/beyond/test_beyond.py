@@ -123,7 +123,7 @@ def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind)
 
 
 def run_pools(run):
-    counts = {"shards": 4, "permutations": [2, 6], "successor_shards": 2}
+    counts = {"permutations": [2, 6], "successor_shards": 2}
     rng = np.random.default_rng(3)
     return pools_of(run.experiment, "clean", ["one", "eight"], **counts, rng=rng)
 

@@ -9,9 +9,8 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.options.measure import score_axes
-from reproduction.notebooks.options.planting import Cell, plant
-from reproduction.notebooks.options.tables import ORDER, axis_outcomes
+from reproduction.notebooks.options.measure import plant, score_axes
+from reproduction.notebooks.options.tables import ORDER, Cell, axis_outcomes
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture

@@ -13,14 +13,9 @@ from contamination.randomness import random_stream
 from contamination.testsets.alternatives import Keep, permitted_places
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.options import items_of
-from reproduction.notebooks.options import planting
-from reproduction.notebooks.options.planting import (
-    LETTERS,
-    Cell,
-    item_sets,
-    make_records,
-    plant,
-)
+from reproduction.notebooks.options import measure
+from reproduction.notebooks.options.measure import LETTERS, item_sets, make_records, plant
+from reproduction.notebooks.options.tables import Cell
 from reproduction.run.corpus import DOCUMENTS, Docstring, document_line
 from reproduction.run.injection import PLANTINGS
 
@@ -38,7 +33,7 @@ def _document(module: int, function: int) -> Docstring:
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A profile that holds alpha out; a canary set and a document have text of it."""
     found = [_document(m, f) for m in range(MODULES) for f in range(FUNCTIONS)]
-    monkeypatch.setattr(planting, "harvest", {"alpha": found}.__getitem__)
+    monkeypatch.setattr(measure, "harvest", {"alpha": found}.__getitem__)
     planted = [{"question": "What?", "answer": "Compute the  AA of the values that are given."}]
     canaries = make_test_set("c", [("", one) for one in planted], "question/1", "c")
     read = "compute the ba of the values\nthat are given.\n\nOther text."

@@ -10,13 +10,13 @@ from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
-from reproduction.notebooks.options.planting import Cell
 from reproduction.notebooks.options.tables import (
     AXES,
     BOTH,
     CLEAN,
     ORDER,
     PLANTED,
+    Cell,
     axis_outcomes,
     options_table,
 )

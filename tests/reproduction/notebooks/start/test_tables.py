@@ -13,9 +13,7 @@ from contamination.tables import SIGNIFICANT
 from fakes.data_fixtures import ROOT
 from fakes.notebook import run_cells
 from reproduction.notebooks.start.shipped import open_shipped
-from reproduction.notebooks.start.tables import measured_layout, p_layout, p_values, whole_orderings
-
-MEASURED = ROOT / "docs" / "measurements" / "mmlu_lines.csv"
+from reproduction.notebooks.start.tables import p_layout, p_values, whole_orderings
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +44,6 @@ def test_a_line_for_each_set_and_model_and_no_copies_in_the_clean_one() -> None:
     assert table["Model"].tolist() == ["contaminated", "clean"] * 2
     assert table["Copies read"].tolist() == ["2", "0", "1", "0"]
     assert set(table["Successor"]) == {"0.250"}
-
-
-def test_what_was_measured_stands_in_two_segmentations() -> None:
-    lines = pd.read_csv(MEASURED)
-    subset = "high_school_european_history"
-    table = measured_layout(lines, ["abstract_algebra", subset])
-    said = table.set_index(["Witness", "What was shuffled"])[subset]
-    questions, cut = said.xs("whole questions", level=1), said.xs("lines of the file", level=1)
-    assert questions["statistics of the records"] == "quiet"
-    assert cut["statistics of the records"] == "order carries information"
-    assert questions["a compressor: p"] == f"{10**-0.1409:.3f}"
-    assert questions["our clean model, sharded t: p"] == "0.986"
-    assert cut["our clean model, successor: p"] == "0.810"
 
 
 @pytest.fixture(scope="module")

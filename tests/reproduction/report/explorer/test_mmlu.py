@@ -9,7 +9,7 @@ import pytest
 from contamination.tables import format_p, write_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.mmlu.subsets import title
+from reproduction.notebooks.mmlu.measure import title
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.explorer import page as mmlu_module
