@@ -167,7 +167,7 @@ class Rules:
     def _score(self, name: str, row: Notebook) -> list[str]:
         """Add the passes of a notebook over models; return their target, if there are any."""
         wanted = self.run.profile.notebooks.get(name, {}).get(row.needs) if row.needs else True
-        if not row.passes or (self.models and not wanted):
+        if not row.passes or not wanted:
             return []
         models = list(self.models.values())
         chosen = {"stores": self.stores, "both": models[:2], "clean": models[1:2], "all": models}

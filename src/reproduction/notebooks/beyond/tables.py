@@ -2,21 +2,16 @@
 
 *Power.* A statistic with a number of shards and permutations is a test, and its tokens are its
 cost. Each is run on every canary set, from stores alone: fewer permutations are the first of those
-scored, fewer shards a random subset of the shards. Oren's detection challenge ranks methods by the
-mean log10 p per duplication count; so does `summarise`.
+scored, fewer shards a random subset of the shards.
 
 *Calibration.* The scores are those of real models on sets that they have not seen, or heavy-tailed
 random numbers. Any ordering may be called canonical then: drawing one at random, anew for every
-shard and trial, is an exact draw from the null given the scores, and costs no scoring. Trials are
-independent given the scores, so the counts of rejections obey the binomial law.
-
-*Failures.* Under a model that has not read a set, a small p-value beside a verdict that is not
-"quiet" is no contamination. Under one that has read it, long examples show how much power is left.
+shard and trial, is an exact draw from the null given the scores. Trials are independent given the
+scores, so the counts of rejections obey the binomial law.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +28,8 @@ from contamination.audit.battery import (
     variant_name,
     variants,
 )
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose_order
 from contamination.scoring.plan import StorePlan
-from contamination.scoring.store import Store, open_store
+from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
     null_scores,
@@ -73,7 +66,6 @@ P_VALUES: dict[str, tuple[str, PValue]] = {
 }
 ORDER_TESTS = ("successor", "sharded_exact")
 ORDER_PERMUTATIONS = 10
-ORDER_STORES = Path("stores") / "failures"  # in the build directory
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
@@ -91,9 +83,8 @@ def power_rows(
 
     Columns are dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
     orderings cost nothing), fraction (of the shards that are used), replicate, tokens (that the
-    model reads), passes (tokens over those of the set) and log10_p. The largest of `permutations`
-    has been scored, and a store of successors for each of `successor_shards`; `replicates` are
-    draws of each fraction that is not all shards.
+    model reads), passes (tokens over those of the set) and log10_p. `replicates` are draws of each
+    fraction that is not all shards.
     """
     rows: list[dict[str, Any]] = []
     settings = permutations, successor_shards, SAMPLED_ORDERINGS, rng
@@ -179,10 +170,9 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     """Average log10 p and power of every test at every cost over sets, by duplication count.
 
-    Intervals are over sets: replicates of one set share its data, so a set counts once, by its
-    share of rejections. Power has Wilson's 95% interval (`power_<alpha>`, `low_<alpha>`
-    and `high_<alpha>`), the mean log10 p its standard error (`se_log10_p`); tokens and passes are
-    means over sets.
+    Replicates of one set share its data, so a set counts once, by its share of rejections. Power
+    has Wilson's 95% interval over sets (`power_<alpha>`, `low_<alpha>` and `high_<alpha>`), the
+    mean log10 p its standard error (`se_log10_p`).
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
     rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
@@ -206,15 +196,13 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 
     With all shards and the most permutations; `passes` is what that costs.
     """
-    whole = table[table["fraction"] == 1.0]
+    whole, keys = table[table["fraction"] == 1.0], ["test", "shards"]
     most = whole.groupby("test")["permutations"].transform("max")
     chosen = whole[whole["permutations"] == most]
-    means = chosen.pivot_table(index=["test", "shards"], columns="dup_count", values="mean_log10_p")
-    passes = chosen.groupby(["test", "shards"])["passes"].mean()
+    means = chosen.pivot_table(index=keys, columns="dup_count", values="mean_log10_p")
+    ranked = means.rename(columns=str).assign(passes=chosen.groupby(keys)["passes"].mean())
     order = means.mean(axis=1).sort_values().index
-    ranked = means.loc[order].assign(passes=passes.loc[order])
-    ranked.columns = [str(column) for column in ranked.columns]
-    return ranked.reset_index()
+    return ranked.loc[order].reset_index().rename_axis(columns=None)
 
 
 def heavy_tailed(
@@ -236,13 +224,9 @@ def calibration_table(
 ) -> pd.DataFrame:
     """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
 
-    Columns are scores, test, shards, permutations, alpha, rejections, trials, rate, low and high.
-
-    Parameters
-    ----------
-    pools : from `pools_of` or `heavy_tailed`; `scores` in the table is their statistic.
-    tests : for every statistic, the names of `P_VALUES` to try on it.
-    jobs : processes that share the settings, -1 for one per core; the table is the same for all.
+    Columns are scores (the statistic of a pool), test, shards, permutations, alpha, rejections,
+    trials, rate, low and high. `tests` are the names of `P_VALUES` to try on every statistic;
+    `jobs` processes share the settings, -1 for one per core, and give the same table.
     """
     settings = [
         (scores, test, r, m)
@@ -270,12 +254,7 @@ def calibration_table(
 
 
 def null_p_values(
-    pool: np.ndarray,
-    tests: Sequence[str],
-    *,
-    shards: int,
-    trials: int,
-    rng: np.random.Generator,
+    pool: np.ndarray, tests: Sequence[str], *, shards: int, trials: int, rng: np.random.Generator
 ) -> pd.DataFrame:
     """p-values of tests (columns, names of `P_VALUES`) on experiments in which H0 holds (rows).
 
@@ -318,26 +297,3 @@ def rearranged(original: ExampleSet, order: str) -> ExampleSet:
         revision=f"{original.revision} {order}",
         records=(),
     )
-
-
-def failure_table(experiment: Experiment, scored: pd.DataFrame) -> pd.DataFrame:
-    """Test every set and order of `reproduction.notebooks.beyond.measure.score_orders`.
-
-    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics
-    and log10_p_compressor that of the negative control, both of the successor test.
-    """
-    rows = []
-    for row in scored.to_dict("records"):
-        changed = rearranged(experiment.test_set(row["dataset"]), row["order"])
-        stores = {t: open_store(experiment.build / ORDER_STORES / row.pop(t)) for t in ORDER_TESTS}
-        header, m = stores["successor"].header, ORDER_PERMUTATIONS
-        shards = {"shards": header.shards, "seed": header.seed}
-        results = {
-            "compressor": compressor_test(changed, kind=header.kind, permutations=m, **shards)
-        }
-        results |= {name: TESTS[name].result(store, m) for name, store in stores.items()}
-        row |= {"examples": len(changed.examples), "longer": row.pop("longer")}
-        row["verdict"] = diagnose_order(changed, **shards).verdict
-        row |= {f"log10_p_{name}": float(np.round(p.log10_p, 3)) for name, p in results.items()}
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -37,8 +37,8 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
     grid = np.array([0.0, 1.0])
     for axes, curves in zip(row, drawn.values(), strict=True):
         width = dkw_band(min(map(np.size, curves.values())), 0.95)
-        band = {"color": "0.88", "label": "95% band of uniform p"}
-        axes.fill_between(grid, grid - width, grid + width, **band)
+        name = "95% band of uniform p"
+        axes.fill_between(grid, grid - width, grid + width, color="0.88", label=name)
         axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
         for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
             x, height = ecdf(values)

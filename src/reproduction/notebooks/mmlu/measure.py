@@ -37,10 +37,6 @@ from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 
 FAMILY = "mmlu/"  # before a subset's name in the registry
-NOT_WANTED = (
-    "not run here: this profile measures nothing on MMLU; use PROFILE=benchmarks, or set "
-    "notebooks.04_mmlu_fisher.measured in the profile"
-)
 SEGMENTATIONS = ("record", "line")
 TEMPLATE = "csv-line/1"
 COMPRESSOR = "compressor"
@@ -68,19 +64,14 @@ def title(subset: str) -> str:
     return " ".join(special.get(word, word.capitalize()) for word in subset.split("_"))
 
 
-def subsets_at_hand(
-    max_records: int, *, wanted: bool, access: Access = ACCESS
-) -> dict[str, ExampleSet | str]:
+def subsets_at_hand(max_records: int, access: Access = ACCESS) -> dict[str, ExampleSet | str]:
     """Open every subset by its name, at most `max_records` records of each, or say why not.
 
-    A reason starts with "not run here" (the subset was not `wanted`, or needs a network and there
-    is none) or with "failed" (its file is not what the registry says). After one that is out of
-    reach no other is asked for. Raises InputError for fewer than two records.
+    A reason is a status of `reproduction.run.grid`; after one that is out of reach no other is
+    asked for. Raises InputError for fewer than two records.
     """
     if max_records < 2:
         raise InputError(f"max_records is {max_records}: give at least two records of each subset")
-    if not wanted:
-        return dict.fromkeys(subset_names(), NOT_WANTED)
 
     def load(name: str) -> ExampleSet:
         return replace(access.open_set(FAMILY + name, max_records=max_records), name=name)
@@ -153,7 +144,6 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
 def measure(
     experiment: Experiment,
     *,
-    measured: bool,
     models: Sequence[str],
     controls: Sequence[str],
     tests: Sequence[str],
@@ -163,18 +153,13 @@ def measure(
     start_each: bool,
     access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
-    """Score the subsets if they are to be `measured`: models by record, controls also by line.
+    """Score the subsets: models by record, controls also by line.
 
-    The table `cells` has a row for each model, segmentation, subset and test, `CELLS`: `store` is
-    its folder in `STORES`; where there is none, `status` says why. Raises InputError for a name
-    twice, an unknown test, no permutation, or what `subsets_at_hand` refuses.
-
-    Parameters
-    ----------
-    models : audited by record; models of the run, or names for `find_model`.
-    controls : models that cannot have read MMLU: audited by record and by line.
-    shards, permutations : in tests of whole orderings; None leaves four examples a shard or more.
-    start_each : read subsets as `contamination.testsets.example_set.start_each`.
+    `controls` are models that cannot have read MMLU; shards are those of whole orderings.
+    `start_each` reads subsets as `contamination.testsets.example_set.start_each`. The table `cells`
+    has a row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in
+    `STORES`; where there is none, `status` says why. Raises InputError for a name twice, an unknown
+    test, no permutation, or what `subsets_at_hand` refuses.
     """
     request = Request(
         tests,
@@ -184,7 +169,7 @@ def measure(
     )
     entries = named_models(experiment, [*models, *controls])
     silent = {entry.name for entry in entries[len(models) :]}
-    sets = subsets_at_hand(max_records, wanted=measured, access=access)
+    sets = subsets_at_hand(max_records, access)
     opened = segmented(sets)
 
     def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, ExampleSet] | str]]:

@@ -1,5 +1,7 @@
 """Figure of an audit: evidence by set and model, as Oren's Table 2 lists it."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -34,9 +36,9 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
             shift = 0.5 * ((index + 0.5) / len(models) - 0.5)
             height = np.array([sets.index(name) for name in chosen["dataset"]]) + shift
             faces = [colour if p <= alpha else "white" for p in chosen["holm_p"]]
-            style = {"s": 22, "marker": marker, "linewidths": 1, "zorder": 3}
+            style: dict[str, Any] = {"s": 22, "marker": marker, "linewidths": 1, "zorder": 3}
             panel.scatter(-chosen["log10_p"], height, edgecolors=colour, facecolors=faces, **style)
-            paper = {"s": 60, "marker": "|", "linewidths": 1.2}
+            paper: dict[str, Any] = {"s": 60, "marker": "|", "linewidths": 1.2}
             panel.scatter(chosen["printed"], height, color=colour, **paper)
         level = mark_level(panel, sideways=True)
         panel.set_xlabel(EVIDENCE)

@@ -1,16 +1,14 @@
 """Oren's Table 2: every cell tested, with controls and corrections beside its p-value.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
-stand a verdict on the order of the records, the p-value of a compressor, which has seen no test
-set, and what the command would conclude (`contamination.audit.conclusion`).
-
-The last row of an audit has all sets of a model and a test in one p-value. A set that was read once
-shows next to nothing alone. The exact test adds the shards of all sets, at no cost in tokens, and
-sets that all show a little show it together.
+stand a verdict on the order of the records, the p-value of a control, and what the command would
+conclude (`contamination.audit.conclusion`). The last row of an audit has all sets of a model and a
+test in one p-value: a set that was read once shows next to nothing alone, but the exact test adds
+the shards of all sets, and what all show a little they show together.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
@@ -61,13 +59,14 @@ class WithoutModel:
         return len({*self.opened[name].examples} & {*self.opened[other].examples})
 
 
-def pooled_rows(rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
+def pooled_rows(rows: Sequence[Row], shared: Callable[[str, str], int]) -> list[Row]:
     """Return a row for each model and test that were asked of several sets.
 
-    `rows` have their controls, and `scores` where they are done: a function that returns the scores
-    of all shards, (r, m + 1). Tests that take the best of several statistics have no such scores
-    and no row. All others are pooled by `contamination.statistics.pooled_exact_test`, the paper's
-    t-test among them; H0 is that of every set, whose orders are independent draws given the model.
+    `rows` have their controls, and where they are done `scores` and `control_scores`: functions
+    that return the scores of all shards, (r, m + 1). `shared` is that of `WithoutModel`. Tests that
+    take the best of several statistics have no such scores and no row. All others are pooled by
+    `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is that of every
+    set, whose orders are independent draws given the model.
 
     `pooled` counts the sets that went in, `left_out` names the others: without a p-value, with an
     order that is not quiet, with an example of a set before (the draws are independent without
@@ -78,13 +77,13 @@ def pooled_rows(rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["model"], row["test"]), []).append(row)
-    found = [_pooled(group, rows, sets) for group in groups.values() if len(group) >= FEWEST]
+    found = [_pooled(group, shared) for group in groups.values() if len(group) >= FEWEST]
     return [row for row in found if row["status"] != OK or "p" in row]
 
 
-def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
+def _pooled(group: Sequence[Row], shared: Callable[[str, str], int]) -> Row:
     """Return the row, without a p-value where the test has no scores to add."""
-    left_out = _left_out(group, sets)
+    left_out = _left_out(group, shared)
     chosen = [row for row in group if row["dataset"] not in left_out]
     too_few = f"not pooled: {len(chosen)} of {len(group)} sets are left"
     row = {name: group[0][name] for name in ("model", "role", "test", *REVISION)} | {
@@ -102,12 +101,16 @@ def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Ro
             return {}
         totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
         found = outcome_row(pooled_exact_test(scores)) | totals
-        return found | {"test": row["test"], "verdict": "quiet"} | _control(chosen, rows, sets)
+        found |= {"test": row["test"], "verdict": "quiet", "control": "several"}
+        if len(controls := {one["control"] for one in chosen}) == 1:
+            p = pooled_exact_test([one["control_scores"]() for one in chosen]).p
+            found |= {"control": controls.pop(), "control_p": p}
+        return found
 
     return attempt(row, compute)
 
 
-def _left_out(group: Sequence[Row], sets: WithoutModel) -> dict[str, str]:
+def _left_out(group: Sequence[Row], shared: Callable[[str, str], int]) -> dict[str, str]:
     """Say which sets are not pooled, and why."""
     kept: list[Row] = []
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
@@ -121,25 +124,11 @@ def _left_out(group: Sequence[Row], sets: WithoutModel) -> dict[str, str]:
             reasons[row["dataset"]] = f"order: {row['verdict']}"
         elif control_p <= SIGNIFICANT:
             reasons[row["dataset"]] = f"{row['control']} rejects"
-        elif twice := [one for one in kept if sets.shared(row["name"], one["name"])]:
+        elif twice := [one for one in kept if shared(row["name"], one["name"])]:
             reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
         else:
             kept.append(row)
     return reasons
-
-
-def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
-    """Pool the control of the chosen sets; where they have several, none stands for all."""
-    name, *others = {row["control"] for row in chosen}
-    if others:
-        return {"control": "several", "control_p": math.nan}
-    done = [row for row in rows if (row["model"], row["status"]) == (name, OK)]
-    by_set = {row["dataset"]: row["scores"] for row in done if row["test"] == chosen[0]["test"]}
-    scores = [
-        by_set[row["dataset"]]() if by_set else sets.scores(row["name"], **row["store"])
-        for row in chosen
-    ]
-    return {"control": name, "control_p": pooled_exact_test(scores).p}
 
 
 def audit_models(
@@ -182,7 +171,7 @@ def audit_models(
             row["status"] = opened[name]
         rows.append(attempt(row, partial(_result, experiment, cell, known)))
     add_controls(rows, known)
-    return concluded(corrected([*rows, *pooled_rows(rows, known)]), alpha)
+    return concluded(corrected([*rows, *pooled_rows(rows, known.shared)]), alpha)
 
 
 def _result(experiment: Experiment, cell: Row, sets: WithoutModel) -> Row:
@@ -216,8 +205,10 @@ def add_controls(rows: Sequence[Row], sets: WithoutModel) -> None:
         control = controls.get((row["dataset"], row["test"]))
         if control is not None and control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
+            row["control_scores"] = control["scores"]
         else:
-            p = sharded_exact_test(sets.scores(row["name"], **row["store"])).p
+            row["control_scores"] = partial(sets.scores, row["name"], **row["store"])
+            p = sharded_exact_test(row["control_scores"]()).p
             row |= {"control": COMPRESSOR, "control_p": p}
 
 

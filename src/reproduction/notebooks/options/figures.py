@@ -1,5 +1,7 @@
 """The figure of notebook 14: evidence against the number of copies, by planting and axis."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -10,7 +12,9 @@ from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
 LABELS = {ORDER: "Order of records", OPTION_TEST: "Order of options", BOTH: "Both, by Fisher"}
-STYLES = {name: {"color": TESTS[name].colour, "marker": TESTS[name].marker} for name in AXES[:2]}
+STYLES: dict[str, dict[str, Any]] = {
+    name: {"color": TESTS[name].colour, "marker": TESTS[name].marker} for name in AXES[:2]
+}
 STYLES[BOTH] = {"color": "#000000", "marker": "*"}
 
 

@@ -100,17 +100,12 @@ def measure(
 def item_sets(
     experiment: Experiment, sizes: Mapping[str, int], *, packages: Sequence[str], longest: int
 ) -> dict[str, ExampleSet]:
-    """Make disjoint sets of items, by name, in canonical order.
+    """Make disjoint sets of so many items, by name, in canonical order.
 
-    All items are shuffled together and dealt out, and the options of each are shuffled alone: order
-    of records and arrangement of options are what the seed of the profile drew. Raises InputError
-    if the packages hold too few docstrings.
-
-    Parameters
-    ----------
-    sizes : name of a set -> how many items it has.
-    packages : whose docstrings are asked for; none takes those that the corpus holds out.
-    longest : characters of an option at most.
+    All items are shuffled together and dealt out, and the options of each, of `longest` characters
+    at most, are shuffled alone: order of records and arrangement of options are what the seed of
+    the profile drew. No `packages` are those that the corpus holds out. Raises InputError if they
+    hold too few docstrings.
     """
     sources = list(packages) or list(experiment.profile.corpus.held_out)
     planted = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
@@ -183,15 +178,16 @@ def make_records(
 
 def plant(
     sets: Mapping[tables.Cell, list[np.ndarray]],
-    *text: np.ndarray,
+    background: np.ndarray,
+    ends: np.ndarray,
+    *,
     context: int,
     end_of_text: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, list[Injection]]:
-    """Insert the copies of all `sets` into a text as `fill_blocks` does.
+    """Insert the copies of all `sets` as `fill_blocks` does, which takes the other arguments.
 
-    `sets` are token ids of the records of every set, in canonical order; `text` are a background
-    and the ends of its documents.
+    `sets` are token ids of the records of every set, in canonical order.
     """
     copies = {
         name: copy
@@ -200,7 +196,7 @@ def plant(
             cell.name, cell.planting, cell.dup_count, records, rng=rng
         ).items()
     }
-    return fill_blocks(*text, copies, end_of_text, context=context, rng=rng)
+    return fill_blocks(background, ends, copies, end_of_text, context=context, rng=rng)
 
 
 def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np.ndarray]:

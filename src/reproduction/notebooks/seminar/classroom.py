@@ -6,9 +6,7 @@ and in their order, a known number of times, and a second model that reads the c
 Every record is drawn from short lists of words, so a small model speaks the language after seconds
 of training, and nobody can know an answer without having read it. Records of one document share
 their town, as paragraphs of real text share a topic; the records of a test set do not. Test sets
-can be spoiled on purpose: segmented wrongly, or in an order that carries information. A model that
-has read none of them may prefer their canonical order all the same, and then a small p-value says
-nothing of contamination (Oren, section 4.3, leave such sets out).
+can be spoiled on purpose: segmented wrongly, or in an order that carries information.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,32 +53,22 @@ SPEC = TrainingSpec(
 )
 VOCABULARY = 512
 RECORDS_PER_DOCUMENT = 6
-NAMES = (
-    *("Mara", "Jonas", "Ines", "Tariq", "Olga", "Pavel", "Wanda", "Felix", "Greta", "Hugo"),
-    *("Amina", "Boris", "Carla", "Dario", "Edith", "Farid", "Lotte", "Milo", "Nadia", "Oskar"),
-)
-TRADES = (
-    *("baker", "weaver", "sailor", "painter", "miller", "farmer", "teacher", "tailor"),
-    *("mason", "potter", "porter", "singer", "doctor", "gardener", "printer", "smith"),
-)
-QUALITIES = (
-    *("copper", "silver", "wooden", "broken", "yellow", "narrow", "heavy", "painted"),
-    *("paper", "velvet", "rusty", "purple", "marble", "folded", "striped", "hollow"),
-)
-THINGS = (
-    *("kettle", "lantern", "violin", "ladder", "basket", "mirror", "anchor", "whistle"),
-    *("blanket", "hammer", "compass", "candle", "bucket", "feather", "trumpet", "ribbon"),
-    *("saddle", "teapot", "button", "parcel"),
-)
-RELATIONS = ("under", "behind", "beside", "above", "inside", "near")
-PLACES = (
-    *("bridge", "chapel", "market", "tower", "harbour", "stable", "library", "fountain"),
-    *("cellar", "orchard", "bakery", "station", "garden", "theatre", "quarry", "museum"),
-)
-TOWNS = (
-    *("Ardel", "Brenna", "Cusk", "Dorran", "Elvane", "Fenwick", "Gallow", "Hestle"),
-    *("Ivory", "Jarrow", "Kelmore", "Lunden", "Morrick", "Norvale", "Ostrand", "Pellan"),
-)
+WORDS = """
+Mara Jonas Ines Tariq Olga Pavel Wanda Felix Greta Hugo Amina Boris Carla Dario Edith Farid Lotte
+Milo Nadia Oskar /
+baker weaver sailor painter miller farmer teacher tailor mason potter porter singer doctor
+gardener printer smith /
+copper silver wooden broken yellow narrow heavy painted paper velvet rusty purple marble folded
+striped hollow /
+kettle lantern violin ladder basket mirror anchor whistle blanket hammer compass candle bucket
+feather trumpet ribbon saddle teapot button parcel /
+under behind beside above inside near /
+bridge chapel market tower harbour stable library fountain cellar orchard bakery station garden
+theatre quarry museum /
+Ardel Brenna Cusk Dorran Elvane Fenwick Gallow Hestle Ivory Jarrow Kelmore Lunden Morrick Norvale
+Ostrand Pellan
+"""
+NAMES, TRADES, QUALITIES, THINGS, RELATIONS, PLACES, TOWNS = map(str.split, WORDS.split("/"))
 TEMPLATE = "question/1"  # two physical lines, and still one example
 COLOURS = {"clean": UNREAD, "contaminated": READ}
 POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
@@ -140,25 +128,13 @@ class Classroom:
 
 
 def open_classroom(
-    directory: Path | str,
-    *,
-    dup_counts: Sequence[int],
-    examples: int,
-    documents: int,
-    seed: int,
+    directory: Path | str, *, dup_counts: Sequence[int], examples: int, documents: int, seed: int
 ) -> Classroom:
     """Train both models, unless the same ones are there already, and open them.
 
-    Raises InputError for a dup_count that comes twice or is below 1, and for too little text to
-    train on.
-
-    Parameters
-    ----------
-    directory : for models and stores.
-    dup_counts : one test set is planted for each, that many times: set "x4" four times.
-    examples : records of each test set.
-    documents : of the corpus, with six records each.
-    seed : of text, order, places of the copies and weights.
+    A test set of so many `examples` is planted for each of `dup_counts`, that many times: set "x4"
+    four times. The corpus has so many `documents` of six records. Raises InputError for a dup_count
+    that comes twice or is below 1, and for too little text to train on.
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")

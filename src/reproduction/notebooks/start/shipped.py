@@ -12,7 +12,6 @@ tokens of a test set: they are numbers that models gave to places in it.
 """
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
@@ -20,31 +19,25 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
+from contamination.audit.redrawn import gain_by_position
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
 from contamination.scoring.store import Store, open_store, sum_store
+from contamination.statistics import adjust
+from contamination.tables import outcome_row
 from reproduction.run.experiment import Experiment, store_plan
-from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
+from reproduction.run.profile import MODELS, ScoringSpec
 
 CONTENTS = "stores.json"
 NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
+SHOWN = ("permutation", "sharded_t", "sharded_exact", "successor")
 FEW = 4  # copies, of the set that shows how hard few are to see
 RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", "models")
-
-
-def keep_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
-    """Name the sets whose tokens are kept: by a rule that sees no log-probability.
-
-    The set that was planted most often, and the one planted most often among those planted at most
-    `FEW` times; the first in the profile where there are several.
-    """
-    few = [spec for spec in canaries if spec.dup_count <= FEW] or canaries
-    chosen = [max(specs, key=attrgetter("dup_count")).name for specs in (canaries, few)]
-    return list(dict.fromkeys(chosen))
 
 
 def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
@@ -57,7 +50,10 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
         raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
     profile, stores = experiment.profile, experiment.build / "stores"
-    whole = keep_tokens(profile.canaries)
+    # The rule sees no log-probability: of all sets, and of those of few copies, the first of most.
+    few = [spec for spec in profile.canaries if spec.dup_count <= FEW] or profile.canaries
+    most = [max(sets, key=attrgetter("dup_count")).name for sets in (profile.canaries, few)]
+    whole = list(dict.fromkeys(most))
     with replacing(directory) as target:
         for model, spec, test in product(MODELS, profile.canaries, NEEDS):
             plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
@@ -131,3 +127,37 @@ def open_shipped(directory: Path | str) -> Shipped:
         contents["canaries"],
         tuple(contents["with_tokens"]),
     )
+
+
+# --- what notebook 00 computes of them ------------------------------------------------------------
+
+
+def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
+    """Log-probabilities (nats) of the whole set in each ordering, (m+1,) by model."""
+    test = TESTS["permutation"]
+    return {model: test.scores(*shipped.store_for(model, dataset, test))[0] for model in MODELS}
+
+
+def token_gains(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
+    """Gain (nats) of the canonical order by place in the example, (tokens,) by model."""
+    test = TESTS["sharded_exact"]
+    return {model: gain_by_position(*shipped.store_for(model, dataset, test)) for model in MODELS}
+
+
+def p_values(shipped: Shipped) -> pd.DataFrame:
+    """Test every set under both models: a row for each model, set and test of `SHOWN`.
+
+    `dup_count` is how often the contaminated model met the set; `holm_p` is Holm's correction over
+    the sets of one model and test.
+    """
+    rows = []
+    sets = shipped.sets[["dataset", "examples", "dup_count"]].to_dict("records")
+    for model, facts, name in product(MODELS, sets, SHOWN):
+        store, permutations = shipped.store_for(model, facts["dataset"], TESTS[name])
+        result = TESTS[name].result(store, permutations)
+        rows.append({"model": model} | facts | outcome_row(result))
+    table = pd.DataFrame(rows)
+    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
+        lambda log10_p: adjust(log10_p=log10_p, method="holm").p
+    )
+    return table
