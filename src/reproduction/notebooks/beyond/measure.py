@@ -1,6 +1,7 @@
 """The passes of notebook 05: settings of the power study, the null, and sets in other orders."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
@@ -16,6 +17,9 @@ from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.beyond import tables
 from reproduction.run.experiment import Experiment
+
+ORDER_TESTS = ("successor", "sharded_exact")
+ORDER_PERMUTATIONS = 10
 
 
 def measure(
@@ -60,19 +64,25 @@ def score_orders(
     # Another corpus or model has other stores: nothing has to be removed first.
     revision = f"{original.revision[:8]}-{scorer.revision[:8]}"
     request = Request(
-        tables.ORDER_TESTS,
-        permutations=tables.ORDER_PERMUTATIONS,
+        ORDER_TESTS,
+        permutations=ORDER_PERMUTATIONS,
         seed=experiment.profile.seed,
         directory=experiment.build / "stores" / "failures" / revision,
         name=model,
     )
-    rows, m = [], tables.ORDER_PERMUTATIONS
+    rows, m = [], ORDER_PERMUTATIONS
     for order in orders:
-        changed = tables.rearranged(original, order)
+        changed = replace(
+            original,
+            name=f"{original.name}-{order.replace(' ', '-')}",
+            examples=tuple(tables.ORDERS[order](original.examples)),
+            revision=f"{original.revision} {order}",
+            records=(),
+        )
         lengths = np.array([len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)])
         stores = {
             test: score_for(test, scorer, changed, request, keep_revisions=False)
-            for test in tables.ORDER_TESTS
+            for test in ORDER_TESTS
         }
         header = stores["successor"].header
         shards = {"shards": header.shards, "seed": header.seed}

@@ -37,7 +37,6 @@ from contamination.statistics import (
     sharded_exact_test,
     sharded_t_test,
 )
-from contamination.testsets.example_set import ExampleSet
 from reproduction.run.experiment import Experiment
 
 TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
@@ -64,8 +63,6 @@ P_VALUES: dict[str, tuple[str, PValue]] = {
     ),
     "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
 }
-ORDER_TESTS = ("successor", "sharded_exact")
-ORDER_PERMUTATIONS = 10
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
@@ -286,14 +283,3 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
         "".join(examples[stop - JOINED : stop]) for stop in range(JOINED, len(examples) + 1, JOINED)
     ],
 }
-
-
-def rearranged(original: ExampleSet, order: str) -> ExampleSet:
-    """Return a set in one of `ORDERS`, under a name and a revision of its own."""
-    return replace(
-        original,
-        name=f"{original.name}-{order.replace(' ', '-')}",
-        examples=tuple(ORDERS[order](original.examples)),
-        revision=f"{original.revision} {order}",
-        records=(),
-    )

@@ -40,12 +40,6 @@ FISHER_COLUMNS = (
     *("cauchy_p", "harmonic_mean_p", "status"),
 )
 OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
-OUTCOMES = {
-    (False, True): "by line only",
-    (True, False): "by record only",
-    (True, True): "by both",
-    (False, False): "by neither",
-}
 
 
 def judge_stores(
@@ -245,7 +239,9 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     )
     rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
     wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
-    wide["outcome"] = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
+    both = [wide["record"] & wide["line"], wide["record"], wide["line"]]
+    said = ["by both", "by record only", "by line only"]
+    wide["outcome"] = np.select(both, said, "by neither")
     excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
     columns = ["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]
     return excluded.merge(wide, on="subset")[columns]

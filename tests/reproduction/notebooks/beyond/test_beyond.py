@@ -82,7 +82,7 @@ def test_the_replicates_of_the_reference_are_summed_up_and_ranked_as_it_has_them
     assert row["power_0.05"] == pytest.approx((2 / 3 + 1) / 2)
 
 
-def test_dividing_by_the_number_of_shards_over_rejects_and_is_seen_to():
+def test_dividing_by_the_number_of_shards_over_rejects_and_exact_tests_keep_their_level():
     """At 5 shards and level 0.05, sqrt(5/4) t exceeds its quantile with probability 0.065."""
     rng = np.random.default_rng(2)
     pools = {("normal", 25): rng.standard_normal((4000, 26))}
@@ -95,17 +95,11 @@ def test_dividing_by_the_number_of_shards_over_rejects_and_is_seen_to():
     assert rows.loc["sharded_t_ddof_0", "rate"] == pytest.approx(expected, abs=four_errors)
     assert rows.loc["sharded_t", "rate"] == pytest.approx(0.05, abs=four_errors)
     assert (table["low"] < table["rate"]).all() and (table["rate"] < table["high"]).all()
-
-
-def test_exact_tests_keep_their_level():
-    rng = np.random.default_rng(3)
     pools = heavy_tailed([5], shards=100, rng=rng)
     tests = {"heavy_tailed": ["sharded_exact", "sharded_exact_monte_carlo", "anytime"]}
     table = calibration_table(pools, tests, shards=[5], alphas=[0.05], trials=300, rng=rng)
-    limit = stats.binom(300, 0.05).isf(1e-4)
-    assert (table["rejections"] <= limit).all()
-    found = table.set_index("test")["rejections"]
-    assert (found[["sharded_exact", "sharded_exact_monte_carlo"]] > 0).all()
+    assert (table["rejections"] <= stats.binom(300, 0.05).isf(1e-4)).all()
+    assert (table.set_index("test")["rejections"].drop("anytime") > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["successor", "heavy_tailed"])

@@ -99,45 +99,34 @@ def test_arrangement_and_order_are_uniform() -> None:
         assert chisquare(list(counts.values())).pvalue > 1e-4
 
 
-END = 9_999
-CONTEXT = 16
-RECORDS = 8
-COPIES = 6
-
-
-def _ids(cell: int) -> list[np.ndarray]:
-    """Return records of 3 to 5 tokens: each id is 1000 * cell + 10 * record + its place."""
-    return [
-        1000 * cell + 10 * record + np.arange(3 + record % 3, dtype=np.int32)
-        for record in range(RECORDS)
-    ]
-
-
-CELLS = {Cell(planting, COPIES): _ids(i) for i, planting in enumerate(PLANTINGS, start=1)}
-TEXTS = [np.append(np.full(5, 500 + i), END) for i in range(60)]
-BACKGROUND = np.concatenate(TEXTS).astype(np.uint16)
-ENDS = np.cumsum([len(one) for one in TEXTS])
-
-
-def _plant(seed: int = 0):
-    given = {"context": CONTEXT, "end_of_text": END, "rng": random_stream(seed, "test")}
-    return plant(CELLS, BACKGROUND, ENDS, **given)
-
-
-def _orders(stream: np.ndarray, cell: int) -> list[list[int]]:
-    """Numbers of the records of a set in every stretch of the stream that has nothing else."""
-    runs: list[list[int]] = [[]]
-    for token in stream:
-        if token // 1000 != cell or token == END:
-            runs.append([])
-        elif token % 10 == 0:
-            runs[-1].append(int(token % 1000 // 10))
-    return [run for run in runs if run]
+END, RECORDS, COPIES = 9_999, 8, 6
 
 
 def test_each_planting_is_what_it_says() -> None:
-    stream = _plant()[0].reshape(-1)
-    whole, shuffled, single = (_orders(stream, cell) for cell in (1, 2, 3))
+    # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
+    sets = {
+        Cell(planting, COPIES): [
+            1000 * number + 10 * record + np.arange(3 + record % 3, dtype=np.int32)
+            for record in range(RECORDS)
+        ]
+        for number, planting in enumerate(PLANTINGS, start=1)
+    }
+    texts = [np.append(np.full(5, 500 + i), END) for i in range(60)]
+    ends, rng = np.cumsum([len(one) for one in texts]), random_stream(0, "test")
+    background = np.concatenate(texts).astype(np.uint16)
+    blocks, _ = plant(sets, background, ends, context=16, end_of_text=END, rng=rng)
+
+    def orders(number: int) -> list[list[int]]:
+        """Records of a set in every stretch of the stream that has nothing else."""
+        runs: list[list[int]] = [[]]
+        for token in blocks.ravel().tolist():
+            if token // 1000 != number or token == END:
+                runs.append([])
+            elif token % 10 == 0:
+                runs[-1].append(token % 1000 // 10)
+        return [run for run in runs if run]
+
+    whole, shuffled, single = (orders(number) for number in (1, 2, 3))
     assert whole == [list(range(RECORDS))] * COPIES
     assert [sorted(run) for run in shuffled] == whole
     assert len({tuple(run) for run in shuffled}) == COPIES

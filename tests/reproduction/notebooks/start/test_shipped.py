@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -132,26 +131,12 @@ def test_the_orderings_give_the_p_value_of_the_permutation_test() -> None:
         assert len(scores) == 1 + shipped.scoring.whole_set_permutations
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("start")
-
-
-@pytest.fixture(scope="module")
-def shown(results: Path) -> list[Any]:
-    return run_cells(ROOT / "notebooks" / "00_start_here.ipynb", results=str(results))
-
-
-def test_it_runs_without_a_model_and_shows_three_figures(shown, results: Path) -> None:
-    assert sum(isinstance(value, Figure) for value in shown) == 3
-    for name in ("start_orderings", "start_sets", "start_gains"):
-        assert (results / "figures" / f"{name}.svg").is_file()
-
-
-def test_the_set_of_most_copies_is_found_and_the_clean_model_is_not_accused_of_it(
-    shown, results: Path
+def test_the_notebook_finds_the_set_of_most_copies_and_does_not_accuse_the_clean_model(
+    tmp_path: Path,
 ) -> None:
-    rows = pd.read_csv(results / "tables" / "start.csv")
+    shown = run_cells(ROOT / "notebooks" / "00_start_here.ipynb", results=str(tmp_path))
+    assert sum(isinstance(value, Figure) for value in shown) == 3
+    rows = pd.read_csv(tmp_path / "tables" / "start.csv")
     most = rows[rows["dup_count"] == rows["dup_count"].max()].set_index(["model", "test"])
     for test in ("sharded_t", "sharded_exact", "successor"):
         assert most.loc[("contaminated", test), "holm_p"].max() < 1e-4
