@@ -42,7 +42,8 @@ from contamination.testsets.options import items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.notebooks.options.planting import Cell, plant
+from reproduction.notebooks.options.measure import plant
+from reproduction.notebooks.options.tables import Cell
 from reproduction.run.fine_tuning import fine_tune
 
 ROOT = Path(__file__).parents[1]

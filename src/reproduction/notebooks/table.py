@@ -20,13 +20,13 @@ class Notebook:
     Attributes
     ----------
     package : of `reproduction.notebooks`; the passes over models are its `measure.measure`.
-    passes : which models of a run these passes read: "stores" (the two models, after their canary
-        sets are scored), "both", "all" (with the further sizes), "clean", or "" if there are none.
-        In a profile that trains nothing they read released models.
-    needs : the parameter of the notebook without which it makes no passes over trained models.
+    passes : which models of a run these read: "stores" (the two models, after their canary sets are
+        scored), "both", "all" (with the further sizes), "clean", or "" for no passes. In a profile
+        that trains nothing they read released models.
+    needs : the parameter of the notebook without which it makes no passes.
     reads : further files, from the root of the repository, or other notebooks by name.
     released : whether it belongs to profiles that train nothing.
-    also : what `outputs` cannot read in the notebook: files whose names it makes up in a loop.
+    also : files whose names the notebook makes up in a loop.
     """
 
     package: str

@@ -77,6 +77,17 @@ def say_nothing(reason: str) -> Figure:
     return figure
 
 
+def panel_row(
+    titles: Iterable[str], size: tuple[float, float], **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey."""
+    names = list(titles)
+    figure, panels = plt.subplots(1, len(names), figsize=size, squeeze=False, **shared)
+    for axes, name in zip(panels[0], names, strict=True):
+        axes.set_title(name, fontsize="medium")
+    return figure, list(panels[0])
+
+
 def score_style(score: str) -> dict[str, Any]:
     """Colour and marker of a column of membership scores, as matplotlib takes them."""
     colour, marker = SCORES[score if score in SCORES else score.rpartition("_")[0]]
@@ -159,8 +170,8 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
     `panels`: title -> rows with columns dataset, test, log10_p and that of the setting.
     """
     size = (0.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.0, 4.0)
-    figure, all_axes = plt.subplots(1, len(panels), figsize=size, squeeze=False)
-    for axes, (title, rows) in zip(all_axes[0], panels.items(), strict=True):
+    figure, row = panel_row(panels, size=size)
+    for axes, rows in zip(row, panels.values(), strict=True):
         table = mean_log10_p(rows, setting)
         for test in TESTS.values():
             for _, group in rows[rows["test"] == test.name].groupby("dataset"):
@@ -172,9 +183,8 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
                 line.set(marker=test.marker, color=test.colour)
         count_axis(axes, table[setting])
         axes.set(xlabel=label)
-        axes.set_title(title, fontsize="medium")
         mark_level(axes)
-    all_axes[0][0].set_ylabel(EVIDENCE)
+    row[0].set_ylabel(EVIDENCE)
     _key(figure, Line2D([], [], color="0.35", lw=0.7, alpha=0.5, label="single sets"))
     return figure
 
@@ -192,9 +202,8 @@ def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Fig
     As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,
     test and log10_p. Points are single sets.
     """
-    width = 0.4 + 3.6 * len(panels)
-    figure, all_axes = plt.subplots(1, len(panels), figsize=(width, 4.2), squeeze=False)
-    for axes, (title, table) in zip(all_axes[0], panels.items(), strict=True):
+    figure, row = panel_row(panels, size=(0.4 + 3.6 * len(panels), 4.2))
+    for axes, table in zip(row, panels.values(), strict=True):
         shown = [test for test in tests if (table["test"] == test.name).any()]
         for index, test in enumerate(shown):
             chosen = table[table["test"] == test.name]
@@ -207,8 +216,7 @@ def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Fig
             line.set(color=test.colour, label=test.label)
         count_axis(axes, table["dup_count"])
         axes.set(xlabel="Duplication count")
-        axes.set_title(title, fontsize="medium")
         mark_level(axes)
-    all_axes[0][0].set_ylabel(EVIDENCE)
+    row[0].set_ylabel(EVIDENCE)
     _key(figure, Line2D([], [], ls="", marker="o", ms=4, color="0.6", label="single sets"))
     return figure

@@ -1,6 +1,7 @@
 """Every figure draws the numbers of its table, in lines, bars, intervals, cells or texts."""
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,8 @@ from matplotlib.patches import Rectangle
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from contamination.membership.books import SCORES
 from contamination.statistics import dkw_band
+from contamination.tables import read_csv
+from fakes.data_fixtures import ROOT
 from fakes.made_up_runs import STRONG, made_up
 from reproduction.notebooks.assumptions.figures import plot_cross, plot_density
 from reproduction.notebooks.beyond.figures import plot_calibration as plot_levels
@@ -22,12 +25,11 @@ from reproduction.notebooks.checkpoints.figures import plot_settings as plot_set
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
-from reproduction.notebooks.mmlu.figures import plot_mmlu_ecdf, plot_segmentations
+from reproduction.notebooks.mmlu.figures import plot_ecdf, plot_segmentations
 from reproduction.notebooks.open_models.figures import plot_open_models
 from reproduction.notebooks.options.figures import plot_axes
-from reproduction.notebooks.options.tables import AXES
 from reproduction.notebooks.papers.figures import plot_papers
-from reproduction.notebooks.seminar import sections as seminar
+from reproduction.notebooks.seminar.classroom import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.unlearning.figures import plot_unlearning
 from reproduction.notebooks.wikimia.figures import plot_wikimia
@@ -38,6 +40,8 @@ RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
 INTERVAL = ["auc", "auc_low", "auc_high"]
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
+
+reference = partial(read_csv, ROOT / "results" / "reference")
 
 Case = tuple[Figure, Iterable[object]]
 
@@ -56,14 +60,10 @@ def with_numbers(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 
 def canaries() -> Case:
-    rows = with_numbers(table(dup_count=(1, 7, 64), test=COMPARED, set=(1, 2)), "log10_p")
+    rows = reference("duplication_power")
     means = rows.groupby(["dup_count", "test"])["log10_p"].mean()
-    return plot_power({"all": rows}, TESTS.values()), [
-        *-rows["log10_p"],
-        *-means,
-        "all",
-        "single sets",
-    ]
+    texts = ["all", "single sets"]
+    return plot_power({"all": rows}, TESTS.values()), [*-rows["log10_p"], *-means, *texts]
 
 
 def ablation() -> Case:
@@ -80,11 +80,10 @@ def start_orderings() -> Case:
 
 
 def start_sets() -> Case:
-    rows = table(model=MODELS, dataset=("few", "many"), test=("sharded_t", "successor"))
-    rows = with_numbers(rows, "log10_p").assign(dup_count=rows["dataset"].map(len))
+    rows = reference("start")
     figure = plot_sets(rows)
     assert figure.axes[0].yaxis_inverted()  # more copies further down, as in the tables
-    return figure, [*-rows["log10_p"], "few (3 ×)", "many (4 ×)"]
+    return figure, [*-rows["log10_p"], "signature-64 (64 ×)"]
 
 
 def start_gains() -> Case:
@@ -93,23 +92,19 @@ def start_gains() -> Case:
 
 
 def beyond_power() -> Case:
-    tests = [variant_name(name, TESTS[name].b) for name in COMPARED]
-    rows = table(dup_count=(1, 8), test=tests, fraction=(0.5, 1.0), passes=(2, 10))
-    rows = with_numbers(rows, "mean_log10_p").assign(se_log10_p=0.5)
-    whole = -rows.loc[rows["fraction"] == 1, "mean_log10_p"]
+    rows, tests = reference("power_per_token"), [variant_name(n, TESTS[n].b) for n in COMPARED]
     figure = plot_power_per_token(rows)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    return figure, [*whole, *(whole - 0.5), "Duplication count 8"]
+    whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
+    means, errors = -whole["mean_log10_p"], whole["se_log10_p"]
+    return figure, [*means, *(means - errors), "Duplication count 16"]
 
 
 def beyond_levels() -> Case:
-    kinds = {"scores": ("sum", "successor"), "test": ("sharded_t", "anytime")}
-    rows = table(**kinds, shards=(5, 9), alpha=(0.05, 0.01), permutations=(1, 25))
-    rows = with_numbers(rows, "rate").assign(low=rows.index * 1.0 - 99, high=rows.index + 99.0)
-    chosen = rows[rows["alpha"] == 0.05]
-    drawn = chosen[["rate", "low", "high"]].to_numpy().ravel()
-    key = ["points of one colour, from top to bottom: 1, 25 permutations", "level 0.05"]
-    return plot_levels(rows, 0.05), [*drawn, *key, "5 shards", "Anytime-valid: successor"]
+    rows = reference("calibration")
+    drawn = rows.loc[rows["alpha"] == 0.05, ["rate", "low", "high"]].to_numpy().ravel()
+    key = ["points of one colour, from top to bottom: 1, 10, 25, 50 permutations", "level 0.05"]
+    return plot_levels(rows, 0.05), [*drawn, *key, "5 shards", "Anytime-valid: all tokens"]
 
 
 def books() -> Case:
@@ -151,24 +146,18 @@ def unlearning() -> Case:
 def seminar_differences() -> Case:
     scores = numbers(2, 3)
     s = scores[:, 0] - scores[:, 1:].mean(axis=1)
-    return seminar.plot_differences({"clean": scores}), [*s, s.mean()]
-
-
-def seminar_calibration() -> Case:
-    p = pd.DataFrame({"sharded_t": RNG.random(9), "successor": RNG.random(9)})
-    return seminar.plot_calibration(p), [*p.to_numpy().ravel(), 1 / 9, "Successor"]
+    return plot_differences({"clean": scores}), [*s, s.mean()]
 
 
 def open_models() -> Case:
-    rows = table(model=("bad", "good"), dataset=("a", "b"), test=("sharded_t", "successor"))
-    rows = with_numbers(rows, "log10_p").assign(holm_p=[0.01, 0.5] * 4, published_p=np.nan)
+    rows = reference("open_models")
     rows.loc[0, "published_p"] = 1e-12
-    return plot_open_models(rows, 0.05), [*-rows["log10_p"], 12, "bad", "published"]
+    return plot_open_models(rows, 0.05), [*-rows["log10_p"], 12, "contaminated", "published"]
 
 
 def mmlu_ecdf() -> Case:
     few, many = np.linspace(0.1, 0.9, 5), np.linspace(0.01, 1, 50)
-    figure = plot_mmlu_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
+    figure = plot_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
     assert [axes.get_title() for axes in figure.axes] == ["Published", "Measured"]
     band = figure.axes[1].collections[0].get_paths()[0].vertices[:, 1]
     assert band.max() == pytest.approx(1 + dkw_band(5, 0.95))
@@ -217,8 +206,7 @@ def papers() -> Case:
 
 
 def options() -> Case:
-    rows = table(planting=("whole", "single"), dup_count=(1, 16), test=AXES)
-    rows = with_numbers(rows, "log10_p", "control_log10_p")
+    rows = reference("options")
     drawn = [*-rows["log10_p"], *-rows["control_log10_p"]]
     return plot_axes(rows), [*drawn, "Whole", "Single records", "Both, by Fisher, clean model"]
 
@@ -279,7 +267,7 @@ def assumptions_density() -> Case:
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
-CASES += (books, controlled, min_k, unlearning, seminar_differences, seminar_calibration)
+CASES += (books, controlled, min_k, unlearning, seminar_differences)
 CASES += (open_models, mmlu_ecdf, mmlu_lines, checkpoints_power, checkpoints_settings)
 CASES += (papers, options, wikimia, assumptions_cross, assumptions_density)
 

@@ -15,6 +15,7 @@ from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.tables import beside_the_tests
 from reproduction.notebooks.mmlu import tables as mmlu
+from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
 from reproduction.output.published import load_published
@@ -36,6 +37,10 @@ def conclusions_of_fu() -> pd.DataFrame:
     return assumptions.conclusions(within, cross, model="clean", near=5.0)
 
 
+def audited() -> pd.DataFrame:
+    return table("open_models").astype(dict.fromkeys(open_models.COUNTS, "Int64"))
+
+
 def exclusions() -> pd.DataFrame:
     lines = pd.read_csv(ROOT / "docs" / "measurements" / "mmlu_lines.csv")
     return mmlu.exclusions_layout(lines, mmlu.outcomes(lines, 0.05))
@@ -48,6 +53,11 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
         canaries.pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
     ),
     "canaries_published": lambda: canaries.published_layout(paper("oren2024_table1_canaries")),
+    "open_models": lambda: open_models.paper_layout(audited(), 0.05),
+    "open_models_by_model": lambda: open_models.model_layout(audited(), 0.05),
+    "open_models_published": lambda: open_models.published_layout(
+        paper("oren2024_table2_open_models")
+    ),
     "mmlu_fisher": lambda: mmlu.fisher_layout(table("mmlu_fisher")),
     "mmlu_table4": lambda: mmlu.table4_layout(table("mmlu_subsets").astype({"examples": "Int64"})),
     "mmlu_exclusions": exclusions,

@@ -1,6 +1,7 @@
 """Numbers of shards and of permutations (Oren, Figure 3): each sharded test under every setting."""
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,15 @@ from reproduction.run.experiment import Experiment
 def measure(
     experiment: Experiment, *, datasets: Sequence[str], shards: Sequence[int]
 ) -> dict[str, pd.DataFrame]:
-    """Score sets in every number of shards under the contaminated model; there is no table."""
-    permutations = experiment.profile.scoring.permutations
-    for count in shards:
-        for dataset in datasets:
-            plan = StorePlan("orderings", count)
-            experiment.score("contaminated", dataset, plan, permutations)
-    return {}
-
-
-def shard_ablation(
-    experiment: Experiment, datasets: Sequence[str], shards: Sequence[int]
-) -> pd.DataFrame:
     """Each sharded test under the contaminated model for several numbers of shards (Figure 3a).
 
-    Another number of shards means other sequences; `measure` has scored them.
+    Another number of shards means other sequences, which are scored here. The table is `by_shards`.
     """
-    rows = []
-    for count in shards:
-        for dataset in datasets:
-            rows += _test(experiment, dataset, _log_probs(experiment, dataset, count))
-    return pd.DataFrame(rows)
+    rows, m = [], experiment.profile.scoring.permutations
+    for count, dataset in product(shards, datasets):
+        store = experiment.score("contaminated", dataset, StorePlan("orderings", count), m)
+        rows += _test(experiment, dataset, store.log_probs(m))
+    return {"by_shards": pd.DataFrame(rows)}
 
 
 def permutation_ablation(
@@ -51,20 +40,16 @@ def permutation_ablation(
     `replicates` subsets are drawn for each number (`contamination.statistics.fewer_permutations`).
     Raises InputError for more permutations than are scored.
     """
-    rows = []
+    rows, scoring = [], experiment.profile.scoring
+    plan = StorePlan("orderings", scoring.shards)
     for dataset in datasets:
-        log_probs = _log_probs(experiment, dataset, experiment.profile.scoring.shards)
+        store = experiment.scored("contaminated", dataset, plan, scoring.permutations)
+        log_probs = store.log_probs(scoring.permutations)
         for m in permutations:
             subsets = fewer_permutations(log_probs, m, replicates=replicates, rng=rng)
             for replicate, fewer in enumerate(subsets):
                 rows += _test(experiment, dataset, fewer, replicate=replicate)
     return pd.DataFrame(rows)
-
-
-def _log_probs(experiment: Experiment, dataset: str, shards: int) -> np.ndarray:
-    m = experiment.profile.scoring.permutations
-    plan = StorePlan("orderings", shards)
-    return experiment.scored("contaminated", dataset, plan, m).log_probs(m)
 
 
 def _test(

@@ -48,13 +48,6 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def middle_counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the two duplication counts in the middle, where tests differ most."""
-    counts = sorted(table["dup_count"].unique())
-    first = max(0, len(counts) // 2 - 1)
-    return table[table["dup_count"].isin(counts[first : first + 2])]
-
-
 def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     """Draw rejection rates under the null at one level, with 95% intervals, by test and shards.
 

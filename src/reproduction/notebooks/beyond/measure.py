@@ -1,11 +1,15 @@
 """The passes of notebook 05: settings of the power study, the null, and sets in other orders."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 import numpy as np
 import pandas as pd
 
+from contamination.audit.battery import TESTS
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.plan import score_for
 from contamination.audit.request import Request
 from contamination.scoring.local import TransformersScorer
@@ -13,6 +17,9 @@ from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.beyond import tables
 from reproduction.run.experiment import Experiment
+
+ORDER_TESTS = ("successor", "sharded_exact")
+ORDER_PERMUTATIONS = 10
 
 
 def measure(
@@ -48,30 +55,43 @@ def measure(
 def score_orders(
     experiment: Experiment, model: str, dataset: str, orders: Sequence[str]
 ) -> pd.DataFrame:
-    """Score a canary set in each order for each of `ORDER_TESTS`.
+    """Score a canary set in each order, and test it: a row per order.
 
-    A row per order: model, dataset, order, longer (share of examples that exceed the context) and,
-    by the name of each test, the folder of its store in `ORDER_STORES`.
+    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics and
+    log10_p_compressor that of the negative control, both of the successor test.
     """
     original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
-    folder = experiment.build / tables.ORDER_STORES
     # Another corpus or model has other stores: nothing has to be removed first.
     revision = f"{original.revision[:8]}-{scorer.revision[:8]}"
     request = Request(
-        tables.ORDER_TESTS,
-        permutations=tables.ORDER_PERMUTATIONS,
+        ORDER_TESTS,
+        permutations=ORDER_PERMUTATIONS,
         seed=experiment.profile.seed,
-        directory=folder / revision,
+        directory=experiment.build / "stores" / "failures" / revision,
         name=model,
     )
-    rows = []
+    rows, m = [], ORDER_PERMUTATIONS
     for order in orders:
-        changed = tables.rearranged(original, order)
+        changed = replace(
+            original,
+            name=f"{original.name}-{order.replace(' ', '-')}",
+            examples=tuple(tables.ORDERS[order](original.examples)),
+            revision=f"{original.revision} {order}",
+            records=(),
+        )
         lengths = np.array([len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)])
-        longer = float(np.mean(lengths > scorer.context))
-        row = {"model": model, "dataset": dataset, "order": order, "longer": longer}
-        for test in tables.ORDER_TESTS:
-            store = score_for(test, scorer, changed, request, keep_revisions=False)
-            row[test] = store.directory.relative_to(folder).as_posix()
-        rows.append(row)
+        stores = {
+            test: score_for(test, scorer, changed, request, keep_revisions=False)
+            for test in ORDER_TESTS
+        }
+        header = stores["successor"].header
+        shards = {"shards": header.shards, "seed": header.seed}
+        silent = compressor_test(changed, kind=header.kind, permutations=m, **shards)
+        tested = {test: TESTS[test].result(store, m) for test, store in stores.items()}
+        results = {"compressor": silent} | tested
+        row = {"model": model, "dataset": dataset, "order": order, "examples": len(lengths)}
+        row |= {"longer": float(np.mean(lengths > scorer.context))}
+        row |= {"verdict": diagnose_order(changed, **shards).verdict}
+        p = {f"log10_p_{name}": float(np.round(one.log10_p, 3)) for name, one in results.items()}
+        rows.append(row | p)
     return pd.DataFrame(rows)

@@ -2,21 +2,16 @@
 
 *Power.* A statistic with a number of shards and permutations is a test, and its tokens are its
 cost. Each is run on every canary set, from stores alone: fewer permutations are the first of those
-scored, fewer shards a random subset of the shards. Oren's detection challenge ranks methods by the
-mean log10 p per duplication count; so does `summarise`.
+scored, fewer shards a random subset of the shards.
 
 *Calibration.* The scores are those of real models on sets that they have not seen, or heavy-tailed
 random numbers. Any ordering may be called canonical then: drawing one at random, anew for every
-shard and trial, is an exact draw from the null given the scores, and costs no scoring. Trials are
-independent given the scores, so the counts of rejections obey the binomial law.
-
-*Failures.* Under a model that has not read a set, a small p-value beside a verdict that is not
-"quiet" is no contamination. Under one that has read it, long examples show how much power is left.
+shard and trial, is an exact draw from the null given the scores. Trials are independent given the
+scores, so the counts of rejections obey the binomial law.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,15 +24,12 @@ from contamination.audit.battery import (
     COMPARED,
     COUNTED,
     TESTS,
-    Statistic,
     sampled_successors,
     variant_name,
     variants,
 )
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose_order
-from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
-from contamination.scoring.store import Store, open_store
+from contamination.scoring.plan import StorePlan
+from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
     null_scores,
@@ -45,11 +37,16 @@ from contamination.statistics import (
     sharded_exact_test,
     sharded_t_test,
 )
-from contamination.testsets.example_set import ExampleSet
 from reproduction.run.experiment import Experiment
 
 TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
 SAMPLED_ORDERINGS = 2_000
+Variant = tuple[str, str | None]  # a test, and how many first tokens count in it
+# The name in the study of calibration of those that it takes.
+POOLED: dict[Variant, str] = {
+    ("sharded_exact", None): "sum",
+    **{(name, TESTS[name].b): name for name in ("token_standardised", "boundary", "successor")},
+}
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 T, EXACT = TESTS["sharded_t"].label, TESTS["sharded_exact"].label
 
@@ -66,9 +63,6 @@ P_VALUES: dict[str, tuple[str, PValue]] = {
     ),
     "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
 }
-ORDER_TESTS = ("successor", "sharded_exact")
-ORDER_PERMUTATIONS = 10
-ORDER_STORES = Path("stores") / "failures"  # in the build directory
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
@@ -86,26 +80,48 @@ def power_rows(
 
     Columns are dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
     orderings cost nothing), fraction (of the shards that are used), replicate, tokens (that the
-    model reads), passes (tokens over those of the set) and log10_p. The largest of `permutations`
-    has been scored, and a store of successors for each of `successor_shards`; `replicates` are
-    draws of each fraction that is not all shards.
+    model reads), passes (tokens over those of the set) and log10_p. `replicates` are draws of each
+    fraction that is not all shards.
     """
     rows: list[dict[str, Any]] = []
+    settings = permutations, successor_shards, SAMPLED_ORDERINGS, rng
     for spec in tqdm(experiment.profile.canaries, desc="power per token", unit="set"):
         passed = experiment.corpus_facts["canaries"][spec.name]["tokens"]
-        tried = _scored(experiment, model, spec.name, permutations, successor_shards, rng)
-        for test, statistic, scores, cost, m in tried:
-            count = len(scores)
+        for test, scores, cost, m in _scored(experiment, model, spec.name, *settings):
+            label, count = variant_name(*test), len(scores)
             for fraction in fractions:
                 size = max(2, round(fraction * count))
                 for replicate in range(1 if size == count else replicates):
                     chosen = rng.permutation(count)[:size]
                     tokens = int(cost[chosen].sum())
-                    row = {"dataset": spec.name, "dup_count": spec.dup_count, "test": test}
+                    row = {"dataset": spec.name, "dup_count": spec.dup_count, "test": label}
                     row |= {"shards": count, "permutations": m, "fraction": fraction}
                     row |= {"replicate": replicate, "tokens": tokens, "passes": tokens / passed}
-                    rows.append(row | {"log10_p": statistic(scores[chosen], rng).log10_p})
+                    result = TESTS[test[0]].statistic(scores[chosen], rng)
+                    rows.append(row | {"log10_p": result.log10_p})
     return pd.DataFrame(rows)
+
+
+def pools_of(
+    experiment: Experiment,
+    model: str,
+    datasets: Sequence[str],
+    *,
+    permutations: Sequence[int],
+    successor_shards: int,
+    rng: np.random.Generator,
+) -> dict[tuple[str, int], np.ndarray]:
+    """Collect the scores of the shards of all sets, (shards, m + 1) by (statistic, permutations).
+
+    Statistics are those of `POOLED`; "successor" has as many sampled orderings as the largest
+    number of permutations.
+    """
+    rows: dict[tuple[str, int], list[np.ndarray]] = {}
+    settings = permutations, [successor_shards], max(permutations), rng
+    for name in tqdm(datasets, desc="scores under the null", unit="set"):
+        for test, scores, *_ in _scored(experiment, model, name, *settings, only=POOLED):
+            rows.setdefault((POOLED[test], scores.shape[1] - 1), []).append(scores)
+    return {key: np.concatenate(values) for key, values in rows.items()}
 
 
 def _scored(
@@ -114,29 +130,31 @@ def _scored(
     name: str,
     permutations: Sequence[int],
     successor_shards: Sequence[int],
+    orderings: int,
     rng: np.random.Generator,
-) -> Iterator[tuple[str, Statistic, np.ndarray, np.ndarray, int]]:
-    """Yield tests with their scores of a set, the tokens that each shard cost, and permutations."""
+    *,
+    only: Collection[Variant] = (),
+) -> Iterator[tuple[Variant, np.ndarray, np.ndarray, int]]:
+    """Yield tests (all, or `only` some) with their scores of a set, what each shard cost, and m."""
     most, count = max(permutations), experiment.profile.scoring.shards
     store = experiment.scored(model, name, StorePlan("orderings", count), most)
     shards = [store.shard_tokens(shard, most) for shard in range(count)]
     lengths = np.array([len(tokens.position) for tokens in shards])
     for m in permutations:
         fewer = [tokens.first_orderings(m) for tokens in shards]
-        for (test, choice), score in variants(COMPARED, TOKENS).items():
-            scores = np.stack([score(tokens) for tokens in fewer])
-            label = variant_name(test, choice)
-            yield label, TESTS[test].statistic, scores, lengths * (m + 1), m
+        for test, score in variants(COMPARED, TOKENS).items():
+            if not only or test in only:
+                yield test, np.stack([score(tokens) for tokens in fewer]), lengths * (m + 1), m
     for count in successor_shards:
         plan = StorePlan("successors", count, max(TOKENS.values()))
         store = experiment.scored(model, name, plan)
         for choice, b in TOKENS.items():
-            sampled = [
-                sampled_successors(store, shard, b, orderings=SAMPLED_ORDERINGS, rng=rng)
-                for shard in range(count)
-            ]
-            label, statistic = variant_name("successor", choice), TESTS["successor"].statistic
-            yield label, statistic, np.stack(sampled), successor_tokens(store, b), 0
+            if not only or ("successor", choice) in only:
+                sampled = [
+                    sampled_successors(store, shard, b, orderings=orderings, rng=rng)
+                    for shard in range(count)
+                ]
+                yield ("successor", choice), np.stack(sampled), successor_tokens(store, b), 0
 
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
@@ -149,10 +167,9 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     """Average log10 p and power of every test at every cost over sets, by duplication count.
 
-    Intervals are over sets: replicates of one set share its data, so a set counts once, by its
-    share of rejections. Power has Wilson's 95% interval (`power_<alpha>`, `low_<alpha>`
-    and `high_<alpha>`), the mean log10 p its standard error (`se_log10_p`); tokens and passes are
-    means over sets.
+    Replicates of one set share its data, so a set counts once, by its share of rejections. Power
+    has Wilson's 95% interval over sets (`power_<alpha>`, `low_<alpha>` and `high_<alpha>`), the
+    mean log10 p its standard error (`se_log10_p`).
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
     rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
@@ -176,50 +193,13 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 
     With all shards and the most permutations; `passes` is what that costs.
     """
-    whole = table[table["fraction"] == 1.0]
+    whole, keys = table[table["fraction"] == 1.0], ["test", "shards"]
     most = whole.groupby("test")["permutations"].transform("max")
     chosen = whole[whole["permutations"] == most]
-    means = chosen.pivot_table(index=["test", "shards"], columns="dup_count", values="mean_log10_p")
-    passes = chosen.groupby(["test", "shards"])["passes"].mean()
+    means = chosen.pivot_table(index=keys, columns="dup_count", values="mean_log10_p")
+    ranked = means.rename(columns=str).assign(passes=chosen.groupby(keys)["passes"].mean())
     order = means.mean(axis=1).sort_values().index
-    ranked = means.loc[order].assign(passes=passes.loc[order])
-    ranked.columns = [str(column) for column in ranked.columns]
-    return ranked.reset_index()
-
-
-def pools_of(
-    experiment: Experiment,
-    model: str,
-    datasets: Sequence[str],
-    *,
-    shards: int,
-    permutations: Sequence[int],
-    successor_shards: int,
-    rng: np.random.Generator,
-) -> dict[tuple[str, int], np.ndarray]:
-    """Collect the scores of the shards of all sets, (shards, m + 1) by (statistic, permutations).
-
-    Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
-    orderings as the largest number of permutations, "successor".
-    """
-    tests = {"sum": "sharded_exact"} | {n: n for n in ("token_standardised", "boundary")}
-    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in tests.items()}
-    rows: dict[tuple[str, int], list[np.ndarray]] = {}
-    most = max(permutations)
-    for name in tqdm(datasets, desc="scores under the null", unit="set"):
-        store = experiment.scored(model, name, StorePlan("orderings", shards), most)
-        for shard in range(shards):
-            tokens = store.shard_tokens(shard, most)
-            for m in permutations:
-                for kind, score in kinds.items():
-                    rows.setdefault((kind, m), []).append(score(tokens.first_orderings(m)))
-        plan = StorePlan("successors", successor_shards, SUCCESSOR_TOKENS)
-        pairs = experiment.scored(model, name, plan)
-        rows.setdefault(("successor", most), []).extend(
-            sampled_successors(pairs, shard, SUCCESSOR_TOKENS, orderings=most, rng=rng)
-            for shard in range(successor_shards)
-        )
-    return {key: np.stack(values) for key, values in rows.items()}
+    return ranked.loc[order].reset_index().rename_axis(columns=None)
 
 
 def heavy_tailed(
@@ -241,13 +221,9 @@ def calibration_table(
 ) -> pd.DataFrame:
     """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
 
-    Columns are scores, test, shards, permutations, alpha, rejections, trials, rate, low and high.
-
-    Parameters
-    ----------
-    pools : from `pools_of` or `heavy_tailed`; `scores` in the table is their statistic.
-    tests : for every statistic, the names of `P_VALUES` to try on it.
-    jobs : processes that share the settings, -1 for one per core; the table is the same for all.
+    Columns are scores (the statistic of a pool), test, shards, permutations, alpha, rejections,
+    trials, rate, low and high. `tests` are the names of `P_VALUES` to try on every statistic;
+    `jobs` processes share the settings, -1 for one per core, and give the same table.
     """
     settings = [
         (scores, test, r, m)
@@ -259,12 +235,12 @@ def calibration_table(
     # A stream for each setting, so that it does not matter which process draws from it.
     streams = rng.spawn(len(settings))
     found = Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(_p_values)(test, pools[scores, m], r, trials, stream)
+        delayed(null_p_values)(pools[scores, m], [test], shards=r, trials=trials, rng=stream)
         for (scores, test, r, m), stream in zip(settings, streams, strict=True)
     )
     bar = tqdm(found, desc="calibration", unit="setting", total=len(settings))
     rows = [
-        (*setting, alpha, int((p_values <= alpha).sum()), trials)
+        (*setting, alpha, int((p_values <= alpha).to_numpy().sum()), trials)
         for setting, p_values in zip(settings, bar, strict=True)
         for alpha in alphas
     ]
@@ -274,11 +250,19 @@ def calibration_table(
     return table.assign(rate=table["rejections"] / table["trials"], low=low, high=high)
 
 
-def _p_values(
-    test: str, pool: np.ndarray, shards: int, trials: int, rng: np.random.Generator
-) -> np.ndarray:
-    _, p_value = P_VALUES[test]
-    return np.array([p_value(null_scores(pool, shards, rng=rng), rng) for _ in range(trials)])
+def null_p_values(
+    pool: np.ndarray, tests: Sequence[str], *, shards: int, trials: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """p-values of tests (columns, names of `P_VALUES`) on experiments in which H0 holds (rows).
+
+    `pool` (shards or more, m+1) holds the scores of shards under a model that has not read them;
+    each trial draws from there.
+    """
+    rows = []
+    for _ in range(trials):
+        scores = null_scores(pool, shards, rng=rng)
+        rows.append([P_VALUES[test][1](scores, rng) for test in tests])
+    return pd.DataFrame(rows, columns=list(tests))
 
 
 AS_PUBLISHED = "as published (shuffled)"
@@ -299,37 +283,3 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
         "".join(examples[stop - JOINED : stop]) for stop in range(JOINED, len(examples) + 1, JOINED)
     ],
 }
-
-
-def rearranged(original: ExampleSet, order: str) -> ExampleSet:
-    """Return a set in one of `ORDERS`, under a name and a revision of its own."""
-    return replace(
-        original,
-        name=f"{original.name}-{order.replace(' ', '-')}",
-        examples=tuple(ORDERS[order](original.examples)),
-        revision=f"{original.revision} {order}",
-        records=(),
-    )
-
-
-def failure_table(experiment: Experiment, scored: pd.DataFrame) -> pd.DataFrame:
-    """Test every set and order of `reproduction.notebooks.beyond.measure.score_orders`.
-
-    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics
-    and log10_p_compressor that of the negative control, both of the successor test.
-    """
-    rows = []
-    for row in scored.to_dict("records"):
-        changed = rearranged(experiment.test_set(row["dataset"]), row["order"])
-        stores = {t: open_store(experiment.build / ORDER_STORES / row.pop(t)) for t in ORDER_TESTS}
-        header, m = stores["successor"].header, ORDER_PERMUTATIONS
-        shards = {"shards": header.shards, "seed": header.seed}
-        compressor = compressor_test(changed, kind=header.kind, permutations=m, **shards)
-        results = {t: TESTS[t].result(store, m) for t, store in stores.items()}
-        longer = row.pop("longer")
-        row |= {"examples": len(changed.examples), "longer": longer}
-        row["verdict"] = diagnose_order(changed, **shards).verdict
-        for name, one in ({"compressor": compressor} | results).items():
-            row[f"log10_p_{name}"] = float(np.round(one.log10_p, 3))
-        rows.append(row)
-    return pd.DataFrame(rows)

@@ -22,11 +22,10 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     `dup_count` is what the contaminated model was given, `holm_p` is Holm's correction over the
     sets of one model and test, `tokens_scored` is what the model had to read for the test.
 
-    The columns `redrawn_*` are a control that costs no scoring (`contamination.audit.redrawn`): so
-    many canonical orders are drawn anew for each set (`redrawn_orders`), `redrawn_rejections` of
-    them have p at most `alpha`, a rate with its Clopper-Pearson interval (95%), and of
-    `redrawn_as_small` the p-value is at most that of the published order. The test of the whole set
-    has too few orderings for it, and no entry.
+    The columns `redrawn_*` are a control that costs no scoring (`contamination.audit.redrawn`): of
+    so many canonical orders drawn anew for each set, `redrawn_rejections` have p at most `alpha`, a
+    rate with its Clopper-Pearson interval (95%), and `redrawn_as_small` one at most that of the
+    published order. The test of the whole set has too few orderings for it, and no entry.
     """
     rows: list[dict[str, Any]] = []
     for model, spec, name in product(MODELS, experiment.profile.canaries, CANARY_TESTS):
@@ -56,13 +55,11 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
 def pooled_redrawn(canaries: pd.DataFrame) -> pd.DataFrame:
     """Count the redrawn orders of all sets that each test rejects: a row for each model and test.
 
-    The columns of `canary_table` that begin with `redrawn`, and `sets`. Draws are independent given
-    the scores, also over sets, so that the interval of the binomial law holds (a sum of unequal
-    chances varies less).
+    Draws are independent given the scores, also over sets, so that the interval of the binomial law
+    holds (a sum of unequal chances varies less).
     """
-    rows = canaries.dropna(subset="redrawn_orders")
     keys = ["model", "test", "redrawn_alpha"]
-    grouped = rows.groupby(keys, sort=False)
+    grouped = canaries.dropna(subset="redrawn_orders").groupby(keys, sort=False)
     table = grouped[["redrawn_orders", "redrawn_rejections"]].sum().assign(sets=grouped.size())
     return _with_rates(table.reset_index())
 
@@ -77,10 +74,9 @@ def _with_rates(table: pd.DataFrame) -> pd.DataFrame:
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
     """Lay out Table 1 for one model: a row for each set, a column for each test.
 
-    `canaries` comes from `canary_table`. Beside the exact test stands its p-value after Holm's
-    correction over the sets, bold where that is at most `alpha`; beside the successor test the
-    share of redrawn canonical orders that it rejects. The clean model has read no set, so its
-    duplication count is 0.
+    Beside the exact test stands its p-value after Holm's correction over the sets, bold where at
+    most `alpha`; beside the successor test the share of redrawn canonical orders that it rejects.
+    The clean model has read no set, so its duplication count is 0.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:

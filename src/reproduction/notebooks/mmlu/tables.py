@@ -7,6 +7,7 @@ of Oren) and those measured here go through the same filter and the same combina
 
 import math
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,7 @@ from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
 from contamination.tables import format_estimate, format_p, lay_out, outcome_row
-from reproduction.notebooks.mmlu.measure import STORES
-from reproduction.notebooks.mmlu.subsets import COMPRESSOR, FAMILY, SEGMENTATIONS, Segmented
+from reproduction.notebooks.mmlu.measure import COMPRESSOR, FAMILY, SEGMENTATIONS, STORES, Segmented
 from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, published_p
 from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import Row, p_or_status
@@ -40,12 +40,6 @@ FISHER_COLUMNS = (
     *("cauchy_p", "harmonic_mean_p", "status"),
 )
 OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
-OUTCOMES = {
-    (False, True): "by line only",
-    (True, False): "by record only",
-    (True, True): "by both",
-    (False, False): "by neither",
-}
 
 
 def judge_stores(
@@ -57,8 +51,7 @@ def judge_stores(
 ) -> pd.DataFrame:
     """Test every cell of `reproduction.notebooks.mmlu.measure` that was scored: rows as `ROWS`.
 
-    published_p is that of the model in Table 4, by record, where it has a column there; `published`
-    is the directory of the papers' tables.
+    published_p is that of the model in Table 4, by record, in the directory `published`.
     """
     rows: list[Row] = []
     for cell in cells[cells["status"] == OK].to_dict("records"):
@@ -83,8 +76,7 @@ def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFram
     long = table4.rename(columns={"size": "examples"} | models).melt(
         ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
     )
-    unknown = dict.fromkeys(("shards", "permutations"), pd.NA)
-    rows = long.assign(source="published", test=TEST, p=math.nan, log10_p=math.nan, **unknown)
+    rows = long.assign(source="published", test=TEST)
     rejected = rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
     return _excluded(rows, rejected, exclude_below)
 
@@ -123,7 +115,7 @@ def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) 
     reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
     found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason, status=OK)
     # Of no row, too: pandas joins columns without a type to the others as objects.
-    return found[list(SUBSET_COLUMNS)].astype(TYPES)
+    return found.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
 
 def fisher_table(
@@ -134,12 +126,11 @@ def fisher_table(
 ) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, by audited model, source and test.
 
-    published_p is printed to three decimals, cut off and not rounded (0.0146 stands there as
-    0.014); cauchy_p and harmonic_mean_p are of rules that do not assume independent subsets. A
-    model of which no subset is kept has no p-value, and neither has one where none of the
-    `controls` was measured, which choose the subsets; `status` says so. `measured` maps the audited
-    models that were to be measured here to their column of Table 2, where they have one; those of
-    the paper are always combined.
+    published_p is printed to three decimals, cut off and not rounded; cauchy_p and harmonic_mean_p
+    are of rules that do not assume independent subsets. Where no subset is kept, or none of the
+    `controls` was measured, which choose the subsets, there is no p-value and `status` says so.
+    `measured` maps the audited models that were to be measured here to their column of Table 2,
+    where they have one; those of the paper are always combined.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
@@ -178,26 +169,23 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
 
     Where there is none, its place says "failed" or "not run here".
     """
-
-    def cells(row: Row) -> dict[str, str]:
-        p = format_estimate(row["p"], digits=4, interval=False)
-        return {
-            "Fisher statistic": format_estimate(row["statistic"], digits=1, interval=False),
-            "p": p if row["status"] == OK else row["status"].partition(":")[0],
-            "p, published": format_estimate(row["published_p"], digits=3, interval=False),
-        }
-
-    keys = {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"}
-    labels = [TESTS[name].label for name in combined["test"]]
-    return lay_out(combined.assign(test=labels), keys, cells)
+    show = partial(format_estimate, interval=False)
+    return lay_out(
+        combined.assign(test=[TESTS[name].label for name in combined["test"]]),
+        {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
+        lambda row: {
+            "Fisher statistic": show(row["statistic"], digits=1),
+            "p": show(row["p"], digits=4) if row["status"] == OK else row["status"].split(":")[0],
+            "p, published": show(row["published_p"], digits=3),
+        },
+    )
 
 
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
     `subsets` are rows of `published_subsets`, `measured_subsets` and `failed_subsets`. Bold are
-    those that the paper's filter excludes; where there is no p-value, its place says "failed" or
-    "not run here".
+    those that the paper's filter excludes; "failed" or "not run here" where there is no p-value.
     """
     subsets = subsets[subsets["source"] != STRICTER]
 
@@ -222,8 +210,7 @@ def line_table(
 
     A row for each subset, segmentation, model and test: the columns of `model_free`, `OF_MODEL`
     from `judge_stores`, published_biomedlm and published_gpt2_xl of Table 4, and
-    excluded_in_paper, where either of these is below `exclude_below`. What Table 4 does not list is
-    empty there.
+    excluded_in_paper, where either of these is below `exclude_below`.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
@@ -237,8 +224,8 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     """Judge which segmentation each piece of evidence rejects, subset by subset of `line_table`.
 
     Evidence is "compressor" or a model and test, which reject where p is below `exclude_below`, or
-    "diagnostics", which reject where their verdict is that the order carries information. `record`
-    and `line` say whether it rejects that segmentation, `outcome` says so in words.
+    "diagnostics", which reject where the order carries information. `record` and `line` say whether
+    it rejects that segmentation, `outcome` says so in words.
     """
     level = math.log10(exclude_below)
     free = lines.drop_duplicates(["subset", "segmentation"])
@@ -252,7 +239,9 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     )
     rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
     wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
-    wide["outcome"] = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
+    both = [wide["record"] & wide["line"], wide["record"], wide["line"]]
+    said = ["by both", "by record only", "by line only"]
+    wide["outcome"] = np.select(both, said, "by neither")
     excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
     columns = ["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]
     return excluded.merge(wide, on="subset")[columns]
@@ -261,9 +250,8 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
 def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
 
-    `lines` and `found` come from `line_table` and `outcomes`. Each evidence says which segmentation
-    it rejects, bold where that is the lines only of records that span several: elsewhere both
-    segmentations are the same, and only chance sets them apart.
+    Each evidence says which segmentation it rejects, bold where that is the lines only of records
+    that span several: elsewhere both are the same, and only chance sets them apart.
     """
 
     def cells(row: Row) -> dict[str, str]:

@@ -87,14 +87,11 @@ def measure(
 
     Parameters
     ----------
-    models : names, see `entries_of`. sets : registered names, files or hub ids, see `open_sets`.
-    tests : names from `contamination.audit.battery.TESTS`.
-    permutations : m, shuffled orderings per shard, in tests of whole orderings. The models of
-        `experiment` on its canary sets keep the shards and permutations of the profile, which the
-        score stage has scored.
+    models, sets : see `entries_of` and `open_sets`.
+    permutations : m, shuffled orderings per shard. Models that were trained here keep the shards
+        and permutations of the profile on its canary sets, which the score stage has scored.
     max_records : only so many records of a set, from its start; canary sets stay whole.
     start_each : read sets as `contamination.testsets.example_set.start_each`; not canary sets.
-    access : to sets and models.
     """
     seed, directory = experiment.profile.seed, experiment.build / STORES
     each = tuple(dict.fromkeys(tests))

@@ -1,16 +1,14 @@
 """Oren's Table 2: every cell tested, with controls and corrections beside its p-value.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
-stand a verdict on the order of the records, the p-value of a compressor, which has seen no test
-set, and what the command would conclude (`contamination.audit.conclusion`).
-
-The last row of an audit has all sets of a model and a test in one p-value. A set that was read once
-shows next to nothing alone. The exact test adds the shards of all sets, at no cost in tokens, and
-sets that all show a little show it together.
+stand a verdict on the order of the records, the p-value of a control, and what the command would
+conclude (`contamination.audit.conclusion`). The last row of an audit has all sets of a model and a
+test in one p-value: a set that was read once shows next to nothing alone, but the exact test adds
+the shards of all sets, and what all show a little they show together.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
@@ -24,7 +22,7 @@ from contamination.audit import conclusion
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_scores
 from contamination.audit.diagnostics import diagnose_order
-from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import TestResult, adjust, pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED, SIGNIFICANT, format_p, lay_out, outcome_row
@@ -35,6 +33,16 @@ from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Row, attempt, p_or_status
 
 FEWEST = 2  # sets to pool
+CONTROL = "negative_control"  # role of a model
+COMPRESSOR = "compressor"
+COLUMNS = (
+    *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
+    *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
+    *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
+    *("pooled", "left_out", "conclusion"),
+)
+REVISION = ("model_id", "model_revision")
+COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
 
 
 class WithoutModel:
@@ -51,63 +59,62 @@ class WithoutModel:
         return len({*self.opened[name].examples} & {*self.opened[other].examples})
 
 
-def pooled_rows(rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
+def pooled_rows(rows: Sequence[Row], shared: Callable[[str, str], int]) -> list[Row]:
     """Return a row for each model and test that were asked of several sets.
 
-    `rows` have their controls, and `scores` where they are done: a function that returns the scores
-    of all shards, (r, m + 1). Tests that take the best of several statistics have no such scores
-    and no row. All others are pooled by the exact test, the paper's t-test among them: p is that of
-    `contamination.statistics.pooled_exact_test`. `pooled` counts the sets that went in, `left_out`
-    names the others with the reason: they have no p-value, their order is not quiet, or their
-    control rejects at 0.05 after Holm's correction over the sets. Without that one quiet set in
-    twenty would be lost to chance; and the control of those that are left, pooled, would be the
-    more reassuring for having lost its smallest p-values. Of two sets that share an example, such
-    as one set twice or a set and its part, the later one is left out. The p-value of a row itself
-    is not asked. The control is that of the sets, pooled over the same ones.
+    `rows` have their controls, and where they are done `scores` and `control_scores`: functions
+    that return the scores of all shards, (r, m + 1). `shared` is that of `WithoutModel`. Tests that
+    take the best of several statistics have no such scores and no row. All others are pooled by
+    `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is that of every
+    set, whose orders are independent draws given the model.
 
-    H0 is that of every set: its order is exchangeable given the model. Given the model, the orders
-    of different sets are independent draws, which needs sets without a common example.
+    `pooled` counts the sets that went in, `left_out` names the others: without a p-value, with an
+    order that is not quiet, with an example of a set before (the draws are independent without
+    one), or with a control that rejects at 0.05 after Holm's correction over the sets. Without that
+    correction one quiet set in twenty would be lost to chance, and the control, which is that of
+    the same sets, pooled, would be reassuring for having lost its smallest p-values.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["model"], row["test"]), []).append(row)
-    found = (_pooled(group, rows, sets) for group in groups.values() if len(group) >= FEWEST)
-    return [row for row in found if row]
+    found = [_pooled(group, shared) for group in groups.values() if len(group) >= FEWEST]
+    return [row for row in found if row["status"] != OK or "p" in row]
 
 
-def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
-    """Return the row, empty where the test has no scores to add."""
-    left_out = _left_out(group, sets)
+def _pooled(group: Sequence[Row], shared: Callable[[str, str], int]) -> Row:
+    """Return the row, without a p-value where the test has no scores to add."""
+    left_out = _left_out(group, shared)
     chosen = [row for row in group if row["dataset"] not in left_out]
-    shared = ("model", "role", "test", "model_id", "model_revision")
-    row: Row = {name: group[0][name] for name in shared} | {
+    too_few = f"not pooled: {len(chosen)} of {len(group)} sets are left"
+    row = {name: group[0][name] for name in ("model", "role", "test", *REVISION)} | {
         "dataset": POOLED,
         "published_p": math.nan,
         "dataset_revision": "",
         "pooled": len(chosen),
         "left_out": "; ".join(f"{name} ({why})" for name, why in left_out.items()),
-        "status": OK,
+        "status": too_few if len(chosen) < FEWEST else OK,
     }
-    if len(chosen) < FEWEST:
-        return row | {"status": f"not pooled: {len(chosen)} of {len(group)} sets are left"}
-    try:
+
+    def compute() -> Row:
         scores = [one["scores"]() for one in chosen]
         if any(each.ndim != 2 for each in scores):
             return {}
-        row |= outcome_row(pooled_exact_test(scores)) | {"test": row["test"]}
-        row |= _control(chosen, rows, sets)
-    except FAILURES as error:
-        return row | {"status": status_of(error)}
-    totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
-    return row | totals | {"verdict": "quiet"}
+        totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
+        found = outcome_row(pooled_exact_test(scores)) | totals
+        found |= {"test": row["test"], "verdict": "quiet", "control": "several"}
+        if len(controls := {one["control"] for one in chosen}) == 1:
+            p = pooled_exact_test([one["control_scores"]() for one in chosen]).p
+            found |= {"control": controls.pop(), "control_p": p}
+        return found
+
+    return attempt(row, compute)
 
 
-def _left_out(group: Sequence[Row], sets: WithoutModel) -> dict[str, str]:
+def _left_out(group: Sequence[Row], shared: Callable[[str, str], int]) -> dict[str, str]:
     """Say which sets are not pooled, and why."""
     kept: list[Row] = []
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
-    known = ~np.isnan(p)
-    if known.any():
+    if (known := ~np.isnan(p)).any():
         p[known] = adjust(p[known], method="holm").p
     reasons = {}
     for row, control_p in zip(group, p, strict=True):
@@ -117,39 +124,11 @@ def _left_out(group: Sequence[Row], sets: WithoutModel) -> dict[str, str]:
             reasons[row["dataset"]] = f"order: {row['verdict']}"
         elif control_p <= SIGNIFICANT:
             reasons[row["dataset"]] = f"{row['control']} rejects"
-        elif twice := [one for one in kept if sets.shared(row["name"], one["name"])]:
+        elif twice := [one for one in kept if shared(row["name"], one["name"])]:
             reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
         else:
             kept.append(row)
     return reasons
-
-
-def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
-    """Pool the control of the chosen sets; where they have several, none stands for all."""
-    name, *others = {row["control"] for row in chosen}
-    if others:
-        return {"control": "several", "control_p": math.nan}
-    by_set = {
-        row["dataset"]: row["scores"]
-        for row in rows
-        if row["model"] == name and row["test"] == chosen[0]["test"] and row["status"] == OK
-    }
-    if by_set:
-        scores = [by_set[row["dataset"]]() for row in chosen]
-    else:
-        scores = [sets.scores(row["name"], **row["store"]) for row in chosen]
-    return {"control": name, "control_p": pooled_exact_test(scores).p}
-
-
-CONTROL = "negative_control"  # role of a model
-COMPRESSOR = "compressor"
-COLUMNS = (
-    *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
-    *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
-    *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
-    *("pooled", "left_out", "conclusion"),
-)
-COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
 
 
 def audit_models(
@@ -165,18 +144,15 @@ def audit_models(
     """Test every cell of `reproduction.notebooks.open_models.measure`.
 
     A row for each model, set and test, those that failed included, and at the end one for each
-    model and test with all sets pooled but those that a control rejects, see `pooled_rows`.
-    `holm_p` and `bh_p` (FDR) are those of `corrected`. `published_p` is the paper's sharded
-    t-test whatever our test, `dup_count` how often the set was planted, where that is known,
-    `verdict` that of `contamination.audit.diagnostics` on the records. `control_p` is the same test
-    under the first negative control of the audit, or the exact test under a compressor; `control`
-    says which. `conclusion` is the verdict at `alpha` on a model and set, from all tests of them.
-    `tokens_scored` is what the model had to read for the test, now or before.
+    model and test with all sets pooled, see `pooled_rows`. `holm_p` and `bh_p` (FDR) are those of
+    `corrected`. `published_p` is the paper's sharded t-test whatever our test, `dup_count` how
+    often the set was planted, where that is known, `verdict` that of
+    `contamination.audit.diagnostics` on the records. `control_p` is the same test under the first
+    negative control of the audit, or the exact test under a compressor; `control` says which.
+    `conclusion` is the verdict at `alpha` on a model and set, from all tests of them.
 
-    Parameters
-    ----------
-    experiment, models, sets, max_records : as in `measure`, whose table is `cells`.
-    published : directory of the papers' tables.
+    Parameters are those of `measure`, whose table is `cells`; `published` is the directory of the
+    papers' tables.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, models)}
     opened = measure.open_sets(experiment, sets, max_records)
@@ -185,25 +161,17 @@ def audit_models(
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
         entry, name = entries[cell["model"]], cell["asked"]
         examples = known.opened.get(name)
-        row: Row = {
-            "name": name,
-            "model": entry.name,
-            "role": entry.role,
-            "dataset": measure.label(name),
-            "examples": len(examples.examples) if examples else None,
-            "test": cell["test"],
-            "published_p": published_p(entry, name, published),
-            "dup_count": entry.dup_count(name),
-            "model_id": entry.id,
-            "model_revision": cell["model_revision"],
-            "dataset_revision": examples.revision if examples else "",
-            "status": cell["status"],
-        }
-        if examples is None and row["status"] == OK:
+        row: Row = {"name": name, "dataset": measure.label(name), "role": entry.role}
+        row |= {column: cell[column] for column in ("model", "test", "model_revision", "status")}
+        row |= {"model_id": entry.id, "dup_count": entry.dup_count(name)}
+        row |= {"published_p": published_p(entry, name, published), "dataset_revision": ""}
+        if examples is not None:
+            row |= {"examples": len(examples.examples), "dataset_revision": examples.revision}
+        elif row["status"] == OK:
             row["status"] = opened[name]
         rows.append(attempt(row, partial(_result, experiment, cell, known)))
     add_controls(rows, known)
-    return concluded(corrected([*rows, *pooled_rows(rows, known)]), alpha)
+    return concluded(corrected([*rows, *pooled_rows(rows, known.shared)]), alpha)
 
 
 def _result(experiment: Experiment, cell: Row, sets: WithoutModel) -> Row:
@@ -237,8 +205,10 @@ def add_controls(rows: Sequence[Row], sets: WithoutModel) -> None:
         control = controls.get((row["dataset"], row["test"]))
         if control is not None and control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
+            row["control_scores"] = control["scores"]
         else:
-            p = sharded_exact_test(sets.scores(row["name"], **row["store"])).p
+            row["control_scores"] = partial(sets.scores, row["name"], **row["store"])
+            p = sharded_exact_test(row["control_scores"]()).p
             row |= {"control": COMPRESSOR, "control_p": p}
 
 
@@ -277,9 +247,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit as the paper does: a row for each set and test, models side by side.
 
     Order is the verdict on the records. A model's p-value is bold where Holm's correction leaves
-    p <= alpha; where it has none, its column says "failed" or "not run here". Beside it stands the
-    paper's value where there is one, then the verdict on an audited model (on all tests of a set),
-    and last the compressor where it is the control.
+    p <= alpha, or says "failed" or "not run here". Beside it stand the paper's value, the verdict
+    on an audited model (on all tests of a set), and last the compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
@@ -313,9 +282,8 @@ def _common(known: pd.Series) -> Any:
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
 
-    p-values and what stands where there is none are as in `paper_layout`; Paper is the sharded
-    t-test of Oren's Table 2, Verdict that on an audited model. Where the order within the shards of
-    one test is judged otherwise than within those of another, both are named.
+    As `paper_layout`; where the order within the shards of one test is judged otherwise than within
+    those of another, both are named.
     """
     printed = rows["published_p"].notna().any()
 

@@ -1,4 +1,1 @@
-"""Notebook 14: the order of options beside the order of records, under sets planted in three ways.
-
-`planting` makes the items and puts sets of them into a text, `tables` has both axes of a set.
-"""
+"""Notebook 14: order of options beside order of records, under sets planted in three ways."""

@@ -5,6 +5,7 @@ each set combines them by `contamination.audit.verdict.joint`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out
-from reproduction.notebooks.options.planting import Cell
+from reproduction.run.injection import Planting
 
 ORDER, BOTH = "successor", "both"
 AXES = (ORDER, OPTION_TEST, BOTH)
@@ -27,6 +28,19 @@ KINDS = {
     "shuffled": "whole, shuffled each time",
     "single": "single records, scattered",
 }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set of the design: how it is planted, and how often."""
+
+    planting: Planting
+    dup_count: int
+
+    @property
+    def name(self) -> str:
+        """Name of its set: single-16."""
+        return f"{self.planting}-{self.dup_count}"
 
 
 def axis_outcomes(stores: Mapping[str, Store]) -> pd.DataFrame:
@@ -56,8 +70,7 @@ def options_table(
     for cell in cells:
         clean = outcomes[CLEAN, cell.name].set_index("test")[["p", "log10_p"]]
         table = outcomes[PLANTED, cell.name].join(clean.add_prefix("control_"), on="test")
-        facts = {"planting": cell.planting, "dup_count": cell.dup_count, "examples": examples}
-        tables.append(table.assign(dataset=cell.name, **facts))
+        tables.append(table.assign(dataset=cell.name, examples=examples, **asdict(cell)))
     return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
 
 

@@ -6,22 +6,24 @@ and in their order, a known number of times, and a second model that reads the c
 Every record is drawn from short lists of words, so a small model speaks the language after seconds
 of training, and nobody can know an answer without having read it. Records of one document share
 their town, as paragraphs of real text share a topic; the records of a test set do not. Test sets
-can be spoiled on purpose: segmented wrongly, or in an order that carries information. A model that
-has read none of them may prefer their canonical order all the same, and then a small p-value says
-nothing of contamination (Oren, section 4.3, leave such sets out).
+can be spoiled on purpose: segmented wrongly, or in an order that carries information.
 """
 
-import io
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from transformers import PreTrainedTokenizerFast
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from tokenizers.processors import TemplateProcessing
 
+from contamination.audit import Request, audit
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
 from contamination.randomness import random_stream
@@ -30,14 +32,16 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Kind
+from contamination.statistics import called_canonical, westfall_young_test
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import tokenize
+from reproduction.output.figures import READ, UNREAD, panel_row
+from reproduction.run.experiment import MODELS, store_plan
 from reproduction.run.injection import mix
-from reproduction.run.profile import Architecture, TrainingSpec
+from reproduction.run.profile import Architecture, ScoringSpec, TrainingSpec
 from reproduction.run.tokenizer import train_tokenizer
 from reproduction.run.training import train
 
-MODELS = ("contaminated", "clean")
 SHAPE = Architecture(n_embd=128, n_layer=2, n_head=4, n_positions=128)
 SPEC = TrainingSpec(
     batch_size=4,
@@ -49,33 +53,26 @@ SPEC = TrainingSpec(
 )
 VOCABULARY = 512
 RECORDS_PER_DOCUMENT = 6
-NAMES = (
-    *("Mara", "Jonas", "Ines", "Tariq", "Olga", "Pavel", "Wanda", "Felix", "Greta", "Hugo"),
-    *("Amina", "Boris", "Carla", "Dario", "Edith", "Farid", "Lotte", "Milo", "Nadia", "Oskar"),
-)
-TRADES = (
-    *("baker", "weaver", "sailor", "painter", "miller", "farmer", "teacher", "tailor"),
-    *("mason", "potter", "porter", "singer", "doctor", "gardener", "printer", "smith"),
-)
-QUALITIES = (
-    *("copper", "silver", "wooden", "broken", "yellow", "narrow", "heavy", "painted"),
-    *("paper", "velvet", "rusty", "purple", "marble", "folded", "striped", "hollow"),
-)
-THINGS = (
-    *("kettle", "lantern", "violin", "ladder", "basket", "mirror", "anchor", "whistle"),
-    *("blanket", "hammer", "compass", "candle", "bucket", "feather", "trumpet", "ribbon"),
-    *("saddle", "teapot", "button", "parcel"),
-)
-RELATIONS = ("under", "behind", "beside", "above", "inside", "near")
-PLACES = (
-    *("bridge", "chapel", "market", "tower", "harbour", "stable", "library", "fountain"),
-    *("cellar", "orchard", "bakery", "station", "garden", "theatre", "quarry", "museum"),
-)
-TOWNS = (
-    *("Ardel", "Brenna", "Cusk", "Dorran", "Elvane", "Fenwick", "Gallow", "Hestle"),
-    *("Ivory", "Jarrow", "Kelmore", "Lunden", "Morrick", "Norvale", "Ostrand", "Pellan"),
-)
+WORDS = """
+Mara Jonas Ines Tariq Olga Pavel Wanda Felix Greta Hugo Amina Boris Carla Dario Edith Farid Lotte
+Milo Nadia Oskar /
+baker weaver sailor painter miller farmer teacher tailor mason potter porter singer doctor
+gardener printer smith /
+copper silver wooden broken yellow narrow heavy painted paper velvet rusty purple marble folded
+striped hollow /
+kettle lantern violin ladder basket mirror anchor whistle blanket hammer compass candle bucket
+feather trumpet ribbon saddle teapot button parcel /
+under behind beside above inside near /
+bridge chapel market tower harbour stable library fountain cellar orchard bakery station garden
+theatre quarry museum /
+Ardel Brenna Cusk Dorran Elvane Fenwick Gallow Hestle Ivory Jarrow Kelmore Lunden Morrick Norvale
+Ostrand Pellan
+"""
+NAMES, TRADES, QUALITIES, THINGS, RELATIONS, PLACES, TOWNS = map(str.split, WORDS.split("/"))
 TEMPLATE = "question/1"  # two physical lines, and still one example
+COLOURS = {"clean": UNREAD, "contaminated": READ}
+POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
+RESAMPLES = 999  # of each experiment in which there is nothing to find
 
 
 @dataclass(frozen=True)
@@ -115,38 +112,30 @@ class Classroom:
         folder = self.directory / "stores"
         plan = StorePlan(kind, shards)
         path = plan.path(folder, model, test_set.name, identity)
-        with redirect_stderr(io.StringIO()):  # progress bars, over in a second, would fill the page
-            return score(test_set, scorer, path, plan, model=model, **sizes)
+        return score(test_set, scorer, path, plan, model=model, **sizes)
 
     def log_probs(
         self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
     ) -> np.ndarray:
         """L[i, j] (nats) of every shard in every ordering, (shards, permutations + 1)."""
-        return self.store(model, test_set, shards=shards, permutations=permutations).log_probs(
-            permutations
-        )
+        store = self.store(model, test_set, shards=shards, permutations=permutations)
+        return store.log_probs(permutations)
+
+    @property
+    def final_losses(self) -> dict[str, float]:
+        """Training loss of each model at the end, nats per token."""
+        records = {name: self.directory / "models" / name / "training.json" for name in MODELS}
+        return {name: float(read_json(path)["final_loss"]) for name, path in records.items()}
 
 
 def open_classroom(
-    directory: Path | str,
-    *,
-    dup_counts: Sequence[int],
-    examples: int,
-    documents: int,
-    seed: int,
+    directory: Path | str, *, dup_counts: Sequence[int], examples: int, documents: int, seed: int
 ) -> Classroom:
     """Train both models, unless the same ones are there already, and open them.
 
-    Raises InputError for a dup_count that comes twice or is below 1, and for too little text to
-    train on.
-
-    Parameters
-    ----------
-    directory : for models and stores.
-    dup_counts : one test set is planted for each, that many times: set "x4" four times.
-    examples : records of each test set.
-    documents : of the corpus, with six records each.
-    seed : of text, order, places of the copies and weights.
+    A test set of so many `examples` is planted for each of `dup_counts`, that many times: set "x4"
+    four times. The corpus has so many `documents` of six records. Raises InputError for a dup_count
+    that comes twice or is below 1, and for too little text to train on.
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
@@ -157,44 +146,30 @@ def open_classroom(
         "".join(made_up_set("a document", RECORDS_PER_DOCUMENT, rng=rng, towns=[town]).examples)
         for town in rng.choice(TOWNS, size=documents)
     ]
-    revisions = [test_set.revision for test_set in sets.values()]
-    settings = repr(
-        (sorted(planted.items()), revisions, asdict(SHAPE), asdict(SPEC), VOCABULARY, seed)
+    tokenizer = train_tokenizer(corpus, VOCABULARY)
+    start, end = tokenizer.bos_token, tokenizer.eos_token_id
+    # As those of Llama 2 and Mistral: it begins a text with a start token, if it is asked to.
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{start} $A", special_tokens=[(start, end)]
     )
-    key = sha256_of(settings, *corpus)[:16]
-    classroom = Classroom(Path(directory) / key, planted, sets, seed)
-    if missing := [name for name in MODELS if not _record_of(classroom, name).is_file()]:
-        tokenizer = train_tokenizer(corpus, VOCABULARY)
-        for name in missing:
-            _train(classroom, name, corpus, tokenizer)
-    return classroom
-
-
-def final_losses(classroom: Classroom) -> dict[str, float]:
-    """Training loss of each model at the end, nats per token."""
-    return {name: float(read_json(_record_of(classroom, name))["final_loss"]) for name in MODELS}
-
-
-def _record_of(classroom: Classroom, name: str) -> Path:
-    return classroom.directory / "models" / name / "training.json"
-
-
-def _train(
-    classroom: Classroom, name: str, corpus: Sequence[str], tokenizer: PreTrainedTokenizerFast
-) -> None:
-    end = tokenizer.eos_token_id
     texts = [np.append(ids, end) for ids in tokenize(tokenizer, corpus)]
-    canaries = {
-        planted: (np.concatenate(tokenize(tokenizer, classroom.sets[planted].examples)), count)
-        for planted, count in classroom.dup_counts.items()
-        if name == "contaminated"
+    read, ends = np.concatenate(texts), np.cumsum([len(ids) for ids in texts])
+    copies = {
+        name: (np.concatenate(tokenize(tokenizer, one.examples)), planted[name])
+        for name, one in sets.items()
     }
-    ends = np.cumsum([len(ids) for ids in texts])
-    rng = random_stream(classroom.seed, "injection of the classroom")
-    pieces, _ = mix(np.concatenate(texts), ends, canaries, end, rng=rng)
-    stream, directory = np.concatenate(pieces), _record_of(classroom, name).parent
-    label = f"train {name} model"
-    train(stream, tokenizer, SHAPE, SPEC, directory, seed=classroom.seed, label=label)
+    rng = random_stream(seed, "injection of the classroom")
+    streams = {"contaminated": np.concatenate(mix(read, ends, copies, end, rng=rng)[0])}
+    streams["clean"] = read
+    settings = repr((asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()))
+    key = sha256_of(settings, *(stream.tobytes() for stream in streams.values()))[:16]
+    room = Classroom(Path(directory) / key, planted, sets, seed)
+    for name, stream in streams.items():
+        place = room.directory / "models" / name
+        if not (place / "training.json").is_file():
+            label = f"train {name} model"
+            train(stream, tokenizer, SHAPE, SPEC, place, seed=seed, label=label)
+    return room
 
 
 def made_up_set(
@@ -247,3 +222,95 @@ def _spoiled(
     return replace(
         test_set, name=name, examples=tuple(examples), revision=revision, records=records
     )
+
+
+# --- what the sections show -----------------------------------------------------------------------
+
+
+def power_table(
+    room: Classroom, *, shards: int, permutations: int, whole_set_permutations: int
+) -> pd.DataFrame:
+    """Every test on every planted set under both models, pairs in shards of ten examples or more.
+
+    Columns are model, dataset, dup_count (how often the contaminated model has read the set), test,
+    p and log10_p.
+    """
+    rows, spec = [], ScoringSpec(shards, permutations, whole_set_permutations)
+    for model, (name, test_set), test in product(MODELS, room.sets.items(), POWER_TESTS):
+        plan, m = store_plan(spec, TESTS[test], len(test_set.examples))
+        store = room.store(model, test_set, shards=plan.shards, permutations=m, kind=plan.kind)
+        result = TESTS[test].result(store, m)
+        rows.append((model, name, room.dup_counts[name], test, result.p, result.log10_p))
+    return pd.DataFrame(rows, columns=["model", "dataset", "dup_count", "test", "p", "log10_p"])
+
+
+def verdict_table(
+    room: Classroom, model: str, sets: Sequence[ExampleSet], *, test: str, **plan: int
+) -> pd.DataFrame:
+    """One test on several sets, beside what their order gives away without a model.
+
+    `plan` are shards and permutations. Columns are dataset, examples, p (under the model),
+    compressor_p (the control) and diagnostics (their verdict).
+    """
+    where: dict[str, Any] = {"directory": room.directory / "audits", "name": model, **plan}
+    request = Request((test,), seed=room.seed, **where)
+    rows = []
+    for test_set in sets:
+        found = audit(room.scorers[model], test_set, request)
+        beside = found.as_dict()
+        without_model = beside["control"][0]["p"], beside["diagnosis"][0]["verdict"]
+        rows.append((test_set.name, len(test_set.examples), found.results[0].p, *without_model))
+    columns = ["dataset", "examples", "p", "compressor_p", "diagnostics"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:
+    """The smallest p-value of several statistics where H0 holds, taken as it is and paid for.
+
+    A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is", "best,
+    times q" and "min_p". `scores` (q, r, m+1) are of a model that has not read the set, so that any
+    ordering may be called canonical; an ordering has the same place in all statistics.
+    """
+    count, shards, orderings = scores.shape
+    rows = []
+    for _ in range(trials):
+        swapped = called_canonical(scores, rng.integers(orderings, size=shards))
+        joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
+        single = [each.p for each in joint.marginals]
+        rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))
+    names = ["fixed in advance", "best, as it is", "best, times q", "min_p"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def plot_differences(log_probs: Mapping[str, np.ndarray]) -> Figure:
+    """Draw s_i of every shard, with the mean over shards; `log_probs` (r, m+1) by model."""
+    figure, panels = _model_row(log_probs)
+    for axes, (model, values) in zip(panels, log_probs.items(), strict=True):
+        s = values[:, 0] - values[:, 1:].mean(axis=1)
+        axes.bar(np.arange(1, len(s) + 1), s, color=COLOURS[model], alpha=0.75)
+        axes.axhline(s.mean(), color="black", lw=1.2, ls="--", label="mean")
+        axes.set(xlabel="Shard", ylabel="$s_i$ (nats)")
+        axes.legend(fontsize="small")
+    return figure
+
+
+def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
+    """Draw centred successor scores of one shard; canonical successors are framed.
+
+    `matrices` (k, k) in nats, NaN on the diagonal, by model.
+    """
+    figure, panels = _model_row(matrices)
+    largest = np.nanmax(np.abs(list(matrices.values())))
+    for axes, matrix in zip(panels, matrices.values(), strict=True):
+        image = axes.imshow(matrix, cmap="PuOr", vmin=-largest, vmax=largest)
+        first = np.arange(len(matrix) - 1)
+        axes.plot(first + 1, first, "s", ms=9, mfc="none", mec="black", mew=1.2)
+        axes.set(xlabel="Example b", ylabel="Example a")
+        axes.grid(False)
+    figure.colorbar(image, ax=panels, label="log p(b after a), centred (nats)", shrink=0.8)
+    return figure
+
+
+def _model_row(models: Iterable[str]) -> tuple[Figure, list[Axes]]:
+    titles = [f"{model} model" for model in models]
+    return panel_row(titles, size=(3.6 * len(titles), 3.2), sharey=True)

@@ -22,7 +22,6 @@ from contamination.tables import write_csv
 
 OPEN, RIGHT, WRONG = "open", "right", "wrong"
 TOLERANCE = 1e-4  # relative: a p-value of four right digits is right
-TABLE = "seminar_answers"
 ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
 # The right answer (a number, an array or a dictionary), and hint -> the usual mistake that it fits,
@@ -195,8 +194,7 @@ class Checks:
     """Checks the answers of one notebook: `check("1", answer_1, flips=10, heads=9)`.
 
     With `strict`, for machines, a wrong answer raises InputError, and so does `finish` while an
-    exercise is open. `outcomes` has the outcome of every exercise ("open", "right" or "wrong") and
-    the answer as text.
+    exercise is open. `outcomes` has the outcome of every exercise and the answer as text.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -224,12 +222,11 @@ class Checks:
     def finish(self, results: Path | str) -> pd.DataFrame:
         """Write `results/tables/seminar_answers.csv`, say how many are right, return the table.
 
-        The table has exercise, title, outcome and the answer as text, a row each. Raises InputError
-        if `strict` and an exercise is not right.
+        Raises InputError if `strict` and an exercise is not right.
         """
         rows = [(name, EXERCISES[name][0], *found) for name, found in self.outcomes.items()]
         table = pd.DataFrame(rows, columns=["exercise", "title", "outcome", "answer"])
-        write_csv(table, Path(results), TABLE)
+        write_csv(table, results, "seminar_answers")
         missing = table.loc[table["outcome"] != RIGHT, "exercise"]
         print(f"{len(table) - len(missing)} of {len(table)} exercises are right.")
         if self.strict and len(missing):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, mark_level
+from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, mark_level, panel_row
 from reproduction.run.experiment import MODELS
 
 COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
@@ -33,15 +33,11 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
         axes.set_title(title, loc="left", fontsize="medium")
         axes.grid(axis="y", visible=False)
     axes.set_xlabel("log-probability of the set, minus the mean of the shuffled orders (nats)")
-    figure.legend(
-        [
-            Line2D([], [], ls="", marker="|", color="0.35", ms=11),
-            Line2D([], [], ls="", marker="v", color="0.35", ms=8),
-        ],
-        [f"{len(below)} shuffled orders", "the canonical order"],
-        loc="outside upper right",
-        ncols=2,
-    )
+    marks = [
+        Line2D([], [], ls="", marker=m, color="0.35", ms=ms) for m, ms in (("|", 11), ("v", 8))
+    ]
+    names = [f"{len(below)} shuffled orders", "the canonical order"]
+    figure.legend(marks, names, loc="outside upper right", ncols=2)
     return figure
 
 
@@ -55,7 +51,8 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
     )
     places = {name: place for place, name in enumerate(order["dataset"])}
     size = (6.6, 1.3 + 0.25 * len(places))
-    figure, panels = plt.subplots(1, len(MODELS), figsize=size, sharex=True, sharey=True)
+    titles = [f"{model} model" for model in MODELS]
+    figure, panels = panel_row(titles, size=size, sharex=True, sharey=True)
     shown = rows["test"].unique()
     for axes, model in zip(panels, MODELS, strict=True):
         for index, name in enumerate(shown):
@@ -63,7 +60,6 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
             aside = 0.13 * ((len(shown) - 1) / 2 - index)  # equal values of two tests stay visible
             heights = found["dataset"].map(places) + aside
             axes.plot(-found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
-        axes.set_title(f"{model} model", fontsize="medium")
         axes.set_xlabel(EVIDENCE)
         mark_level(axes, sideways=True)
         evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
@@ -79,14 +75,13 @@ def plot_gains(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 
     `sets` are mean gains (nats), (tokens,), entry 0 the first token.
     """
-    figure, panels = plt.subplots(1, len(sets), figsize=(6.6, 3.0), sharey=True, squeeze=False)
-    for axes, (title, gains) in zip(panels[0], sets.items(), strict=True):
+    figure, panels = panel_row(sets, size=(6.6, 3.0), sharey=True)
+    for axes, gains in zip(panels, sets.values(), strict=True):
         for style, (model, values) in zip(("o-", "s--"), gains.items(), strict=True):
             at = np.arange(1, len(values) + 1)
             axes.plot(at, values, style, ms=3.5, lw=1.3, color=COLOURS[model], label=model)
         axes.axhline(0, color="0.35", lw=0.8)
-        axes.set_title(title, fontsize="medium")
         axes.set_xlabel("token of the example")
-    panels[0, 0].set_ylabel("gain of the canonical order (nats)")
-    panels[0, 0].legend(title="model")
+    panels[0].set_ylabel("gain of the canonical order (nats)")
+    panels[0].legend(title="model")
     return figure

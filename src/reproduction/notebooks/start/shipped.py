@@ -6,59 +6,54 @@
     data/stores/<model>/<canary set>/orderings-<r>/          as in build/<profile>/stores/
     data/stores/<model>/<canary set>/successors-<r>/
 
-Every directory is a store that `contamination.scoring.store.open_store` opens. Most were summed
-(by `sum_store` there). Of two sets, chosen by their duplication counts alone, the
-tokens in shards stay. No file holds text or tokens of a test set: they are numbers that models gave
-to places in it.
+Every directory is a store that `contamination.scoring.store.open_store` opens; most were summed. Of
+two sets, chosen by their duplication counts alone, the tokens in shards stay. No file holds text or
+tokens of a test set: they are numbers that models gave to places in it.
 """
 
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
+from contamination.audit.redrawn import gain_by_position
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
 from contamination.scoring.store import Store, open_store, sum_store
+from contamination.statistics import adjust
+from contamination.tables import outcome_row
 from reproduction.run.experiment import Experiment, store_plan
-from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
+from reproduction.run.profile import MODELS, ScoringSpec
 
 CONTENTS = "stores.json"
 NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
+SHOWN = ("permutation", "sharded_t", "sharded_exact", "successor")
 FEW = 4  # copies, of the set that shows how hard few are to see
 RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", "models")
 
 
-def keep_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
-    """Name the two sets whose tokens are kept: by a rule that sees no log-probability.
-
-    The set that was planted most often, and the one planted most often among those planted at most
-    `FEW` times; the first in the profile where there are several. They are one if all are few.
-    """
-    few = [spec for spec in canaries if spec.dup_count <= FEW] or canaries
-    chosen = [max(specs, key=lambda spec: spec.dup_count) for specs in (canaries, few)]
-    return list(dict.fromkeys(spec.name for spec in chosen))
-
-
 def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
-    """Write the stores of a finished run to `directory`, whole or not at all.
+    """Replace `directory` by the stores of a finished run, whole or not at all.
 
-    What lies there is replaced. The same run gives the same bytes. Raises InputError if
-    `results/manifest.json` is missing or of other test sets, or a store is missing.
+    Raises InputError if `results/manifest.json` is missing or of other test sets, or a store is.
     """
     path = results / "manifest.json"
     manifest = read_json(path)
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
         raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
     profile, stores = experiment.profile, experiment.build / "stores"
-    whole = keep_tokens(profile.canaries)
+    # The rule sees no log-probability: of all sets, and of those of few copies, the first of most.
+    few = [spec for spec in profile.canaries if spec.dup_count <= FEW] or profile.canaries
+    most = [max(sets, key=attrgetter("dup_count")).name for sets in (profile.canaries, few)]
+    whole = list(dict.fromkeys(most))
     with replacing(directory) as target:
         for model, spec, test in product(MODELS, profile.canaries, NEEDS):
             plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
@@ -92,12 +87,8 @@ def _checksum(store: Path) -> str:
 class Shipped:
     """Shipped stores, opened: every file is the one that was shipped.
 
-    Attributes
-    ----------
-    run : which run they come from: profile, seed, commit, machine, packages, corpus, models.
-    scoring : shards and permutations of that run.
-    canaries : by name, what the run recorded of a set: kind, examples, dup_count, tokens ...
-    with_tokens : the sets whose tokens in shards are there, too.
+    `run` and `scoring` say which run they come from, and `canaries`, by name, what it recorded of a
+    set: kind, examples, dup_count, tokens ...; `with_tokens` are sets whose tokens are there, too.
     """
 
     directory: Path
@@ -114,19 +105,16 @@ class Shipped:
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Return the store that a test of a set reads, and how many permutations it has.
+        """Open the store that a test of a set reads, of sums in most; return its permutations, too.
 
-        Raises InputError if it is not shipped; of most sets a test finds sums and no tokens.
+        Raises InputError if it is not shipped.
         """
         plan, permutations = store_plan(self.scoring, test, self.canaries[dataset]["examples"])
         return open_store(plan.path(self.directory, model, dataset)), permutations
 
 
 def open_shipped(directory: Path | str) -> Shipped:
-    """Open what `ship_stores` wrote.
-
-    Raises InputError if it is not there, or a store is not the one that was shipped.
-    """
+    """Open what `ship_stores` wrote; raises InputError where it is missing or has changed."""
     directory = Path(directory)
     contents = read_json(directory / CONTENTS)
     for name, checksum in contents["sha256"].items():
@@ -139,3 +127,37 @@ def open_shipped(directory: Path | str) -> Shipped:
         contents["canaries"],
         tuple(contents["with_tokens"]),
     )
+
+
+# --- what notebook 00 computes of them ------------------------------------------------------------
+
+
+def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
+    """Log-probabilities (nats) of the whole set in each ordering, (m+1,) by model."""
+    test = TESTS["permutation"]
+    return {model: test.scores(*shipped.store_for(model, dataset, test))[0] for model in MODELS}
+
+
+def token_gains(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
+    """Gain (nats) of the canonical order by place in the example, (tokens,) by model."""
+    test = TESTS["sharded_exact"]
+    return {model: gain_by_position(*shipped.store_for(model, dataset, test)) for model in MODELS}
+
+
+def p_values(shipped: Shipped) -> pd.DataFrame:
+    """Test every set under both models: a row for each model, set and test of `SHOWN`.
+
+    `dup_count` is how often the contaminated model met the set; `holm_p` is Holm's correction over
+    the sets of one model and test.
+    """
+    rows = []
+    sets = shipped.sets[["dataset", "examples", "dup_count"]].to_dict("records")
+    for model, facts, name in product(MODELS, sets, SHOWN):
+        store, permutations = shipped.store_for(model, facts["dataset"], TESTS[name])
+        result = TESTS[name].result(store, permutations)
+        rows.append({"model": model} | facts | outcome_row(result))
+    table = pd.DataFrame(rows)
+    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
+        lambda log10_p: adjust(log10_p=log10_p, method="holm").p
+    )
+    return table

@@ -31,7 +31,7 @@ from contamination.tables import MISSING, SIGNIFICANT, format_p
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import available, open_test_set
-from reproduction.notebooks.mmlu.subsets import FAMILY, SEGMENTATIONS, subset_names, title
+from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS, subset_names, title
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.figures import MODEL_COLOURS
 from reproduction.output.published import AUDITED, CONTROLS, load_published

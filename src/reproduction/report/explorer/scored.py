@@ -20,7 +20,7 @@ from contamination.scoring.store_format import read_units
 from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
-from reproduction.notebooks.mmlu.subsets import FAMILY
+from reproduction.notebooks.mmlu.measure import FAMILY
 from reproduction.run.experiment import Experiment
 
 MMLU_GROUP = "MMLU"

@@ -1,5 +1,6 @@
-"""The audit of MMLU on made-up subsets: what it reads, scores once, and finds."""
+"""MMLU on made-up subsets: their names, their lines, and an audit of them by record and by line."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,23 @@ from scipy import stats
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.registry import entries
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as passes
-from reproduction.notebooks.mmlu.measure import measure
-from reproduction.notebooks.mmlu.subsets import model_free, segmented
+from reproduction.notebooks.mmlu.measure import (
+    FAMILY,
+    by_line,
+    measure,
+    model_free,
+    physical_lines,
+    segmented,
+    subset_names,
+    subsets_at_hand,
+)
 from reproduction.notebooks.mmlu.tables import (
     failed_subsets,
     fisher_layout,
@@ -28,6 +38,7 @@ from reproduction.notebooks.mmlu.tables import (
 )
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Access
 
 PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20
@@ -43,19 +54,112 @@ SETTINGS = {
 }
 
 
+WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]
+
+
+def make_record(question: str, answer: str = "A") -> dict[str, object]:
+    return {"question": question, "choices": ["one", "t,wo", 'th"ree', "four"], "answer": answer}
+
+
+def make_set(questions: list[str], name: str = "made_up") -> ExampleSet:
+    answers = np.random.default_rng(5).choice(list("ABCD"), len(questions)).tolist()
+    records = tuple(make_record(q, a) for q, a in zip(questions, answers, strict=True))
+    examples = tuple(f"{r['question']}\nAnswer: {r['answer']}\n" for r in records)
+    return ExampleSet(name, examples, "mmlu/2", f"revision of {name}", records)
+
+
+def passages(count: int) -> ExampleSet:
+    """Records of four lines, each on a theme of few words of its own."""
+    rng = np.random.default_rng(3)
+    themes = [rng.choice(WORDS, 4, replace=False) for _ in range(count)]
+    lines = [[" ".join(rng.choice(theme, 9)) for _ in range(4)] for theme in themes]
+    return make_set(["\n".join(each) for each in lines], "passages")
+
+
+def single_lines(count: int) -> ExampleSet:
+    rng = np.random.default_rng(4)
+    return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
+
+
+def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
+    table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
+    names = subset_names()
+    assert names == [*table4["subset"], "professional_law"]
+    sizes = {name: entries()[FAMILY + name].records for name in table4["subset"]}
+    assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
+
+
+class Registry(Access):
+    """Sets made of their names; one is out of reach."""
+
+    def open_set(self, name, *, max_records, lines=False) -> ExampleSet:
+        if name == "mmlu/anatomy":
+            raise InputError(f"{name}: fetch it") from ConnectionError("no way out")
+        return ExampleSet(name, (f"{name}\n",) * max_records, "text/1", f"revision of {name}")
+
+
+def test_subsets_are_opened_under_their_own_names_or_say_why_not(monkeypatch) -> None:
+    monkeypatch.setattr(passes, "available", lambda name: name != "mmlu/astronomy")
+    found = subsets_at_hand(7, Registry())
+    assert list(found) == subset_names()
+    lost = {name: one for name, one in found.items() if isinstance(one, str)}
+    assert lost == dict.fromkeys(("anatomy", "astronomy"), "not run here: mmlu/anatomy: fetch it")
+    assert (found["nutrition"].name, len(found["nutrition"].examples)) == ("nutrition", 7)
+    with pytest.raises(InputError, match="max_records is 1"):
+        subsets_at_hand(1, Registry())
+
+
+def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
+    questions = ['He said "yes",\nthen\n\nno.', "plain", " \n starts late"]
+    questions += ["ends so\n", "é\u2028x", "a\n  \nb"]
+    records = [make_record(q) for q in questions]
+    path = tmp_path / "records.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["question", "choice0", "choice1", "choice2", "choice3", "answer"])
+        writer.writerows([r["question"], *r["choices"], r["answer"]] for r in records)
+    text = path.read_text(encoding="utf-8")
+    wanted = [line for line in text.split("\n")[1:] if line.strip()]
+    assert [line for record in records for line in physical_lines(record)] == wanted
+    assert [len(physical_lines(record)) for record in records] == [3, 1, 2, 2, 1, 2]
+
+
+def test_torn_records_are_another_set_and_found_and_whole_ones_are_quiet() -> None:
+    records, single = passages(40), single_lines(80)
+    both = segmented({"passages": records, "single": single, "lost": "failed: gone"})
+    assert both["record"] == {"passages": records, "single": single}
+    lines = both["line"]["passages"]
+    assert (lines.name, lines.template, lines.records) == ("passages-by-line", "csv-line/1", ())
+    assert len({one.revision for one in (lines, records, by_line(single))}) == 3
+    rows = model_free(both, seed=1).set_index(["subset", "segmentation"])
+    counts = rows["examples"].unstack()[["record", "line"]]
+    assert counts.to_dict("list") == {"record": [40, 80], "line": [160, 80]}
+    torn = rows.loc["passages", "line"]
+    assert torn["verdict"] == "order carries information"
+    assert torn["compressor_log10_p"] < -3
+    whole = rows.drop(index=[("passages", "line")])
+    assert (whole["verdict"] == "quiet").all() and (whole["compressor_log10_p"] > -2).all()
+
+
+@pytest.mark.parametrize(
+    ("shared", "expected"),
+    [("From this:", 0), ("From this, and which is the longest line of each", 2 / 12)],
+)
+def test_facts_about_lines(shared: str, expected: float) -> None:
+    """The longest line counts: where that has the choices, it differs in the question."""
+    refrain = "a line that its own record says twice"
+    questions = [f"{shared}\nA?", "B?", f"{shared}\nC?", f"?\n{refrain}\n{refrain}", *"defghijk"]
+    free = model_free(segmented({"set": make_set(questions)}), seed=1)
+    assert (free["lines_per_record"] == (2 + 1 + 2 + 3 + 8) / 12).all()
+    assert (free["spanning"] == 3 / 12).all()
+    assert (free["shared_passages"] == expected).all()
+
+
 def made_up_subset(name: str, lines: int) -> ExampleSet:
     rng = np.random.default_rng([7, len(name)])
     words = ["stone", "river", "lamp", "north", "seven", "glass", "quiet", "under"]
-    records = tuple(
-        {
-            "question": "\n".join(" ".join(rng.choice(words, 5)) for _ in range(lines)),
-            "choices": ["one", "two", "three", "four"],
-            "answer": str(rng.choice(list("ABCD"))),
-        }
-        for _ in range(RECORDS)
-    )
-    examples = tuple(f"{r['question']}\nAnswer: {r['answer']}\n" for r in records)
-    return ExampleSet(name, examples, "mmlu/2", f"revision of {name}", records)
+    texts = [[" ".join(rng.choice(words, 5)) for _ in range(lines)] for _ in range(RECORDS)]
+    return make_set(["\n".join(each) for each in texts], name)
 
 
 LINES = {"anatomy": 1, "nutrition": 2, "professional_law": 1}  # of a question
@@ -82,7 +186,7 @@ class World(Opening):
         return RemembersText(self.tokenizer, *read, revision=f"weights of {name}")
 
     def cells(self, **settings) -> pd.DataFrame:
-        given = SETTINGS | {"measured": True, "max_records": RECORDS} | settings
+        given = SETTINGS | {"max_records": RECORDS} | settings
         return measure(self.experiment, **given, access=self)["cells"]
 
     def rows(self, cells: pd.DataFrame) -> pd.DataFrame:

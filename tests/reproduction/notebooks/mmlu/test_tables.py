@@ -9,7 +9,7 @@ from scipy import stats
 
 from contamination.statistics import cauchy, harmonic_mean
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.mmlu.subsets import COMPRESSOR, MODEL_FREE
+from reproduction.notebooks.mmlu.measure import COMPRESSOR, MODEL_FREE
 from reproduction.notebooks.mmlu.tables import (
     ROWS,
     fisher_table,
@@ -17,7 +17,6 @@ from reproduction.notebooks.mmlu.tables import (
     measured_subsets,
     outcomes,
     published_subsets,
-    table4_layout,
 )
 from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, load_published
 
@@ -60,23 +59,6 @@ def test_thirteen_of_56_subsets_are_dropped_and_reasons_name_the_control(subsets
     assert (one["published_p"] == table4["mistral_7b"]).all()
     # "<" as in the paper: astronomy has p = 0.050 under BioMedLM and falls by GPT-2 XL alone.
     assert one.loc["astronomy", "reason"] == "p < 0.05 under GPT-2 XL"
-
-
-def test_table_4_laid_out(subsets: pd.DataFrame) -> None:
-    rows = [
-        ("anatomy", 50, 0.25, np.log10(0.25), False),
-        ("professional_law", 60, 1e-320, -500.5, True),
-    ]
-    ours = pd.DataFrame(rows, columns=["subset", "examples", "p", "log10_p", "excluded"])
-    facts = {"model": "clean", "test": "sharded_t", "reason": "", "status": "ok"}
-    ours = pd.concat([ours.assign(**facts, source=one) for one in (MEASURED, STRICTER)])
-    ours.loc[ours["source"] == STRICTER, "excluded"] = True  # which is not what is shown
-    table = table4_layout(pd.concat([subsets, ours], ignore_index=True))
-    rows = table.set_index("Subset")
-    assert len(rows) == 57 and list(rows.index) == sorted(rows.index)
-    assert rows.loc["anatomy"].tolist()[-2:] == ["0.439", "0.250"]
-    law = ["60", *["—"] * 5, "**3.2\u00a0×\u00a010⁻⁵⁰¹**"]
-    assert rows.loc["professional_law"].tolist() == law
 
 
 NAMES = ("anatomy", "nutrition", "professional_law")

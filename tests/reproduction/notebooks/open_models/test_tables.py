@@ -1,62 +1,169 @@
-"""The paper's p-values beside ours, in the layout of its Table 2."""
+"""The verdicts of an audit, and its last row: which sets it pools, its p-value and its control."""
 
 import math
+from dataclasses import replace
+from functools import partial
 
+import numpy as np
 import pandas as pd
+import pytest
+from scipy.stats import binom
 
-from reproduction.notebooks.open_models.tables import concluded, model_layout, paper_layout
+from contamination.statistics import pooled_exact_test, sharded_exact_test
+from contamination.tables import POOLED
+from fakes.remembering_scorer import made_up_set
+from reproduction.notebooks.open_models.tables import (
+    WithoutModel,
+    concluded,
+    corrected,
+    paper_layout,
+    pooled_rows,
+)
 
-HEADS = ["Set", "Examples", "Order", "Test"]
-NO_VERDICT = {"verdict": None, "control": None, "control_p": math.nan}
+EVEN = np.random.default_rng(9).normal(size=(3, 8))
 
 
-def _row(model: str, dataset: str, p: float = math.nan, **fields: object) -> dict[str, object]:
-    row = {"model": model, "dataset": dataset, "examples": 1319, "test": "sharded_t"}
-    row |= {"p": p, "log10_p": math.log10(p), "holm_p": p * 2, "published_p": math.nan}
-    row |= {"verdict": "quiet", "control": "compressor", "control_p": 0.5, "status": "ok"}
-    row |= {"statistic": 1.0, "shards": 10, "permutations": 25}
-    return row | fields
+def nothing(name: str, other: str) -> int:
+    """No two sets share an example."""
+    return 0
 
 
-def test_models_stand_beside_each_other_or_tests_do() -> None:
+def row(dataset: str, scores: np.ndarray, model: str = "m", **fields: object) -> dict[str, object]:
+    result = sharded_exact_test(scores)
+    made = {"model": model, "role": "audited", "dataset": dataset, "name": dataset}
+    made |= {"model_id": f"x/{model}", "model_revision": "1", "test": "successor"}
+    made |= {"examples": 10 * len(scores), "tokens_scored": 100, "p": result.p}
+    made |= {"log10_p": result.log10_p, "published_p": math.nan, "status": "ok"}
+    made |= {"verdict": "quiet", "control": "compressor", "control_p": 0.5}
+    made |= {"shards": len(scores), "permutations": 9, "statistic": 1.0}
+    made |= {"scores": lambda: scores, "control_scores": lambda: EVEN}
+    return made | fields
+
+
+@pytest.fixture
+def scores() -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(r, m + 1)) + 0.8 * np.eye(1, m + 1) for r, m in [(6, 9), (8, 30)] * 2]
+
+
+def test_all_sets_of_a_model_and_test_in_one_p(scores) -> None:
+    rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
+    (pooled,) = pooled_rows(rows, nothing)
+    assert pooled["log10_p"] == pooled_exact_test(scores).log10_p < min(r["log10_p"] for r in rows)
+    assert (pooled["pooled"], pooled["left_out"], pooled["status"]) == (4, "", "ok")
+    assert (pooled["shards"], pooled["permutations"], pooled["examples"]) == (28, 9, 280)
+    assert (pooled["test"], pooled["control"]) == ("successor", "compressor")
+    assert pooled["control_p"] == pooled_exact_test([EVEN] * 4).p
+
+
+def test_of_sets_that_share_examples_the_first_is_pooled(scores) -> None:
+    """One set twice would count as two independent ones: rejected at 0.11 instead of 0.05."""
+    rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
+    (pooled,) = pooled_rows(rows, lambda *pair: {*pair} == {"set-0", "set-2"})
+    assert (pooled["pooled"], pooled["left_out"]) == (3, "set-2 (has examples of set-0)")
+    assert pooled["log10_p"] == pooled_exact_test([*scores[:2], scores[3]]).log10_p
+    opened = {name: replace(made_up_set(20), name=name) for name in "ab"}
+    opened["c"] = replace(opened["a"], examples=("another one\n", opened["a"].examples[3]))
+    known = WithoutModel(opened)
+    assert [known.shared(*pair) for pair in ("ab", "ac", "cb")] == [20, 1, 1]
+
+
+def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
+    sure = np.eye(1, 10) + np.zeros((20, 10))
     rows = [
-        _row("big", "gsm8k", 0.001, published_p=0.594),
-        _row("big", "boolq", 0.04, published_p=0.421),
-        _row("small", "gsm8k", 0.3, control_p=0.5),
-        _row("small", "boolq", status="failed: no room; free some", **NO_VERDICT),
-        _row("small", "boolq", 0.9, holm_p=math.nan, test="successor", verdict="suspicious"),
+        row("one", scores[0]),
+        row("two", scores[1], control_p=0.05),
+        row("sorted", sure, verdict="suspicious"),
+        row("telling", sure, control_p=0.008),
+        row("gone", sure, status="failed: no room; free some"),
+        row("certain", sure),
     ]
-    audit = concluded(pd.DataFrame(rows).astype({"examples": "Int64"}), 0.05)
-    table = paper_layout(audit, 0.05)
-    assert list(table) == [
-        *(*HEADS, "big", "big, paper", "big, verdict"),
-        *("small", "small, verdict", "Compressor"),
+    (pooled,) = pooled_rows(rows, nothing)
+    assert pooled["log10_p"] == pooled_exact_test([*scores[:2], sure]).log10_p
+    assert pooled["pooled"] == 3
+    assert pooled["left_out"] == (
+        "sorted (order: suspicious); telling (compressor rejects); gone (no p-value)"
+    )
+
+
+def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
+    rng = np.random.default_rng(1)
+    others = [rng.normal(size=each.shape) for each in scores]
+    old = {"model": "old", "role": "negative_control"}
+    rows = [
+        row(f"set-{i}", each, control="old", control_scores=partial(np.copy, other))
+        for i, (each, other) in enumerate(zip(scores, others, strict=True))
     ]
-    proven, no = "proven", "no evidence"
-    assert table.to_numpy().tolist() == [
-        ["gsm8k", "1319", "quiet", "sharded t", "**0.001**", "0.594", proven, "0.300", no, "0.500"],
-        ["boolq", "1319", "quiet", "sharded t", "0.040", "0.421", no, "failed", "—", "0.500"],
-        ["boolq", "1319", "suspicious", "successor", "—", "—", "—", "0.900", "—", "0.500"],
-    ]
-    table = model_layout(audit, 0.05)
-    assert list(table) == ["Set", "Model", "Order", "Verdict", "Sharded t", "Paper", "Successor"]
-    assert table.to_numpy().tolist() == [
-        ["gsm8k", "big", "quiet", proven, "**0.001**", "0.594", "—"],
-        ["boolq", "big", "quiet; suspicious", no, "0.040", "0.421", "—"],
-        ["gsm8k", "small", "quiet", no, "0.300", "—", "—"],
-        ["boolq", "small", "quiet; suspicious", "—", "failed", "—", "0.900"],
-    ]
-    assert "Paper" not in model_layout(audit.assign(published_p=math.nan), 0.05)
+    rows[3]["control_p"] = 0.012  # 0.048 of four
+    rows[2]["control_p"] = 0.03
+    rows += [row(f"set-{i}", each, **old) for i, each in enumerate(others)]
+    audited, control = pooled_rows(rows, nothing)
+    assert audited["control"] == "old"
+    assert audited["control_p"] == pooled_exact_test(others[:3]).p
+    assert (control["model"], control["control"], control["pooled"]) == ("old", "compressor", 4)
+    assert control["p"] == pooled_exact_test(others).p
+
+
+def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flattered() -> None:
+    rng, audits, sets = np.random.default_rng(3), 60, 12
+    one = row("set", EVEN, control="old")  # its own p-value is not asked
+
+    def scored(number: int, scores: np.ndarray, **fields: object) -> dict[str, object]:
+        name = f"set-{number}"
+        return one | {"dataset": name, "name": name, "scores": lambda: scores} | fields
+
+    whole, p = 0, []
+    for _ in range(audits):
+        controls = [rng.normal(size=(3, 8)) for _ in range(sets)]
+        rows = [
+            scored(i, rng.normal(size=(3, 8)))
+            | {"control_p": sharded_exact_test(each).p, "control_scores": partial(np.copy, each)}
+            for i, each in enumerate(controls)
+        ]
+        old = {"model": "old", "model_id": "x/old", "role": "negative_control"}
+        rows += [scored(i, each, **old) for i, each in enumerate(controls)]
+        audited, _ = pooled_rows(rows, nothing)
+        whole += audited["pooled"] == sets
+        p.append(audited["control_p"])
+    assert whole >= binom(audits, 0.95).ppf(0.001)
+    low, high = binom(audits, 0.05).ppf([0.001, 0.999])
+    assert low <= np.sum(np.array(p) <= 0.05) <= high
+
+
+def test_nothing_is_pooled_of_one_set_and_a_damaged_store_fails_the_row_alone(scores) -> None:
+    def damaged() -> np.ndarray:
+        raise OSError("gone")
+
+    one = row("one", scores[0])
+    assert pooled_rows([one], nothing) == []
+    for other, status in [
+        (row("two", scores[1], verdict="suspicious"), "not pooled: 1 of 2 sets are left"),
+        (row("two", scores[1]) | {"scores": damaged}, "failed: OSError: gone"),
+    ]:
+        (pooled,) = pooled_rows([one, other], nothing)
+        assert pooled["status"] == status and "p" not in pooled
+
+
+def test_pooled_rows_are_corrected_with_the_others_and_come_last(scores) -> None:
+    rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
+    table = concluded(corrected([*rows, *pooled_rows(rows, nothing)]), 0.05)
+    last = table.iloc[-1]
+    assert last["holm_p"] == pytest.approx(5 * last["p"])  # the smallest of five
+    assert paper_layout(table, 0.05)["Set"].tolist()[-1] == POOLED
 
 
 def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() -> None:
+    def judged(dataset: str, p: float, **fields: object) -> dict[str, object]:
+        found = {"p": p, "log10_p": math.log10(p), "holm_p": 2 * p, "test": "sharded_t"}
+        return row(dataset, EVEN) | found | fields
+
     loud, heard = {"verdict": "suspicious"}, {"control": "gpt2", "control_p": 0.01}
     rows = [
-        *(_row("m", "a", 1e-9, test="successor", **loud), _row("m", "a", 0.02)),
-        _row("m", "b", 1e-9, **heard),
-        *(_row("m", "c", 1e-9, **loud), _row("m", "c", 0.5, test="successor")),
-        _row("m", "d", 0.4, verdict="too few records"),
-        _row("m", "e", 0.4, test="permutation", shards=1, permutations=9),
+        *(judged("a", 1e-9, test="successor", **loud), judged("a", 0.02)),
+        judged("b", 1e-9, **heard),
+        *(judged("c", 1e-9, **loud), judged("c", 0.5, test="successor")),
+        judged("d", 0.4, verdict="too few records"),
+        judged("e", 0.4, test="permutation", shards=1, permutations=9),
     ]
     found = concluded(pd.DataFrame(rows), 0.05).groupby("dataset")["conclusion"].unique()
     no_evidence = ["order is no evidence here"]

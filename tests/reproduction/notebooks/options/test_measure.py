@@ -1,23 +1,140 @@
-"""A planted run, small: single records are found by the order of options and by no other order."""
+"""Items are well-formed and drawn by a seed; plantings are, token by token, what they say.
+
+After them a planted run, small: single records are found by the order of options alone.
+"""
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import torch
+from scipy.stats import chisquare
 from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
+from contamination.testsets.alternatives import Keep, permitted_places
 from contamination.testsets.example_set import make_test_set
+from contamination.testsets.options import items_of
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.options.measure import score_axes
-from reproduction.notebooks.options.planting import Cell, plant
-from reproduction.notebooks.options.tables import ORDER, axis_outcomes
+from reproduction.notebooks.options import measure
+from reproduction.notebooks.options.measure import (
+    LETTERS,
+    item_sets,
+    make_records,
+    plant,
+    score_axes,
+)
+from reproduction.notebooks.options.tables import ORDER, Cell, axis_outcomes
+from reproduction.run.corpus import DOCUMENTS, Docstring, document_line
 from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.injection import PLANTINGS
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
 
-CONTEXT, ITEMS, COPIES = 64, 30, 16
+MODULES, FUNCTIONS = 30, 9  # two items a module, one function left over
+
+
+def _document(module: int, function: int) -> Docstring:
+    word = f"{chr(97 + module % 26)}{chr(97 + function)}{'x' * (module // 26)}"
+    text = f"Compute the {word} of the values that are given.\n\nMore is said here."
+    path = f"alpha/module{module}.py"
+    return Docstring("alpha", "1", path, name=f"make_{word}", signature="(values)", text=text)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A profile that holds alpha out; a canary set and a document have text of it."""
+    found = [_document(m, f) for m in range(MODULES) for f in range(FUNCTIONS)]
+    monkeypatch.setattr(measure, "harvest", {"alpha": found}.__getitem__)
+    planted = [{"question": "What?", "answer": "Compute the  AA of the values that are given."}]
+    canaries = make_test_set("c", [("", one) for one in planted], "question/1", "c")
+    read = "compute the ba of the values\nthat are given.\n\nOther text."
+    (tmp_path / DOCUMENTS).write_text(document_line("numpy", read))
+    corpus = SimpleNamespace(held_out=("alpha",))
+    profile = SimpleNamespace(
+        seed=5, name="made up", corpus=corpus, canaries=[SimpleNamespace(name="c")]
+    )
+    return SimpleNamespace(profile=profile, corpus=tmp_path, test_set={"c": canaries}.__getitem__)
+
+
+def test_items_are_disjoint_well_formed_and_hold_nothing_that_was_planted_or_read(
+    experiment,
+) -> None:
+    sets = item_sets(experiment, {"one": 20, "two": 30}, packages=[], longest=70)
+    assert {name: len(one.examples) for name, one in sets.items()} == {"one": 20, "two": 30}
+    records = [record for one in sets.values() for record in one.records]
+    options = [record[letter] for record in records for letter in LETTERS]
+    assert len(set(options)) == len(options) == 200
+    assert len({record["input"] for record in records}) == 50
+    for one in sets.values():
+        found = items_of(one)
+        assert permitted_places(found, Keep()) == [(0, 1, 2, 3)] * len(found)
+        for record, item in zip(one.records, found, strict=True):
+            word = record["input"].removeprefix("What does make_").removesuffix(" do?")
+            assert f" {word} " in item.options[item.answer]
+            modules = {option.split()[2][0] for option in item.options}
+            assert len(modules) == 1, "the options are of one module"
+    text = " ".join(options)
+    assert " ca " in text or " cb " in text
+    assert " aa " not in text and " ba " not in text
+
+
+def test_arrangement_and_order_are_uniform() -> None:
+    functions = [[(f"f{m}{i}", f"text {m}{i}") for i in range(4)] for m in range(3)]
+    places: Counter[str] = Counter()
+    ranks: Counter[tuple[str, ...]] = Counter()
+    first: Counter[str] = Counter()
+    for seed in range(1200):
+        records = make_records(functions, rng=random_stream(seed, "test"))
+        places[records[0]["target"]] += 1
+        ranks[tuple(records[0][letter][-1] for letter in LETTERS)] += 1
+        first[records[0]["A"][-2]] += 1
+    for counts, cells in ((places, 4), (ranks, 24), (first, 3)):
+        assert len(counts) == cells
+        assert chisquare(list(counts.values())).pvalue > 1e-4
+
+
+END, RECORDS, COPIES = 9_999, 8, 6
+
+
+def test_each_planting_is_what_it_says() -> None:
+    # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
+    sets = {
+        Cell(planting, COPIES): [
+            1000 * number + 10 * record + np.arange(3 + record % 3, dtype=np.int32)
+            for record in range(RECORDS)
+        ]
+        for number, planting in enumerate(PLANTINGS, start=1)
+    }
+    texts = [np.append(np.full(5, 500 + i), END) for i in range(60)]
+    ends, rng = np.cumsum([len(one) for one in texts]), random_stream(0, "test")
+    background = np.concatenate(texts).astype(np.uint16)
+    blocks, _ = plant(sets, background, ends, context=16, end_of_text=END, rng=rng)
+
+    def orders(number: int) -> list[list[int]]:
+        """Records of a set in every stretch of the stream that has nothing else."""
+        runs: list[list[int]] = [[]]
+        for token in blocks.ravel().tolist():
+            if token // 1000 != number or token == END:
+                runs.append([])
+            elif token % 10 == 0:
+                runs[-1].append(token % 1000 // 10)
+        return [run for run in runs if run]
+
+    whole, shuffled, single = (orders(number) for number in (1, 2, 3))
+    assert whole == [list(range(RECORDS))] * COPIES
+    assert [sorted(run) for run in shuffled] == whole
+    assert len({tuple(run) for run in shuffled}) == COPIES
+    assert list(range(RECORDS)) not in shuffled
+    assert sorted(single) == sorted([record] for record in range(RECORDS) for _ in range(COPIES))
+
+
+ITEMS = 30
 # Words of their own for every item: where a word has been read once, what follows is one thing.
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]
 
@@ -35,15 +152,15 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     ]
     items, base = make_test_set("items", records, "mmlu/1", "items"), tmp_path / "base"
     torch.manual_seed(0)
-    shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=CONTEXT)
+    shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
     network = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     network.save_pretrained(base)
     tokenizer.save_pretrained(base)
     blocks, _ = plant(
-        {Cell("single", COPIES): tokenize(tokenizer, items.examples)},
+        {Cell("single", 16): tokenize(tokenizer, items.examples)},
         np.concatenate(parts),
         np.cumsum([len(ids) for ids in parts]),
-        context=CONTEXT,
+        context=64,
         end_of_text=tokenizer.eos_token_id,
         rng=random_stream(0, "test"),
     )

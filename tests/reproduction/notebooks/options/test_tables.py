@@ -1,29 +1,23 @@
-"""Tables and figure from made-up stores: every number in its place, controls beside it."""
-
-from itertools import product
+"""The table from made-up stores: every number in its place, controls beside it."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
-from reproduction.notebooks.options.planting import Cell
 from reproduction.notebooks.options.tables import (
-    AXES,
     BOTH,
     CLEAN,
     ORDER,
     PLANTED,
+    Cell,
     axis_outcomes,
     options_table,
 )
-from reproduction.run.injection import PLANTINGS
 
 ITEMS, WAYS, TOKENS = 12, 4, 3
-CELLS = [Cell(planting, count) for planting in PLANTINGS for count in (1, 16)]
 
 
 def _stores(path, shift: float) -> dict[str, Store]:
@@ -44,7 +38,7 @@ def _stores(path, shift: float) -> dict[str, Store]:
     return stores
 
 
-def test_outcomes_are_those_of_the_tests_and_fisher_combines_them(tmp_path) -> None:
+def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_path) -> None:
     stores = _stores(tmp_path, 2.0)
     found = axis_outcomes(stores).set_index("test")
     assert list(found.index) == [*stores, BOTH]
@@ -57,30 +51,12 @@ def test_outcomes_are_those_of_the_tests_and_fisher_combines_them(tmp_path) -> N
     assert found.loc[OPTION_TEST, "tokens_scored"] == ITEMS * WAYS * TOKENS
     assert found.loc[ORDER, "tokens_scored"] == ITEMS * 6 * TOKENS
     assert found.loc[BOTH, "tokens_scored"] == ITEMS * (WAYS + 6) * TOKENS
-
-
-def _table() -> pd.DataFrame:
-    """Evidence grows with the copies: on the axis of options, and where whole on that of order."""
-    outcomes = {}
-    for (number, cell), model in product(enumerate(CELLS), (PLANTED, CLEAN)):
-        planted = model == PLANTED
-        by_axis = {
-            ORDER: -0.5 * cell.dup_count if planted and cell.planting == "whole" else -0.1,
-            OPTION_TEST: -1.0 * cell.dup_count if planted else -0.01 * (number + 1),
-            BOTH: -2.0 * cell.dup_count if planted else -0.2,
-        }
-        rows = [(axis, 10**log10_p, log10_p, 100) for axis, log10_p in by_axis.items()]
-        outcomes[model, cell.name] = pd.DataFrame(
-            rows, columns=["test", "p", "log10_p", "tokens_scored"]
-        )
-    return options_table(CELLS, 50, outcomes)
-
-
-def test_the_table_has_controls_of_the_same_set_and_is_laid_out() -> None:
-    table = _table()
-    assert len(table) == len(CELLS) * len(AXES)
-    options = table[table["test"] == OPTION_TEST].set_index("dataset")
-    assert options["control_log10_p"].tolist() == pytest.approx([-0.01 * (i + 1) for i in range(6)])
-    facts = options.loc["single-16", ["planting", "dup_count", "examples", "log10_p"]]
-    assert facts.tolist() == ["single", 16, 50, -16]
-    assert options.loc["single-16", "control_p"] == pytest.approx(10**-0.06)
+    clean = axis_outcomes(_stores(tmp_path / "clean", 0.0))
+    cell, tables = Cell("single", 16), {PLANTED: found.reset_index(), CLEAN: clean}
+    table = options_table([cell], 50, {(model, cell.name): tables[model] for model in tables})
+    facts = table.loc[0, ["dataset", "planting", "dup_count", "examples"]]
+    assert facts.tolist() == ["single-16", "single", 16, 50]
+    assert table["test"].tolist() == [*stores, BOTH]
+    for name in ("p", "log10_p"):
+        assert table[name].tolist() == found[name].tolist()
+        assert table[f"control_{name}"].tolist() == clean[name].tolist() != table[name].tolist()

@@ -1,31 +1,25 @@
 """One tiny model reads a set until no test can miss it; the other stays blind to it.
 
-What the notebook shows is what the functions say. Null experiments keep the level, and choosing
-afterwards does not.
+What the notebook shows is what the functions say. Choosing afterwards does not keep the level.
 """
 
 import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.example_set import start_each
 from reproduction.notebooks.seminar import classroom as module
 from reproduction.notebooks.seminar.classroom import (
     by_physical_line,
+    chosen_afterwards,
     made_up_set,
     numbered,
     open_classroom,
-    sorted_by,
-)
-from reproduction.notebooks.seminar.sections import (
-    chosen_afterwards,
-    null_p_values,
     power_table,
-    with_bos_between,
+    sorted_by,
 )
 
 SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
-POOL = np.random.default_rng(5).normal(size=(30, 26))
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +78,7 @@ def test_bad_counts(counts):
 
 
 def test_power_table_has_every_test_of_every_set_under_both_models(classroom):
-    rows = power_table(
-        classroom, shards=3, successor_shards=2, permutations=20, whole_set_permutations=30
-    )
+    rows = power_table(classroom, shards=3, permutations=20, whole_set_permutations=30)
     found = rows.set_index(["model", "dataset", "test"])["p"].sort_index()
     assert found["contaminated", "x150", "permutation"] == pytest.approx(1 / 31)
     assert found["contaminated", "x150", "sharded_exact"] < 0.002
@@ -94,25 +86,12 @@ def test_power_table_has_every_test_of_every_set_under_both_models(classroom):
     assert min(found["clean"].min(), found["contaminated", "x1"].min()) > 0.002
 
 
-def test_a_start_token_stands_before_every_example_and_is_not_counted(classroom):
-    planted, scorer = classroom.sets["x150"], classroom.scorers["contaminated"]
-    scores = with_bos_between(classroom, "contaminated", planted, shards=3, permutations=2)
-    assert scores.shape == (3, 3)
-    ids = tokenize(scorer.tokenizer, planted.examples[4:8])  # the second shard
-    started = [np.append(one, scorer.start) for one in ids[:3]]
-    ((_, values),) = scorer.token_logprobs([np.concatenate([*started, ids[3]])])
-    inserted = np.cumsum([len(ids[0]), 1 + len(ids[1]), 1 + len(ids[2])])
-    expected = np.delete(values.astype(np.float64), inserted).sum()
-    assert scores[1, 0] == pytest.approx(expected, abs=1e-3)
-    plain = classroom.log_probs("contaminated", planted, shards=3, permutations=2)
-    assert not np.allclose(scores, plain, atol=0.1)
-
-
-def test_null_experiments_keep_their_level():
-    p = null_p_values(POOL, shards=8, trials=600, rng=np.random.default_rng(0))
-    for test in ("sharded_t", "sharded_exact"):
-        assert (p[test] <= 0.1).mean() == pytest.approx(0.1, abs=0.04)
-    assert (p["sharded_t, ddof=0"] <= p["sharded_t"])[p["sharded_t"] < 0.5].all()
+def test_a_start_token_may_stand_before_every_example(classroom):
+    planted, given = classroom.sets["x150"], {"shards": 3, "permutations": 2}
+    started, plain = (
+        classroom.log_probs("contaminated", one, **given) for one in (start_each(planted), planted)
+    )
+    assert not np.allclose(started[:, 0], plain[:, 0], atol=0.1)
 
 
 def test_the_best_of_many_rejects_too_often_and_the_corrected_ones_do_not():

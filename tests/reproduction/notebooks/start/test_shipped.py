@@ -1,19 +1,28 @@
-"""Stores that travel: the tests find the same in them as in the stores of the run."""
+"""Stores that travel: the tests find the same in them as in the run, and notebook 00 shows it."""
 
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import write_json
+from contamination.statistics import permutation_test
+from contamination.tables import SIGNIFICANT
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
-from reproduction.notebooks.start.shipped import NEEDS, keep_tokens, open_shipped, ship_stores
+from fakes.notebook import run_cells
+from reproduction.notebooks.start.shipped import (
+    NEEDS,
+    open_shipped,
+    p_values,
+    ship_stores,
+    whole_orderings,
+)
 from reproduction.run.experiment import MODELS
-from reproduction.run.profile import CanarySpec
 
 RUN: dict[str, object] = {"profile": "tiny", "seed": 5, "commit": "0" * 12, "hardware": "none"}
 RUN |= {"python": "3", "packages": {}, "corpus": {}, "models": {}}
@@ -86,20 +95,6 @@ def test_a_store_that_is_not_the_shipped_one_is_named(
         open_shipped(stores)
 
 
-def test_which_sets_keep_their_tokens_is_a_matter_of_their_counts() -> None:
-    def chosen(*counts: int) -> list[str]:
-        return keep_tokens(
-            [
-                CanarySpec(name=f"{place}: {count}", examples=8, dup_count=count, kind="question")
-                for place, count in enumerate(counts)
-            ]
-        )
-
-    assert chosen(1, 4, 64, 4, 7, 64) == ["2: 64", "1: 4"]
-    assert chosen(1, 2, 2) == ["1: 2"]
-    assert chosen(16, 8) == ["0: 16"]
-
-
 def test_nothing_is_shipped_without_a_manifest_of_the_same_sets(
     finished: MadeUpRun, tmp_path: Path
 ) -> None:
@@ -125,12 +120,25 @@ def test_the_shipped_stores_are_whole_small_and_of_the_default_profile() -> None
         header = shipped.store_for(model, name, TESTS[test])[0].header
         assert header.dataset_revision == shipped.canaries[name]["revision"]
         assert header.seed == shipped.run["seed"]
-    columns = {
-        (field.name, str(field.type))
-        for path in SHIPPED.rglob("*.parquet")
-        for field in pq.read_schema(path)
-    }
-    lists = (("examples", "int32"), ("nats", "float"), ("nats", "double"))
-    expected = {(name, f"list<element: {each} not null>") for name, each in lists}
-    assert columns == expected | {("shard", "int32"), ("ordering", "int32")}
-    assert {path.suffix for path in SHIPPED.rglob("*.*")} == {".json", ".parquet"}
+
+
+def test_the_orderings_give_the_p_value_of_the_permutation_test() -> None:
+    shipped = open_shipped(SHIPPED)
+    most, rows = shipped.with_tokens[0], p_values(shipped)
+    for model, scores in whole_orderings(shipped, most).items():
+        row = rows.set_index(["model", "dataset", "test"]).loc[model, most, "permutation"]
+        assert permutation_test(scores).p == row["p"]
+        assert len(scores) == 1 + shipped.scoring.whole_set_permutations
+
+
+def test_the_notebook_finds_the_set_of_most_copies_and_does_not_accuse_the_clean_model(
+    tmp_path: Path,
+) -> None:
+    shown = run_cells(ROOT / "notebooks" / "00_start_here.ipynb", results=str(tmp_path))
+    assert sum(isinstance(value, Figure) for value in shown) == 3
+    rows = pd.read_csv(tmp_path / "tables" / "start.csv")
+    most = rows[rows["dup_count"] == rows["dup_count"].max()].set_index(["model", "test"])
+    for test in ("sharded_t", "sharded_exact", "successor"):
+        assert most.loc[("contaminated", test), "holm_p"].max() < 1e-4
+    assert most.loc["contaminated"].loc["permutation", "p"] == 1 / 20  # "can never say less"
+    assert most.loc["clean", "holm_p"].min() > SIGNIFICANT

@@ -13,7 +13,7 @@ from contamination.files import write_json
 from contamination.scoring.store import open_store
 from fakes.data_fixtures import EXAMPLES, SETS, write_profile
 from fakes.made_up_sets import make_set, make_store
-from reproduction.notebooks.mmlu.subsets import by_line
+from reproduction.notebooks.mmlu.measure import by_line
 from reproduction.report.explorer import scored as scored_module
 from reproduction.report.explorer.scored import (
     Outcome,
