@@ -44,7 +44,7 @@ ONE_LETTER = Sampling(samples=1, tokens=4, temperature=0)
 FEWEST = 3  # records: centring leaves nothing of two
 COMPRESSED = 250  # records of a shard under the compressor, which takes n^2 steps
 BYTES_PER_TOKEN = 4  # about, of a server's tokenizer
-NOT_FOR_TEXT = ("tests", "shards", "budget", "permutations", "arrangements")
+NOT_FOR_TEXT = ("tests", "shards", "permutations", "arrangements")
 # A run of letters and digits, or one character of scripts that put no space between words.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
