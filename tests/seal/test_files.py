@@ -404,6 +404,7 @@ def test_a_kill_leaves_no_file_under_its_name_and_the_next_seal_tidies_up(quiz, 
     (left,) = [path for path in tmp_path.iterdir() if path != quiz]
     assert left.name.startswith(".")
     assert stat.S_IMODE((left / "private").stat().st_mode) == 0o700
+    os.utime(left, (0, 0))  # a day and more later
     made = seal_file(quiz, tmp_path / "out", **SETTINGS)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "quiz.jsonl"]
     assert verified(made)

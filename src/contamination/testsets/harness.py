@@ -1,11 +1,9 @@
 """Test sets as evaluation harnesses have them, in the order in which they were published.
 
-| name | what it is |
-|---|---|
-| `lm-eval:TASK` | a task of lm-evaluation-harness, by its name or its .yaml file |
-| `lm-eval-samples:FILE` | `samples_*.jsonl`, which it writes with `--log_samples` |
-| `inspect:FILE` | an `.eval` log of Inspect |
-| `lighteval:FILE` | `details_*.parquet` of lighteval |
+- `lm-eval:TASK`: a task of lm-evaluation-harness, by its name or its .yaml file.
+- `lm-eval-samples:FILE`: `samples_*.jsonl`, which it writes with `--log_samples`.
+- `inspect:FILE`: an `.eval` log of Inspect.
+- `lighteval:FILE`: `details_*.parquet` of lighteval.
 
 A log need not have this order: it is put back by the numbers that the harness gave the records of
 the stored data set. A record has its `text`; of a multiple-choice item also `question`, `choices`
