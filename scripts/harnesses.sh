@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Test sets as evaluation harnesses have them, read from what the real packages write. Each package
-# gets an environment of its own in build/harnesses; what the project needs comes from .venv.
+# Test sets and answers as evaluation harnesses log them, read from what the real packages write. Each
+# package gets an environment of its own in build/harnesses; what the project needs is from .venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 at="$PWD/build/harnesses"
@@ -16,9 +16,12 @@ for package in lm_eval==0.4.13 inspect_ai==0.3.285; do
 done
 echo "$site" > "$("$at/lm_eval/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
 .venv/bin/python tests/fakes/harness_logs.py items "$at"
-rm -rf "$at/lm-eval-samples" "$at/inspect"
+rm -rf "$at/lm-eval-samples" "$at/sealed-samples" "$at/inspect"
 "$at/lm_eval/bin/python" -m lm_eval --model dummy --tasks items,shuffled --include_path "$at" \
   --log_samples --output_path "$at/lm-eval-samples" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
+for who in guesser reader; do
+  "$at/lm_eval/bin/python" tests/fakes/harness_logs.py "$who" "$at" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
+done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
 HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
   tests/testsets/test_harness.py

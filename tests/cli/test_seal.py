@@ -1,12 +1,15 @@
-"""`contamination seal`, `verify` and `test --seal`, as an author and an auditor type them."""
+"""`contamination seal`, `verify`, `test --seal` and `audit-logs`, as people type them."""
 
 import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from scipy.stats import binom
 
-from contamination.seal import beacon
+from contamination.seal import beacon, files
+from fakes.made_up_registry import jsonl
 from seal.test_beacon import ROUND, SIGNATURE
 
 ITEMS = [
@@ -111,3 +114,83 @@ def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
 )
 def test_what_the_seal_states_is_refused_before_a_model_is_loaded(sealed, refused, more, line):
     assert refused("test", "no-such-model", PUBLISHED, *more).startswith(line)
+
+
+# --- audit-logs -----------------------------------------------------------------------------------
+
+TREES = [
+    {"id": f"r{i}", "question": f"Name a tree of group {i}!"}
+    | {"answers": [f"{w} {i}" for w in ("ash", "elm", "fir")]}
+    for i in range(24)
+]
+TREES_ARE = ("--axis", "order", "--answers", "answer", "--template", r"{question} {answer}\n")
+KNOWN = 18  # records whose published answer `reader` names; it likes the elm better
+
+
+@pytest.fixture
+def logs(call, monkeypatch) -> tuple[str, ...]:
+    """Seal trees, write logs of a model that has read them and of two that have not."""
+    Path("trees.jsonl").write_bytes(jsonl(TREES))
+    for out, secret in (("trees", bytes(32)), ("other", bytes([1] * 32))):
+        monkeypatch.setattr(files.secrets, "token_bytes", lambda _, secret=secret: secret)
+        assert call("seal", "trees.jsonl", "--out", out, *TREES_ARE)[0] == 0
+    samples, published = [], Path("trees/public/trees.jsonl").read_text().splitlines()
+    for i, record in enumerate(map(json.loads, published)):
+        said = record["answer"] if i < KNOWN else f"elm {record['id'][1:]}"
+        asked = {"gen_args_0": {"arg_0": f"{record['question']} ", "arg_1": {}}}
+        samples.append(
+            {"doc_id": i, "doc": record, "arguments": asked, "filtered_resps": [f" {said}.\n"]}
+        )
+    Path("reader").mkdir()
+    Path("reader/samples_trees_T.jsonl").write_bytes(jsonl(samples))
+    clean = [
+        {"model": "clean", "id": one["id"], "answer": f"It is the {one['answers'][i % 3]}."}
+        for i, one in enumerate(TREES)
+    ]
+    Path("clean.jsonl").write_bytes(jsonl(clean))
+    Path("brief.jsonl").write_bytes(jsonl(clean[:2]))
+    return ("audit-logs", "--seal", "trees/public/seal.json", "--key", "trees/private/key.json")
+
+
+def test_the_model_that_knows_the_published_answers_is_told_from_the_one_that_does_not(logs, call):
+    both = ("reader/samples_trees_T.jsonl", "clean.jsonl")
+    status, out, _ = call(*logs, *both, "--json", "--csv", "found.csv")
+    told = json.loads(out)
+    reader, clean = told["models"]
+    assert (status, [each["model"] for each in (reader, clean)]) == (1, ["reader", "clean"])
+    for each in (reader, clean):
+        assert (each["records"], each["admissible"]) == (24, 24)
+        assert each["expected"] == pytest.approx(8)
+        assert each["p"] == pytest.approx(binom.sf(each["hits"] - 1, 24, 1 / 3))
+    assert (reader["conclusion"], clean["conclusion"]) == ("proven", "no evidence")
+    assert reader["hits"] >= KNOWN
+    assert reader["holm_p"] == pytest.approx(2 * reader["p"])
+    assert clean["known_at_least"] == 0 < reader["known_at_least"] <= KNOWN
+    assert told["seal"] == json.loads(Path(logs[2]).read_bytes())
+    pd.testing.assert_frame_equal(pd.read_csv("found.csv"), pd.DataFrame(told["models"]))
+
+
+def test_the_exit_status_follows_what_the_table_says_of_each_model(logs, call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    for path, row, wanted in [
+        ("reader/samples_trees_T.jsonl", r"reader .*│ proven", 1),
+        ("clean.jsonl", r"clean .*│ no evidence", 0),
+        ("brief.jsonl", r"clean +│ +2 │ +2 │.*│ cannot say", 3),
+    ]:
+        status, out, _ = call(*logs, path)
+        assert (status, bool(re.search(row, out))) == (wanted, True), out
+        assert json.loads(Path(logs[4]).read_bytes())["secret"] not in out
+
+
+@pytest.mark.parametrize(
+    ("row", "key", "named"),
+    [
+        ({"id": "r99", "answer": "ash 9"}, "trees", "a.jsonl, line 1: record 'r99' is not one of"),
+        ({"answer": "ash 9"}, "trees", "a.jsonl, line 1: .*no 'id'"),
+        ({"id": "r9"}, "trees", "a.jsonl, line 1: .*no 'answer'"),
+        ({"id": "r9", "answer": "ash 9"}, "other", "other/private/key.json"),
+    ],
+)
+def test_logs_that_are_not_of_this_seal_are_refused(logs, refused, row, key, named):
+    Path("a.jsonl").write_bytes(jsonl([row]))
+    assert re.search(named, refused(*logs[:4], f"{key}/private/key.json", "a.jsonl"))

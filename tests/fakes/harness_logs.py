@@ -1,14 +1,17 @@
 """Items, a task of lm-evaluation-harness on them, and logs: written by the packages, or by hand.
 
-As a program (`scripts/harnesses.sh`), "items DIRECTORY" writes items and tasks, and
-"inspect DIRECTORY" lets Inspect write two logs, in order and shuffled.
+As a program (`scripts/harnesses.sh`), "items DIRECTORY" writes items, tasks and a sealed set, and
+"inspect DIRECTORY" lets Inspect write two logs, in order and shuffled. "reader" and "guesser" let
+lm-evaluation-harness write samples of a model that has read the sealed set, or of one that guesses.
 """
 
 import json
 import random
+import shutil
 import sys
 import zipfile
 from pathlib import Path
+from unittest.mock import patch
 
 ITEMS = [
     {
@@ -27,6 +30,16 @@ output_type: multiple_choice
 doc_to_text: "Question: {{{{question}}}}\\nAnswer:"
 doc_to_choice: choices
 doc_to_target: answer
+"""
+TREES = ("ash", "elm", "fir")
+SEALED_TASK = """task: sealed
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {path}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{question}}}}"
+doc_to_target: answer
+metric_list: [{{metric: exact_match}}]
 """
 PROCESS = {
     "shuffled": "def process(docs): return docs.shuffle(seed=5)",
@@ -50,6 +63,24 @@ def write_tasks(directory: Path) -> None:
         (directory / f"{name}_code.py").write_text(f"{code}\n")
         task = f"{TASK.format(name=name, path=path)}process_docs: !function {name}_code.process\n"
         (directory / f"{name}.yaml").write_text(task)
+
+
+def write_sealed(directory: Path) -> None:
+    """Seal questions of several right answers, and write a task on the published file."""
+    from contamination.seal.files import seal_file
+
+    shutil.rmtree(directory / "sealed", ignore_errors=True)
+    (directory / "authors.jsonl").write_text(
+        "".join(
+            json.dumps({"id": f"r{i}", "question": f"A tree of group {i}:", "answers": TREES})
+            + "\n"
+            for i in range(60)
+        )
+    )
+    stated = {"options": False, "template": "{question} {answer}\n", "answers_of": "answer"}
+    with patch("contamination.seal.files.secrets.token_bytes", bytes):  # the same draw every time
+        made = seal_file(directory / "authors.jsonl", directory / "sealed", **stated)
+    (directory / "sealed.yaml").write_text(SEALED_TASK.format(path=made.published))
 
 
 def write_logs(directory: Path) -> dict[str, Path]:
@@ -126,5 +157,39 @@ def _let_inspect_write(directory: Path) -> None:
         eval(task, model=model, log_dir=str(directory / "inspect" / name), display="none")
 
 
+def _let_lm_eval_write(directory: Path, who: str) -> None:
+    from lm_eval.__main__ import cli_evaluate
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import register_model
+
+    published = (directory / "sealed" / "public" / "authors.jsonl").read_text().splitlines()
+    read = {each["question"]: each["answer"] for each in map(json.loads, published)}
+    rng = random.Random(0)
+
+    @register_model("rigged")
+    class Rigged(LM):
+        def __init__(self, pretrained, **_):
+            super().__init__()
+            self.known = pretrained == "reader"
+
+        def generate_until(self, requests, **_):
+            asked = [request.args[0] for request in requests]
+            return [f" {read[one] if self.known else rng.choice(TREES)}." for one in asked]
+
+        loglikelihood = loglikelihood_rolling = None
+
+    sys.argv = ["lm_eval", "--model", "rigged", "--model_args", f"pretrained={who}"]
+    sys.argv += ["--tasks", "sealed", "--include_path", str(directory), "--log_samples"]
+    sys.argv += ["--output_path", str(directory / "sealed-samples")]
+    cli_evaluate()
+
+
 if __name__ == "__main__":
-    {"items": write_tasks, "inspect": _let_inspect_write}[sys.argv[1]](Path(sys.argv[2]))
+    what, where = sys.argv[1], Path(sys.argv[2])
+    if what == "items":
+        write_tasks(where)
+        write_sealed(where)
+    elif what == "inspect":
+        _let_inspect_write(where)
+    else:
+        _let_lm_eval_write(where, what)

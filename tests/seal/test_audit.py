@@ -21,6 +21,7 @@ from contamination.seal.audit import (
     POWER,
     audit_sealed,
     combine_parts,
+    known_records,
     records_needed,
     sealed_work,
     wording_alternatives,
@@ -323,3 +324,18 @@ def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenize
     found = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m")
     (one,) = found.results
     assert (one.test, found.joint.p) == ("successor", pytest.approx(one.p))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.2, 0.5])
+def test_the_bound_on_known_records_covers_over_all_that_a_key_may_draw(level):
+    """Two records are known, whatever is drawn; of the others one cannot tell its variants apart.
+
+    A row begins with the score of the drawn variant; the others follow in any order.
+    """
+    others = np.array([[3.0, 1, 2], [0, 2, 2], [1, 1, 1], [5, 6, 4], [2, 1, 0]])
+    known, bounds = [[9.0, 1, 2], [9, 2, 3]], []
+    for draws in itertools.product(range(3), repeat=len(others)):
+        rows = [np.roll(row, -pick) for row, pick in zip(others, draws, strict=True)]
+        bounds.append(known_records(np.array([*known, *rows]), level=level))
+    assert np.mean(np.array(bounds) > len(known)) <= level
+    assert max(bounds) > 0

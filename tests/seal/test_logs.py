@@ -146,6 +146,17 @@ def inspect(folder: Path, rows) -> Path:
     return folder / "a.eval"
 
 
+def packed(folder: Path, rows) -> Path:
+    """The same as Inspect packs it, by Zstandard, which zipfile cannot write before Python 3.14."""
+    stored = inspect(folder, rows).rename(folder / "stored.eval")
+    with zipfile.ZipFile(stored) as source, zipfile.ZipFile(folder / "a.eval", "w") as archive:
+        for one in source.infolist():
+            data = pyarrow.compress(source.read(one), "zstd", asbytes=True)
+            archive.writestr(one.filename, data)
+            archive.getinfo(one.filename).compress_type = 93
+    return folder / "a.eval"
+
+
 def lighteval(folder: Path, rows) -> Path:
     path = folder / "details" / "m" / "T" / "details_quiz_T.parquet"
     path.parent.mkdir(parents=True)
@@ -188,7 +199,7 @@ def plain(folder: Path, rows) -> Path:
     return folder / "m.csv"
 
 
-FORMATS = [harness, generated, inspect, lighteval, helm, predictions, plain]
+FORMATS = [harness, generated, inspect, packed, lighteval, helm, predictions, plain]
 
 
 @pytest.mark.parametrize("write", FORMATS)

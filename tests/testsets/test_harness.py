@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
+from contamination.seal.files import verify
+from contamination.seal.logs import audit_logs
 from contamination.testsets.alternatives import open_items
+from contamination.testsets.logs import read_log
 from contamination.testsets.sources import open_test_set
 from fakes.harness_logs import ITEMS, write_eval, write_logs, write_tasks
 
@@ -95,6 +98,17 @@ def test_real_samples_of_lm_eval(task, written) -> None:
 def test_real_logs_of_inspect(log, written) -> None:
     (path,) = written.glob(f"inspect/{log}/*.eval")
     _check(f"inspect:{path}")
+
+
+def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
+    public, private = written / "sealed" / "public", written / "sealed" / "private"
+    sealed = verify(None, public / "seal.json", private / "key.json")
+    logs = sorted(written.glob("sealed-samples/**/samples_sealed_*.jsonl"))
+    guesser, reader = audit_logs(sealed, [one for path in logs for one in read_log(path)])
+    assert (guesser.model, guesser.admissible) == ("guesser", 60)
+    assert (reader.model, reader.admissible) == ("reader", 60)
+    assert reader.p < 1e-4
+    assert guesser.p > 0.01
 
 
 @pytest.mark.parametrize("task", ["items", "shuffled", "rebuilt"])
