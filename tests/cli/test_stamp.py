@@ -16,6 +16,8 @@ from seal.test_beacon import ROUND, SIGNATURE
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is the authority")
 CONFIG = """
+[ tsa ]
+default_tsa = stamp
 [ req ]
 distinguished_name = dn
 [ dn ]
@@ -40,9 +42,7 @@ class Authority(LocalHandler):
     def do_POST(self) -> None:
         assert self.headers["Content-Type"] == "application/timestamp-query"
         (self.folder / "tsq").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
-        self.openssl(
-            "ts -reply -config cnf -section stamp -queryfile tsq -signer tsa -inkey key -out tsr"
-        )
+        self.openssl("ts -reply -config cnf -queryfile tsq -signer tsa -inkey key -out tsr")
         self.send(self.status, self.instead or (self.folder / "tsr").read_bytes())
 
     @classmethod
@@ -122,7 +122,8 @@ def test_what_gives_no_stamp_is_refused(call, refused, url, ca, monkeypatch):
         monkeypatch.setattr(Authority, "instead", answer)
         told = f"--tsa {url}: no time stamp ({named}); send sealed/commitment.tsq later"
         assert refused(*stamp, url) == told
-    assert refused(*stamp, "http://[::1").startswith("--tsa http://[::1: no time stamp (")
+    for nowhere in ("http://[::1", "http://127.0.0.1:1"):
+        assert refused(*stamp, nowhere).startswith(f"--tsa {nowhere}: no time stamp (")
     assert not TOKEN.exists()
     COMMITMENT.write_text("{}")
     assert refused(*stamp, url).startswith(f"{COMMITMENT}: not what sealed/private/key.json draws")
