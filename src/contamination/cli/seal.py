@@ -58,7 +58,7 @@ def seal(
         typer.Argument(
             metavar="MY_SET",
             help="The set, in any order: .jsonl, .json, .csv, .parquet or .txt. With --signature, "
-            "the directory that --commit wrote.",
+            "or --stamp alone, the directory that was written.",
         ),
     ],
     out: Annotated[Path | None, option("New directory, of `public` and `private`.")] = None,
@@ -97,6 +97,8 @@ def seal(
         int | None, option("Round of drand's quicknet; default: the first in a day.", "--round")
     ] = None,
     signature: Annotated[str | None, option("Signature of that round: draw at last.")] = None,
+    stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
+    tsa: Annotated[str | None, option("URL of who is to give it.")] = None,
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
@@ -108,9 +110,13 @@ def seal(
     from contamination.seal.files import draw_committed, seal_file
 
     if signature is not None:
-        if out is not None or commit:
+        if out is not None or commit or stamp:
             raise InputError("--signature ends what --commit began: give its directory alone")
         return _print_sealed(draw_committed(file, signature))
+    if tsa is not None and not stamp:
+        raise InputError("--tsa goes with --stamp: give both")
+    if stamp and out is None and file.is_dir():
+        return _stamp(file, tsa)
     if out is None:
         raise InputError("--out is missing: name a new directory")
     if beacon_round is not None and not commit:
@@ -135,33 +141,55 @@ def seal(
     given = {field: value for field, value in stated.items() if value is not None}
     files = seal_file(file, out, **given)
     if beacon_round is None:
-        return _print_sealed(files)
-    return say(
-        f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC, where a "
-        "date can be proved: it is the one commitment of that name",
-        f"after that, take `signature` from {url_of(beacon_round)} and run: contamination "
-        f"seal {files.directory} --signature SIGNATURE",
-        f"keep {files.key} to yourself, and a second copy elsewhere",
-        wrap=False,
-    )
+        _print_sealed(files)
+    else:
+        say(
+            f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC, "
+            "where a date can be proved: it is the one commitment of that name",
+            f"after that, take `signature` from {url_of(beacon_round)} and run: contamination "
+            f"seal {files.directory} --signature SIGNATURE",
+            f"keep {files.key} to yourself, and a second copy elsewhere",
+            wrap=False,
+        )
+    return _stamp(files.directory, tsa) if stamp else None
+
+
+def _stamp(directory: Path, tsa: str | None) -> None:
+    from contamination.seal.stamp import stamp
+
+    files = stamp(directory, tsa)
+    done = f"stamped: publish {files.token} with the seal"
+    say(f"have {files.request} stamped, now or later (--tsa)" if tsa is None else done, wrap=False)
 
 
 @add_options
 def verify(
     options: SealOptions,
     published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
+    date: Annotated[Path | None, option("Time stamp of it, commitment.tsr.")] = None,
+    ca: Annotated[Path | None, option("Root certificate (PEM) of who gave that.")] = None,
 ) -> None:
     """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
     from contamination.seal.audit import guarantee
+    from contamination.seal.beacon import time_of
     from contamination.seal.files import verify as verify_files
+    from contamination.seal.stamp import stamped_at
 
+    if (date is None) != (ca is None):
+        raise InputError("--date and --ca go together: give the time stamp and the certificate")
     found = verify_files(published, options.seal, options.key)
-    say(
+    told = [
         f"verified: {published} and {options.seal} are what {options.key} draws",
         _described(found),
         guarantee(found.seal),
-        wrap=False,
-    )
+    ]
+    if date is not None and ca is not None:
+        time, ahead = stamped_at(date, found.seal.stamped, ca), found.seal.beacon_round
+        line = f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
+        if ahead is not None:
+            line += f"; that is {'before' if time < time_of(ahead) else 'NOT before'} the round"
+        told.append(line)
+    say(*told, wrap=False)
 
 
 def _described(sealed: "SealedSet") -> str:

@@ -4,6 +4,7 @@
 
     DIR/private/key.json      the secret, what was stated and the author's records (mode 0600)
     DIR/commitment.json       of two steps: what is stated and the commitment, published first
+    DIR/commitment.tsq, .tsr  with a time stamp: the request for it, and the answer to that
     DIR/public/NAME.jsonl     the sealed set, published
     DIR/public/seal.json      what is stated, the commitment, and what came out, published with it
 
@@ -102,6 +103,12 @@ class Commitment(Statement):
 
     commitment: _Hex64
 
+    @property
+    def stamped(self) -> bytes:
+        """The bytes of `commitment.json`, which a time stamp dates."""
+        fields = {name: getattr(self, name) for name in Commitment.model_fields}
+        return to_json(Commitment(**fields))
+
 
 class Seal(Commitment):
     """What is published with a set: also the beacon's signature, and the SHA-256 of its file."""
@@ -157,15 +164,17 @@ class SealFiles(NamedTuple):
     directory: Path
     key: Path
     commitment: Path
+    request: Path
+    token: Path
     seal: Path
     published: Path
 
     @classmethod
     def of(cls, directory: Path, name: str) -> "SealFiles":
         """Return those of a directory, of a set of that name."""
-        key, commitment = directory / "private" / "key.json", directory / "commitment.json"
-        public = directory / "public"
-        return cls(directory, key, commitment, public / "seal.json", public / f"{name}.jsonl")
+        key, public = directory / "private" / "key.json", directory / "public"
+        dated = [directory / f"commitment.{suffix}" for suffix in ("json", "tsq", "tsr")]
+        return cls(directory, key, *dated, public / "seal.json", public / f"{name}.jsonl")
 
 
 # --- the author's side ----------------------------------------------------------------------------
@@ -227,9 +236,9 @@ def draw_committed(directory: Path, signature: str) -> SealFiles:
     signature that is not that of the round, and a set that was drawn before.
     """
     path = SealFiles.of(directory, "").key
-    key = _read(path, Key)
+    key = read_model(path, Key)
     files = SealFiles.of(directory, key.statement.name)
-    _require(files.commitment, to_json(key.commitment), path)
+    require(files.commitment, to_json(key.commitment), path)
     with replacing(files.seal.parent, new=True) as temporary:
         _write_public(key, signature, temporary)
     return files
@@ -396,23 +405,23 @@ def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
     Raises InputError, one line each, for a seal of another version, a set that was changed or
     re-ordered, a seal or a key that was changed, and a key of another seal.
     """
-    found = draw_again(_read(key, Key), _read(seal, Seal).signature, str(key))
-    _require(seal, to_json(found.seal), key)
+    found = draw_again(read_model(key, Key), read_model(seal, Seal).signature, str(key))
+    require(seal, to_json(found.seal), key)
     if published is not None:
-        _require(published, found.text, key)
+        require(published, found.text, key)
     return found
 
 
-def _require(path: Path, drawn: bytes, key: Path) -> None:
+def require(path: Path, drawn: bytes, key: Path) -> None:
     """Refuse a file that is not, byte for byte, what a key draws."""
-    if _bytes(path) != drawn:
+    if read_bytes(path) != drawn:
         raise InputError(
             f"{path}: not what {key} draws: it was changed or re-ordered since sealing, or the key "
             "is of another set; take the originals"
         )
 
 
-def _bytes(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """Read a file, and nothing that never ends."""
     if not path.is_file() or path.stat().st_size > MOST_BYTES:
         raise InputError(f"{path}: no file of at most {MOST_BYTES:,} bytes; give the original")
@@ -422,9 +431,9 @@ def _bytes(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read ({error.strerror}); give the original") from error
 
 
-def _read(path: Path, kind: type[_M]) -> _M:
+def read_model(path: Path, kind: type[_M]) -> _M:
     """Read a file that sealing wrote: these fields of these types, and not a byte more."""
-    data = _bytes(path)
+    data = read_bytes(path)
     try:
         value = kind.model_validate_json(data)
         if to_json(value) == data:

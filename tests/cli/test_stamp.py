@@ -1,0 +1,129 @@
+"""`seal --stamp` and `verify --date`: a date that an authority gives, made on the spot."""
+
+import datetime
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cli.test_seal import ITEMS, PUBLISHED, SEAL, SEALED
+from contamination.seal import beacon
+from contamination.seal.stamp import stamped_at
+from fakes.hub_server import LocalHandler, LocalServer
+from seal.test_beacon import ROUND, SIGNATURE
+
+pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is the authority")
+CONFIG = """
+[ tsa ]
+default_tsa = stamp
+[ req ]
+distinguished_name = dn
+[ dn ]
+[ stamp ]
+serial = serial
+default_policy = 1.2.3
+digests = sha256
+signer_digest = sha256
+"""
+TOKEN, COMMITMENT = Path("sealed/commitment.tsr"), Path("sealed/commitment.json")
+DATE = ("verify", PUBLISHED, *SEALED, "--date", TOKEN, "--ca")
+NEW = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config cnf"
+
+
+class Authority(LocalHandler):
+    """Stamps by `openssl ts` in a folder, or answers something else `instead`."""
+
+    folder: Path
+    status = 200
+    instead = b""
+
+    def do_POST(self) -> None:
+        assert self.headers["Content-Type"] == "application/timestamp-query"
+        (self.folder / "tsq").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+        self.openssl("ts -reply -config cnf -queryfile tsq -signer tsa -inkey key -out tsr")
+        self.send(self.status, self.instead or (self.folder / "tsr").read_bytes())
+
+    @classmethod
+    def openssl(cls, command: str) -> None:
+        subprocess.run(["openssl", *command.split()], cwd=cls.folder, check=True)
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    Authority.folder = tmp_path_factory.mktemp("authority")
+    (Authority.folder / "cnf").write_text(CONFIG)
+    (Authority.folder / "serial").write_text("01\n")
+    for name in ("ca", "other"):
+        ca = f"-addext basicConstraints=critical,CA:TRUE -subj /CN={name}"
+        Authority.openssl(f"{NEW} {ca} -keyout {name} -out {name}.pem")
+    use = "-addext extendedKeyUsage=critical,timeStamping -subj /CN=tsa"
+    Authority.openssl(f"{NEW} {use} -CA ca.pem -CAkey ca -keyout key -out tsa")
+    with LocalServer(Authority) as server:
+        yield server.url
+        server.shutdown()
+
+
+@pytest.fixture
+def ca(monkeypatch, url) -> Path:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    Path("quiz.jsonl").write_text("".join(json.dumps(each) + "\n" for each in ITEMS))
+    return Authority.folder / "ca.pem"
+
+
+def test_a_request_is_stamped_later_and_dates_the_commitment(call, refused, url, ca, monkeypatch):
+    past, stamp = beacon.GENESIS, ("seal", "sealed", "--stamp", "--tsa", url)
+    monkeypatch.setattr(beacon, "GENESIS", past + 10**10)
+    status, out, _ = call(*SEAL, "--commit", "--round", ROUND, "--stamp")
+    assert (status, "have sealed/commitment.tsq stamped" in out) == (0, True)
+    assert not TOKEN.exists()
+    start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    assert f"stamped: publish {TOKEN}" in call(*stamp)[1]
+    assert refused(*stamp).startswith(f"{TOKEN}: there is a time stamp already")
+    assert call("seal", "sealed", "--signature", SIGNATURE)[0] == 0
+    found = stamped_at(TOKEN, COMMITMENT.read_bytes(), ca)
+    assert start <= found <= datetime.datetime.now(datetime.UTC)
+    line = f"the commitment existed at {found:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches; that is"
+    assert f"{line} before the round" in call(*DATE, ca)[1]
+    monkeypatch.setattr(beacon, "GENESIS", past)
+    assert f"{line} NOT before the round" in call(*DATE, ca)[1]
+
+
+def test_a_token_that_does_not_date_this_commitment_is_refused(call, refused, url, ca):
+    for out in ("again", "sealed"):
+        assert call(*SEAL, "--out", out, "--stamp", "--tsa", url)[0] == 0
+    date, token = stamped_at(TOKEN, COMMITMENT.read_bytes(), ca), TOKEN.read_bytes()
+    earlier = token.replace(f"{date:%Y%m%d}".encode(), b"20200131")
+    for given, root, named in (
+        (token, ca.with_name("other.pem"), "Error while verifying certificates"),
+        (earlier, ca, "Error while verifying certificates"),
+        (token[:-1] + bytes([token[-1] ^ 1]), ca, "Error while verifying certificates"),
+        (Path("again/commitment.tsr").read_bytes(), ca, "Mismatch between messages"),
+        (b"no token", ca, "ASN.1 parse error"),
+    ):
+        TOKEN.write_bytes(given)
+        line = refused(*DATE, root)
+        assert line.startswith(f"{TOKEN}: no time stamp of this commitment by {root} ({named})")
+    assert refused(*DATE, TOKEN).startswith(f"{TOKEN}: no certificate in PEM")
+    assert earlier != token
+
+
+def test_what_gives_no_stamp_is_refused(call, refused, url, ca, monkeypatch):
+    assert call(*SEAL, "--out", "again", "--stamp", "--tsa", url)[0] == call(*SEAL)[0] == 0
+    stamp = ("seal", "sealed", "--stamp", "--tsa")
+    for status, answer, named in (
+        (500, b"out of order", "it answers with the status 500"),
+        (200, b"no stamp", "ASN.1 parse error"),
+        (200, bytes.fromhex("30053003020102"), "it refuses, or stamps something else"),
+        (200, Path("again/commitment.tsr").read_bytes(), "it refuses, or stamps something else"),
+    ):
+        monkeypatch.setattr(Authority, "status", status)
+        monkeypatch.setattr(Authority, "instead", answer)
+        told = f"--tsa {url}: no time stamp ({named}); send sealed/commitment.tsq later"
+        assert refused(*stamp, url) == told
+    for nowhere in ("http://[::1", "http://127.0.0.1:1"):
+        assert refused(*stamp, nowhere).startswith(f"--tsa {nowhere}: no time stamp (")
+    assert not TOKEN.exists()
+    COMMITMENT.write_text("{}")
+    assert refused(*stamp, url).startswith(f"{COMMITMENT}: not what sealed/private/key.json draws")
