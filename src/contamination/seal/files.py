@@ -173,8 +173,9 @@ class SealFiles(NamedTuple):
     def of(cls, directory: Path, name: str) -> "SealFiles":
         """Return those of a directory, of a set of that name."""
         key, public = directory / "private" / "key.json", directory / "public"
-        dated = [directory / f"commitment.{suffix}" for suffix in ("json", "tsq", "tsr")]
-        return cls(directory, key, *dated, public / "seal.json", public / f"{name}.jsonl")
+        stated, asked, dated = (directory / f"commitment.{each}" for each in ("json", "tsq", "tsr"))
+        seal, published = public / "seal.json", public / f"{name}.jsonl"
+        return cls(directory, key, stated, asked, dated, seal, published)
 
 
 # --- the author's side ----------------------------------------------------------------------------
