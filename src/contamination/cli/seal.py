@@ -277,23 +277,11 @@ def audit_logs(
         print(json.dumps(told | {"models": rows}, indent=2))
     else:
         print_table(
-            (
-                "model",
-                "records",
-                "admissible",
-                "hits",
-                "by chance",
-                "known, at least",
-                "p",
-                "log10 p",
-                "p (Holm)",
-                "verdict",
-            ),
+            ("model", "asked", "named", "hits", "known ≥", "p", "p (Holm)", "verdict"),
             (
                 (
-                    *(one.model, one.records, one.admissible, one.hits, f"{one.expected:.1f}"),
-                    *(one.known_at_least, f"{one.p:.3g}", f"{one.log10_p:.1f}"),
-                    *(f"{one.holm_p:.3g}", one.conclusion(level)),
+                    *(one.model, one.records, one.admissible, one.hits, one.known_at_least),
+                    *(f"{one.p:.2g}", f"{one.holm_p:.2g}", one.conclusion(level)),
                 )
                 for one in found
             ),
