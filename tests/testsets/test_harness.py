@@ -61,6 +61,7 @@ def test_samples_of_inspect_are_put_back(ids, shuffled, tmp_path) -> None:
         ("inspect:names.eval", "shuffled"),
         ("inspect:text.eval", "text.eval"),
         ("lm-eval-samples:table.jsonl", "table.jsonl"),
+        ("lighteval:numbered.jsonl", "numbered.jsonl"),
         ("lm-eval:nothing.yaml", "nothing.yaml"),
     ],
 )
@@ -69,6 +70,7 @@ def test_what_has_no_order_is_refused(what, named, tmp_path, monkeypatch) -> Non
     write_eval(Path("names.eval"), [f"r{i}" for i in range(24)], shuffled=True)
     Path("text.eval").write_text("no zip file")
     Path("table.jsonl").write_text('{"id": "first", "answer": "A"}\n')
+    Path("numbered.jsonl").write_text('{"id": 1, "answer": "A"}\n')
     with pytest.raises(InputError, match=named):
         open_test_set(what)
 

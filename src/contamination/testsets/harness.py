@@ -37,7 +37,12 @@ def read_harness(what: str) -> tuple[str, list[Record]] | None:
         return None
     if not path.is_file():
         raise InputError(f"{path}: no such file; give a log of {kind}")
-    return path.stem, READERS[kind](path)
+    try:
+        return path.stem, READERS[kind](path)
+    except InputError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not as {kind} writes a log ({error!r}); give the log") from error
 
 
 def _item(question: str, choices: Sequence[str], answer: Any, delimiter: str) -> dict[str, Any]:
@@ -56,11 +61,11 @@ def read_task(name: str) -> list[Record]:
     """Return the records of a task in the stored order of its test split, else validation split.
 
     A record is rendered by the task's own `doc_to_text`, `doc_to_choice` and `doc_to_target`. Its
-    `process_docs` may leave records out or shuffle them, as 9 modules of tasks of version 0.4.13
-    do: the stored order is put back. Where the choices are the same for all records, such as
-    "A" to "D", they are labels: the options then are those of the record, whose own fields stay.
-    A log of such a task counts the shuffled order: the task alone knows the stored one. Raises
-    InputError as `read_harness`, for a group of tasks, and for one that draws at random.
+    `process_docs` may leave records out or shuffle them: the stored order is put back. (A log of
+    such a task counts the shuffled order; the task alone knows the stored one.) Where the choices
+    are the same for all records, such as "A" to "D", they are labels: the options then are those of
+    the record, whose own fields stay. Raises InputError as `read_harness`, for a group of tasks,
+    and for one that draws at random.
     """
     import datasets
 
@@ -72,17 +77,18 @@ def read_task(name: str) -> list[Record]:
             "'contamination[harness]'"
         ) from error
     path = Path(name)
-    if path.suffix in (".yaml", ".yml"):
-        import yaml
-
-        if not path.is_file():
-            raise InputError(f"{path}: no such file; give the .yaml file of a task")
-        manager = TaskManager(include_path=str(path.parent.absolute()), include_defaults=False)
-        # The names of functions are tags of their own.
-        name = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)["task"]
-    else:
-        manager = TaskManager()
+    own = path.suffix in (".yaml", ".yml")
+    if own and not path.is_file():
+        raise InputError(f"{path}: no such file; give the .yaml file of a task")
     try:
+        if own:
+            import yaml
+
+            manager = TaskManager(include_path=str(path.parent.absolute()), include_defaults=False)
+            # The names of functions are tags of their own.
+            name = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)["task"]
+        else:
+            manager = TaskManager()
         tasks = manager.load(name)["tasks"]
     except Exception as error:  # datasets, the hub, YAML, Jinja: no common base class
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -143,13 +149,13 @@ def _rendered(task: Any, docs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
 def _samples(path: Path) -> list[Record]:
     """Documents of lm-evaluation-harness, which a log has once for each filter."""
-    return [(one.place, dict(one.doc)) for one in _by_number(path, read_log(path))]
+    return [(one.place, dict(one.doc)) for one in _by_number(read_log(path))]
 
 
 def _details(path: Path) -> list[Record]:
     """Documents of lighteval, which shuffles them always; their ids count the stored order."""
     found = []
-    for one in _by_number(path, read_log(path)):
+    for one in _by_number(read_log(path)):
         doc = one.doc
         gold = doc["gold_index"]
         answer = int(gold if isinstance(gold, int) else next(iter(gold)))
@@ -170,7 +176,7 @@ def _inspect(path: Path) -> list[Record]:
                 f"{path}: the task shuffled its samples, and their ids do not count: their "
                 "published order is not in the log; give the data set itself"
             )
-        ordered = _by_number(path, logged)
+        ordered = _by_number(logged)
     else:
         once = {one.id: one for one in reversed(logged)}
         ordered = [once[name] for name in sorted(once, key=lambda name: order[name])]
@@ -193,7 +199,7 @@ def _place(target: str, choices: Sequence[str]) -> int | str:
     return letter if 0 <= letter < len(choices) else target
 
 
-def _by_number(path: Path, logged: Sequence[LogRecord]) -> list[LogRecord]:
+def _by_number(logged: Sequence[LogRecord]) -> list[LogRecord]:
     """Return each record once, in the stored order."""
     once: dict[int, LogRecord] = {}
     for one in logged:
