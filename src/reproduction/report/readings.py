@@ -223,30 +223,6 @@ def released_papers(rows: pd.DataFrame) -> Texts:
     return _cells(rows) | texts(verdicts=len(done), same=same)
 
 
-def released_checkpoints(tested: pd.DataFrame, detected: pd.DataFrame) -> Texts:
-    """Count what is rejected of planted sets and under controls, and the range of Min-K%."""
-    by_record = tested[(tested["segmentation"] == "record") & (tested["dup_count"] > 0)]
-    by_record = by_record[by_record["test"] == "sharded_exact"].dropna(subset="holm_p")
-    tested = tested[tested["segmentation"] == "line"]
-    done = tested[tested["status"] == OK]
-    rejected = done["holm_p"] <= SIGNIFICANT
-    planted, control = done["dup_count"] > 0, done["dup_count"] == 0
-    found = _cells(tested) | texts(control_cells=control, control_rejected=control & rejected)
-    found |= texts(
-        record_planted=len(by_record), record_rejected=by_record["holm_p"] <= SIGNIFICANT
-    )
-    for name, test in (("exact", "sharded_exact"), ("successor", "successor")):
-        own = planted & (done["test"] == test)
-        counts = {f"{name}_planted": own, f"{name}_rejected": own & rejected}
-        fewest = rounded(done.loc[own & rejected, "dup_count"].min(), 0)
-        found |= texts(**counts, **{f"{name}_fewest": fewest})
-    rates = detected[detected["status"] == OK]
-    for name, at in (("planted", rates["dup_count"] > 0), ("control", rates["dup_count"] == 0)):
-        span = rates.loc[at, "rate_percent"].agg(["min", "max"]).map("{:.0f}".format)
-        found[f"min_k_{name}"] = " to ".join(span) if at.any() else MISSING
-    return found
-
-
 # Section of the report, called as the package of its notebook -> what reads its tables, and these.
 RELEASED: dict[str, tuple[Callable[..., Texts], str]] = {
     "open_models": (released_open_models, "open_models"),
@@ -254,5 +230,4 @@ RELEASED: dict[str, tuple[Callable[..., Texts], str]] = {
     "wikimia": (released_wikimia, "wikimia"),
     "assumptions": (released_assumptions, "assumptions_within assumptions_blind"),
     "papers": (released_papers, "papers"),
-    "checkpoints": (released_checkpoints, "checkpoints checkpoints_min_k"),
 }

@@ -12,8 +12,6 @@ from contamination.membership.blind import FIELDS as BLIND
 from contamination.tables import write_csv
 from fakes.made_up_run import PAPER, variables_used
 from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS
-from reproduction.notebooks.checkpoints.tables import COLUMNS as TESTED
-from reproduction.notebooks.checkpoints.tables import RATES as DETECTED
 from reproduction.notebooks.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from reproduction.notebooks.open_models.tables import COLUMNS
 from reproduction.notebooks.papers.measure import COLUMNS as PAPERS
@@ -32,7 +30,6 @@ def test_every_variable_of_a_section_is_written_where_nothing_could_run(
 ) -> None:
     empty = {"open_models": COLUMNS, "mmlu_subsets": SUBSET_COLUMNS}
     empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS, "papers": PAPERS}
-    empty |= {"checkpoints": TESTED, "checkpoints_min_k": DETECTED}
     empty |= {"assumptions_within": WITHIN_COLUMNS, "assumptions_blind": BLIND}
     read, tables = readings.RELEASED[section]
     (notebook,) = (name for name, row in NOTEBOOKS.items() if row.package == section)
@@ -60,33 +57,6 @@ def test_rejections_are_counted_as_the_table_has_them() -> None:
     counted = {"cells": "6", "measured": "4", "failed": "1", "not_run": "1", "not_asked": "0"}
     counted |= {"models": "3", "sets": "2", "audited": "3", "rejected": "2", "stand": "1"}
     assert found == counted
-
-
-def test_planted_sets_and_controls_are_counted_apart() -> None:
-    tested = [
-        ("sharded_exact", 1, "ok", 0.6),
-        ("sharded_exact", 10, "ok", 0.05),
-        ("sharded_exact", 50, "ok", 1e-9),
-        ("sharded_exact", 50, "failed: no room", None),
-        ("sharded_exact", None, "ok", 0.01),  # nobody knows how often
-        ("sharded_t", 1, "ok", 0.001),
-        ("successor", 4, "ok", 0.06),
-        ("successor", 0, "ok", 0.04),
-        ("sharded_t", 0, "ok", 0.9),
-        ("sharded_t", 0, "not run here: no way out", None),
-    ]
-    by_line = table("test dup_count status holm_p", *tested).assign(segmentation="line")
-    by_record = by_line[:4].assign(segmentation="record")  # counted apart
-    rates = [(1, "ok", 2.4), (10, "ok", 99.6), (50, "failed: no room", None), (0, "ok", 5.0)]
-    found = readings.released_checkpoints(
-        pd.concat([by_line, by_record]), table("dup_count status rate_percent", *rates)
-    )
-    counted = {"cells": "10", "measured": "8", "failed": "1", "not_run": "1", "not_asked": "0"}
-    counted |= {"exact_planted": "3", "exact_rejected": "2", "exact_fewest": "10"}
-    counted |= {"successor_planted": "1", "successor_rejected": "0", "successor_fewest": "—"}
-    counted |= {"control_cells": "2", "control_rejected": "1"}
-    counted |= {"record_planted": "3", "record_rejected": "2"}
-    assert found == counted | {"min_k_planted": "2 to 100", "min_k_control": "5 to 5"}
 
 
 def test_cells_of_a_model_and_a_domain_are_counted_and_scores_of_fu_alone() -> None:
