@@ -73,23 +73,12 @@ def _open(
 
 
 @app.command()
-def costs(
-    profile: ProfileFile,
-    build: BuildDirectory,
-    gpu: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A GPU that is not here, by its memory and its rate in bfloat16, as in 24:165 for "
-            "24 GB and 165 TFLOP/s. May be repeated for several.",
-            metavar="GB:TFLOPS",
-        ),
-    ] = None,
-) -> None:
+def costs(profile: ProfileFile, build: BuildDirectory) -> None:
     """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     from reproduction.run.experiment import Experiment
     from reproduction.stages.costs import print_costs
 
-    print_costs(Experiment(profile, build), gpu or [])
+    print_costs(Experiment(profile, build))
 
 
 @app.command()
