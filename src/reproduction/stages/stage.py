@@ -27,10 +27,9 @@ app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
-def stages(context: typer.Context) -> None:
+def stages() -> None:
     """The stages of `make reproduce`."""
-    if end := steps.begin(sys.argv[1:]):
-        context.call_on_close(end)
+    steps.begin(sys.argv[1:])
 
 
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
