@@ -89,7 +89,7 @@ def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[Score
         assert [f"{text}\n" for text in each["texts"]] == list(scored.test_set.examples)
         assert each["starts"]["4"] == [0, 6, 12, 18]
         assert {*each["diagnoses"]} == {*each["starts"]} - {"0"} == {"1", "2", "4", "6"}
-        assert len(each["diagnoses"]["4"]["rows"]) >= 8
+        assert each["diagnoses"]["4"].startswith(tuple(Verdict.__args__))
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
