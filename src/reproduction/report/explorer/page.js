@@ -46,7 +46,7 @@ function showMmlu(mmlu, showExamples) {
 // --- what the run has scored -----------------------------------------------------------------------
 
 function showResults({ results, outcomes, sets }, showExamples) {
-  const list = selectable("results", results, { pageLength: 10, search: { search: "advance" } });
+  const list = selectable("results", results, { pageLength: 10 });
 
   list.on("select", (event, dt, kind, [index]) => {
     const outcome = outcomes[index];

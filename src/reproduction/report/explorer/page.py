@@ -166,10 +166,8 @@ def payload(
     `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
     """
     corrected = joint_p(outcomes)
-    # What was set in advance comes first, of that the default test, of that the smallest p.
-    outcomes = sorted(
-        outcomes, key=lambda o: (not o.usual, o.test not in DEFAULT_TESTS, o.result.log10_p)
-    )
+    # The default test comes first, of that the smallest p.
+    outcomes = sorted(outcomes, key=lambda o: (o.test not in DEFAULT_TESTS, o.result.log10_p))
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     rows, drawn = [], []
     for each in outcomes:
@@ -183,7 +181,7 @@ def payload(
         rows.append(
             [
                 *(scored.model, scored.test_set.name, scored.group, TESTS[each.test].label),
-                *(shards, "in advance" if each.usual else "after looking", diagnosis.verdict),
+                *(shards, diagnosis.verdict),
                 *map(p_cell, (each.result.log10_p, joint, holm)),
             ]
         )
@@ -197,7 +195,7 @@ def payload(
                 "reading": reading(each, holm),
             }
         )
-    titles = ("Model", "Test set", "Group", "Test", "Shards", "Shards were set", "Order")
+    titles = ("Model", "Test set", "Group", "Test", "Shards", "Order")
     p_values = ("p", "over all tests", "over all sets")
     return {
         "title": title,

@@ -52,13 +52,19 @@ def test_the_kept_subsets_are_combined_and_drawn(tab: Browser, mmlu: dict[str, A
 
 def test_every_scored_set_under_every_test(tab: Browser) -> None:
     assert tab.text("#title") == "tiny"
-    # What was set in advance, the default test and the smallest p come first and are selected.
+    # The default test and the smallest p come first and are selected.
     rows = cells(tab, "results")
-    assert rows[0][:6] == ["reader", "planted", "Made up", "Successor", "2", "in advance"]
+    assert rows[0][:6] == [
+        "reader",
+        "planted",
+        "Made up",
+        "Successor",
+        "2",
+        "order carries information",
+    ]
     assert "order is no evidence here: p = " in tab.text("#reading")
-    assert {row[5] for row in rows} == {"in advance"}
     search(tab, "results", "stranger unread exact")
-    assert sorted(row[4] for row in cells(tab, "results")) == ["4", "6"]
+    assert sorted(row[4] for row in cells(tab, "results")) == ["6"]
     click(tab, "results", "stranger")
     assert "no evidence: p = " in tab.text("#reading")
     assert tab.text("#reasons")
