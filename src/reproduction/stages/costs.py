@@ -48,7 +48,6 @@ TOKENS = 100.0  # of an example, where nothing else is known
 # Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to 0.77 of it;
 # for GPUs it is an assumption, and what is left for Python, padding and attention.
 SHARE = 0.4
-YEAR = 8_766  # hours
 BFLOAT16 = 2  # bytes of a weight, in files and on GPUs
 SIDE, SECONDS = 2048, 0.5  # of the matrices that are multiplied, and for how long
 
@@ -114,12 +113,12 @@ class Counting(Access):
         """Open a set that is at hand; of another one make up as many records and tokens."""
         if available(name) if name in entries() else Path(name).exists():
             return super().open_set(name, max_records=max_records, lines=lines)
-        # A line has every field of its record, and so at least its tokens.
-        forms = ["line", "record"] if lines else ["record"]
-        known = [self._mean[name, form] for form in forms if (name, form) in self._mean]
+        mean = self._mean.get((name, "record"), TOKENS)
+        if lines:  # has every field of its record, and so at least its tokens
+            mean = self._mean.get((name, "line"), mean)
         records = entries()[name].records if name in entries() else None
         count = min(records or FIRST, max_records or FIRST)
-        made = placeholders(count, known[0] if known else TOKENS, "text")
+        made = placeholders(count, mean, "text")
         return make_test_set(name, [("", row) for row in made], "text/1", name)
 
     def read(
@@ -252,10 +251,11 @@ def print_costs(experiment: Experiment) -> None:
     whole = fit.sum(numeric_only=True).to_dict() | {"model": f"{len(fit)} models", "fits": True}
     rows = []
     for row in [*table.to_dict("records"), whole]:
-        years = row["hours"] / YEAR
-        hours = f"{years:,.0f} years" if years >= 1 else f"{row['hours']:,.1f}"
         cells = [row["model"], f"{row['download_gb']:.1f}", short_count(row["tokens_read"])]
-        cells += [f"{row['flops']:.1e}".replace("e+", "e"), hours if row["fits"] else "too large"]
+        cells += [
+            f"{row['flops']:.1e}".replace("e+", "e"),
+            f"{row['hours']:,.1f}" if row["fits"] else "too large",
+        ]
         rows.append(cells)
     columns = ("model", "GB", "tokens", "FLOPs", "hours")
     print_table(columns, rows, title=f"What PROFILE={profile} takes, about")

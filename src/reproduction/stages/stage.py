@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from filelock import FileLock, Timeout
 
-from contamination.cli.printing import print_table, save_table
+from contamination.cli.printing import save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
 from reproduction.stages import steps
@@ -97,11 +97,6 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-        facts = experiment.corpus_facts
-    columns = ["package", "version", "available", "documents", "characters", "tokens"]
-    rows = [*facts["packages"], facts | {"package": "total"}]
-    cells = [[row.get(column, "") for column in columns] for row in rows]
-    print_table(columns, cells, title="Training corpus", text=("version",))
 
 
 @app.command()
