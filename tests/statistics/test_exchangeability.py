@@ -26,7 +26,7 @@ from contamination.statistics.exchangeability import (
     sum_test,
     trend,
 )
-from fakes.level import check_every_level, check_level
+from fakes.level import check_every_level
 
 STATISTICS = (equal_neighbours, ascending_neighbours, autocorrelation, trend)
 CASES = st.tuples(
@@ -121,20 +121,6 @@ def test_exact_over_all_orderings(statistic, alternative):
     p = np.array([p_of(np.roll(values, -shift), alternative) for shift in range(len(values))])
     assert p.min() < 0.2
     check_every_level(p)
-
-
-def test_calibrated_by_sampling():
-    """Not only valid but near its level: 1/20 of exchangeable orders are rejected at 0.05."""
-    rng = np.random.default_rng(5)
-    bounds, p = [(0, 12), (12, 25)], {statistic: [] for statistic in STATISTICS[1:]}
-    for _ in range(300):
-        values = rng.exponential(size=25)
-        orderings = random_orderings(bounds, 99, rng=rng)
-        for statistic, found in p.items():
-            found.append(p_of(statistic(values, orderings, bounds), "two-sided"))
-    for statistic, found in p.items():
-        # Shares of neighbours are discrete, so that ties cost them a part of the level.
-        check_level(found, 0.05, reached=statistic is not ascending_neighbours)
 
 
 def test_max_z_by_hand():
@@ -242,17 +228,3 @@ def test_the_largest_of_several_pays_for_the_choice():
     assert (which, result.z) == (1, alone.z)
     assert result.p == pytest.approx(min(1, 3 * alone.p))
     assert largest_test(np.zeros((2, 3, 4), dtype=int))[1].p == 1
-
-
-def test_calibrated_if_every_row_draws_its_column():
-    """The level is kept, and reached as nearly as a sum of whole numbers can."""
-    rng = np.random.default_rng(2)
-    rows = rng.integers(0, 40, (10, 8))
-    p, chosen = [], []
-    for trial in range(500):
-        drawn = np.array([np.roll(row, rng.integers(8)) for row in rows])
-        p.append(sum_test(drawn).p)
-        if trial % 4 == 0:
-            chosen.append(largest_test([drawn, drawn % 7, -(drawn // 9)])[1].p)
-    check_level(p, 0.01, 0.05, 0.2)
-    check_level(chosen, 0.05, reached=False)

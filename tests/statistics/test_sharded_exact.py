@@ -18,7 +18,7 @@ from contamination.statistics import (
     sharded_exact_p_values,
     sharded_exact_test,
 )
-from fakes.level import check_every_level, check_level
+from fakes.level import check_every_level
 
 BOTH = pytest.mark.parametrize("weights", ["equal", "inverse_sd"])
 # Integer scores: with weights "equal" all sums are integers, and the lattice has more than
@@ -204,16 +204,6 @@ def test_moments(law, weights):
     assert not z[~varies].any()
 
 
-@pytest.mark.parametrize(
-    ("name", "weights"), [("normal", "inverse_sd"), ("cauchy", "equal"), ("ties", "inverse_sd")]
-)
-def test_calibrated_under_the_null(laws, name, weights):
-    """Rejections follow the binomial law: not above it, and but for ties not below it either."""
-    rng = np.random.default_rng(7)
-    p = [sharded_exact_test(laws[name](rng, 4, 7), weights=weights).p for _ in range(800)]
-    check_level(p, 0.01, 0.05, 0.2, reached=name != "ties")
-
-
 @BOTH
 def test_monte_carlo_is_near_the_exact_p(weights):
     rng = np.random.default_rng(8)
@@ -246,7 +236,7 @@ def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():
     rng = np.random.default_rng(5)
     shards = [rng.normal(size=(8, 8)) + 1.2 * np.eye(8, k=1) for _ in range(5)]
     p, errors = [], []
-    for _ in range(40):
+    for _ in range(25):
         scores = np.array([sampled_successor_scores(s, resamples=1000, rng=rng) for s in shards])
         p.append(sharded_exact_test(scores).log10_p)
         errors.append(sampling_error(scores))
