@@ -165,23 +165,6 @@ def test_what_a_writer_at_work_has_is_left_to_it(kind, tmp_path):
     assert names(tmp_path) == ["target.txt"]
 
 
-def test_two_processes_may_write_the_same_at_once(kind, tmp_path):
-    code = KILLED.replace("with replacing", "for i in range(100):\n  with replacing").replace(
-        "    os.kill(os.getpid(), signal.SIGKILL)", "    temporary.write_text('whole')"
-    )
-    path = tmp_path / "target.txt"
-    children = [
-        subprocess.Popen([sys.executable, "-c", code, path, kind], stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    for child in children:
-        assert child.communicate()[1] == b""
-        assert child.returncode == 0
-    file = path / "file.txt" if kind == "directory" else path
-    assert file.read_text() == "whole"
-    assert names(tmp_path) == ["target.txt"]
-
-
 @pytest.mark.parametrize(
     ("where", "reason"),
     [

@@ -1,9 +1,6 @@
 """The stand-ins of `make rehearse`: what the hub serves is read as the real things are."""
 
 import json
-import os
-import select
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +9,6 @@ import huggingface_hub.constants
 import pandas as pd
 import pytest
 import transformers
-from filelock import FileLock
 
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
@@ -40,14 +36,6 @@ def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
         # Transformers keeps a client that was made before.
         monkeypatch.setattr(transformers.utils.hub.hf_api(), "endpoint", running.url)
         yield running
-
-
-def test_a_second_rehearsal_leaves_the_first_alone(monkeypatch, tmp_path):
-    monkeypatch.setattr(run, "BUILD", tmp_path / "rehearsal")
-    (tmp_path / "rehearsal").mkdir()
-    with FileLock(f"{tmp_path}/rehearsal.lock"), pytest.raises(SystemExit, match="wait for it"):
-        run.main()
-    assert (tmp_path / "rehearsal").is_dir()
 
 
 class TestModels:
@@ -148,29 +136,6 @@ class TestCheck:
             path.write_text(path.read_text().replace(old, new))
         with pytest.raises(SystemExit, match=problem):
             check(results, **WANTED)
-
-
-def test_an_interrupt_or_a_failure_ends_what_was_started(tmp_path, monkeypatch) -> None:
-    """A grandchild holds a FIFO open; when all have ended, its reader is at the end."""
-    held, never = tmp_path / "held", tmp_path / "never"
-    os.mkfifo(held)
-    os.mkfifo(never)
-    readers, wait = [], subprocess.Popen.wait
-
-    def interrupted(process: subprocess.Popen[bytes]) -> None:
-        monkeypatch.setattr(subprocess.Popen, "wait", wait)
-        readers.append(os.open(held, os.O_RDONLY))
-        assert os.read(readers[0], 1) == b"\n"  # the grandchild runs
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run.run(["sh", "-c", f"(echo; exec cat {never}) > {held}; true"], dict(os.environ))
-    assert select.select(readers, [], [], 60)[0], "what was started still runs"
-    assert os.read(readers[0], 1) == b""
-    os.close(readers[0])
-    with pytest.raises(SystemExit, match="false ended with status 1"):  # so does a failure
-        run.run(["false"], dict(os.environ))
 
 
 def test_the_profile_keeps_its_notebooks_and_models(tmp_path, monkeypatch) -> None:

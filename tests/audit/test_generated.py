@@ -108,10 +108,10 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
         assert 1e-3 < result.p < 1 - 1e-3
         assert result.known_at_least == 0 or result.p <= 0.05
     hits = 0
-    for seed in range(30):
+    for seed in range(10):
         work = Writing(Writer([]), ITEMS, Request(axis="options", seed=seed, directory=tmp_path))
         hits += sum(right == "B" for _, right in work.questions)
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 30 * ASKED, 1 / CHOICES)
+    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 10 * ASKED, 1 / CHOICES)
     assert low <= hits <= high
     (result,) = quiz_of(Pupil(PUBLISHED, known=60), tmp_path / "k").results
     assert result.p < 1e-8

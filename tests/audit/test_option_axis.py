@@ -36,10 +36,7 @@ def options_scores(scorer, test_set, request):
     return store.alternatives()
 
 
-@pytest.mark.parametrize("changes", [{"keep_answer": True}, {"arrangements": 5}])
-def test_sets_published_in_redrawn_arrangements_keep_the_level(
-    tokenizer, tmp_path, changes
-) -> None:
+def test_sets_published_in_redrawn_arrangements_keep_the_level(tokenizer, tmp_path) -> None:
     """The whole path anew: each set is written in an arrangement that was drawn, and audited."""
     rng = np.random.default_rng(7)
     p = []
@@ -47,11 +44,10 @@ def test_sets_published_in_redrawn_arrangements_keep_the_level(
     for number in range(60):
         records = [rearranged(record, rng.permutation(3)) for record in base.records]
         drawn = items_set(records, base.template)
-        where = asked(OPTIONS, tmp_path / str(number), seed=number, **changes)
+        where = asked(OPTIONS, tmp_path / str(number), seed=number, arrangements=5)
         scores = options_scores(Historian(tokenizer), drawn, where)
         p.append(sharded_exact_test(scores, weights="equal").p)
     check_level(p, 0.05, 0.2, 0.5, reached=False)
-    assert np.mean(np.array(p) <= 0.6) > 0.3
 
 
 def test_with_the_answer_kept_wrong_options_alone_are_evidence(tokenizer, tmp_path) -> None:
