@@ -155,7 +155,7 @@ def test_calibrated_on_options_in_any_order():
     several = [make_records(rng, 3, make, sizes=(2, 3, 4)) for make in makers]
     records = sum(several, make_records(rng, 2, pairs_of_words))
     alone, together = {name: [] for name in TESTED}, []
-    for _ in range(120):
+    for _ in range(80):
         items = items_of(
             items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
         )
