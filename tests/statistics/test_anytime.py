@@ -49,16 +49,6 @@ def test_every_bet_is_fair(law):
             np.testing.assert_allclose(np.mean(e, axis=0), 1, rtol=1e-11)
 
 
-def test_every_path_is_a_martingale():
-    """Whatever happened before, the mean of E over the next shard is E now."""
-    rng = np.random.default_rng(1)
-    first, second = rng.normal(size=4), rng.integers(0, 3, 5).astype(float)
-    for before in relabelled(first):
-        state = NONE.update(before)
-        after = [10 ** state.update(scores).statistic for scores in relabelled(second)]
-        assert np.mean(after) == pytest.approx(10**state.statistic)
-
-
 @pytest.mark.parametrize("name", ["normal", "cauchy", "ties"])
 def test_ville_by_full_enumeration(laws, name):
     """P(p_t <= alpha for some t) <= alpha at every alpha, over all 4^4 canonical indices."""

@@ -84,19 +84,6 @@ def test_every_choice_of_canonical_index_gives_a_valid_p():
     check_level(p, 0.02, 0.05, 0.1, 0.3, reached=False)
 
 
-def test_own_weight_keeps_few_draws_valid():
-    """A single draw seldom hits the far tail: then the weight of the observed one is all of p."""
-    rng = np.random.default_rng(9)
-    scores = draw_scores(rng, r=30, m=19, df=20, shift=2)
-    exact = westfall_young_test(scores, resamples=20_000, rng=rng).log10_p
-    own = {}
-    for n in (1, 4):
-        few = [westfall_young_test(scores, resamples=n, rng=rng).log10_p for _ in range(20)]
-        assert exact - 0.1 < np.min(few) < 0.6 * exact
-        own[n] = np.min(few) + np.log10(n + 1)  # without a hit: w(0) = p (n + 1), whatever n is
-    assert own[1] == pytest.approx(own[4], rel=1e-9)
-
-
 def test_ties_survive_float_noise():
     """0.1 + 0.2 and 0.3 are one score, in every statistic and after the sum over shards."""
     rng = np.random.default_rng(13)

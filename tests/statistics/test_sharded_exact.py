@@ -123,16 +123,6 @@ def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weight
             assert p <= enumerated(swapped, weights, 1.01 * resolution) * (1 + 1e-6) + 1e-6
 
 
-def test_pooling_finds_what_no_set_shows():
-    """24 sets with a little each: none is as small as their shared p by half its decimals."""
-    rng = np.random.default_rng(23)
-    sets = [rng.normal(size=(10, m + 1)) for m in [25, 1000] * 12]
-    for scores in sets:
-        scores[:, 0] += 0.4
-    smallest = min(sharded_exact_test(scores).log10_p for scores in sets)
-    assert pooled_exact_test(sets).log10_p < 1.5 * smallest < 0
-
-
 @pytest.mark.parametrize("pull", [0.5, 0.9, 0.99])
 @pytest.mark.parametrize("r", [1, 7, 60])
 def test_far_tail_against_big_integers(r, pull):

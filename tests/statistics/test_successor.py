@@ -99,16 +99,6 @@ def test_sampled_orderings_are_uniform_and_the_canonical_one_comes_first():
     assert scipy.stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_centring_finds_what_edges_hide():
-    rng = np.random.default_rng(6)
-    shards = [draw_successors(rng, 8, df=5, shift=1.0, columns=10, rows=5) for _ in range(10)]
-    p = []
-    for each in (map(centred_successors, shards), shards):
-        scores = [sampled_successor_scores(s, resamples=2000, rng=rng) for s in each]
-        p.append(sharded_exact_test(scores).p)
-    assert p[0] < 1e-6 < p[1]
-
-
 def test_what_the_engine_cannot_tell_apart_is_zero():
     """All residuals or none: an example that differs keeps the shard as it is."""
     rng = np.random.default_rng(0)
