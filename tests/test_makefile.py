@@ -4,7 +4,6 @@ The repository is copied beside a stand-in for `.venv/bin/python`, whose stages 
 ones would, empty. So a complete run takes seconds, and make and the stamps are what is tested.
 """
 
-import ast
 import os
 import re
 import shutil
@@ -134,27 +133,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def _with_other_docstrings(source: str) -> str:
-    """Edit the docstring of a module and of all that it defines, and add a comment."""
-    lines = source.splitlines(keepends=True)
-    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, kinds) and ast.get_docstring(node) is not None:
-            row = node.body[0].lineno - 1
-            lines[row] = lines[row].replace('"""', '"""Other words. ', 1)
-    return "".join(lines) + "# A comment.\n"
-
-
-def test_a_complete_run_and_other_docstrings_everywhere_leave_nothing_to_do(project: Path) -> None:
+def test_a_complete_run_and_another_docstring_leave_nothing_to_do(project: Path) -> None:
     assert "Nothing to be done" in make(project, "reproduce")
-    before = {path: path.read_text(encoding="utf-8") for path in project.glob("src/**/*.py")}
-    for path, source in before.items():
-        path.write_text(_with_other_docstrings(source), encoding="utf-8")
-    try:
+    words = ('    """', '    # A comment.\n    """Other words. ')
+    with edited(project / "src/contamination/scoring/windows.py", *words):
         assert "Nothing to be done" in make(project, "reproduce")
-    finally:
-        for path, source in before.items():
-            path.write_text(source, encoding="utf-8")
 
 
 EARLY = {"corpus", "train", "score", "measure"}

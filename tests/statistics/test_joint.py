@@ -9,7 +9,6 @@ from contamination.statistics.joint import (
     ladder,
     log_weights,
     mixture_draws,
-    normal_deviates,
     westfall_young_test,
 )
 from fakes.level import check_level
@@ -130,16 +129,3 @@ def test_weighted_draws_have_the_null_law():
             assert found == pytest.approx(exact, rel=0.1)
     both = ((draws[0] > 1) & (draws[1] > 1)) @ weights / weights.size
     assert both == pytest.approx(((sums[0] > 1) & (sums[1] > 1)).mean(), rel=0.1)
-
-
-def test_deviates_have_about_the_tail_of_the_sum_and_never_decrease():
-    rng = np.random.default_rng(3)
-    z = draw_z(rng, r=5, size=8)[0]
-    every = np.sort(all_sums(z[None])[0])
-    deviates = normal_deviates(every, z, ladder(z))
-    assert np.all(np.diff(deviates) >= 0)
-    np.testing.assert_array_equal(deviates[every < 0], every[every < 0])
-    assert deviates[-1] == pytest.approx(scipy.stats.norm.isf(1 / every.size))
-    tails = 1 - np.arange(every.size) / every.size
-    far = (tails < 0.05) & (tails > 50 / every.size)
-    np.testing.assert_allclose(scipy.stats.norm.logsf(deviates[far]), np.log(tails[far]), atol=0.3)
