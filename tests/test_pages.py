@@ -83,4 +83,4 @@ def test_what_the_fidelity_page_names_is_there() -> None:
     rows = [row for row in page.read_text("utf-8").splitlines() if row.startswith("| ")]
     named = {name for row in rows for name in re.findall(r"`([^`]+/[^`]+)`", row.split("|")[2])}
     lost = {name for name in named if not (ROOT / name).exists() and not (DOCS / name).exists()}
-    assert named and {name.replace("results/open/", "results/") for name in lost} <= made
+    assert named and {name.replace("results/checkpoints/", "results/") for name in lost} <= made

@@ -174,7 +174,7 @@ def test_the_page_has_the_numbers_of_the_plan(
         profile, gpu = re.findall(r"=([\w:.-]+)", command)
         counting = count_profile(Experiment(f"profiles/{profile}.yaml", tmp_path))
         table = cost_table(counting, [described(gpu)])
-        assert set.union(*table["notebooks"]) == {"03", "04", "06", "08", "12"}
+        assert set.union(*table["notebooks"]) == {"03", "04", "06", "08"}
         assert (table["tokens_read"] > 0).all()
         fit = table[table["placement"] != NONE]
         gigabytes, hours = fit["download_gb"].sum(), fit["hours"].sum()
