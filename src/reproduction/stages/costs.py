@@ -3,8 +3,7 @@
 Every measurement of the profile runs with `Counting` in the place of `grid.Access`, on models that
 count tokens. A set at hand is counted by the tokenizer of a model in a folder, else at four
 characters a token; another one has the records and tokens that others counted. The registry knows
-the parameters of a model. Nothing is scored and no weights are fetched. (`contamination plan` is
-another thing: how many shards a power takes.)
+the parameters of a model. Nothing is scored and no weights are fetched.
 """
 
 import time
