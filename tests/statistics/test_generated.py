@@ -7,9 +7,9 @@ import scipy.stats
 
 from contamination.errors import InputError
 from contamination.statistics.generated import (
-    arrangement_quiz_test,
     generated_successor_test,
     generated_successors,
+    quiz_test,
 )
 from contamination.statistics.successor import centred_successors, successor_scores
 
@@ -79,10 +79,10 @@ def test_the_quiz_has_the_law_of_all_draws(items, choices):
         law[sum(hits)] += np.prod([1 / choices if h else 1 - 1 / choices for h in hits])
     for count in range(items + 1):
         place = np.where(np.arange(items) < count, habit, habit + 1)
-        found = arrangement_quiz_test(place == habit, choices=choices, alpha=0.05)
+        found = quiz_test(place == habit, choices=choices, test="t", alpha=0.05)
         assert found.p == pytest.approx(law[count:].sum())
         assert found.log10_p == pytest.approx(math.log10(law[count:].sum()), abs=1e-12)
-    far = arrangement_quiz_test(np.ones(2_000, dtype=bool), choices=4, alpha=0.05)
+    far = quiz_test(np.ones(2_000, dtype=bool), choices=4, test="t", alpha=0.05)
     assert far.log10_p == pytest.approx(-2_000 * math.log10(4))
 
 
@@ -92,7 +92,7 @@ def test_the_bound_covers_simulated_quizzes():
     known, items, above = 15, 60, 0
     for _ in range(2_000):
         hits = np.r_[rng.random(known) < 0.9, rng.random(items - known) < 0.25]
-        above += arrangement_quiz_test(hits, choices=4, alpha=0.1).known_at_least > known
+        above += quiz_test(hits, choices=4, test="t", alpha=0.1).known_at_least > known
     assert 0 < above <= scipy.stats.binom.ppf(0.9999, 2_000, 0.1)
 
 
@@ -100,9 +100,9 @@ def test_the_bound_covers_simulated_quizzes():
     ("work", "named"),
     [
         (lambda: generated_successors([[1]], []), "0 records were continued"),
-        (lambda: arrangement_quiz_test([], choices=4, alpha=0.05), "hits"),
-        (lambda: arrangement_quiz_test([True], choices=1, alpha=0.05), "1 choices"),
-        (lambda: arrangement_quiz_test([True], choices=2, alpha=0.0), "level is 0"),
+        (lambda: quiz_test([], choices=4, test="t", alpha=0.05), "hits"),
+        (lambda: quiz_test([True], choices=1, test="t", alpha=0.05), "1 choices"),
+        (lambda: quiz_test([True], choices=2, test="t", alpha=0.0), "level is 0"),
     ],
 )
 def test_bad_input(work, named):
