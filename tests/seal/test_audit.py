@@ -31,7 +31,8 @@ from contamination.seal.audit import (
     wordings_test,
 )
 from contamination.seal.draws import Drawn, draw
-from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
+from contamination.seal.files import Seal, SealedSet, seal_file, verify
+from contamination.seal.stated import Statement, prepare
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
