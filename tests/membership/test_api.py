@@ -9,7 +9,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.api import membership_scores, sample_spans, word_neighbours
+from contamination.membership.api import membership_scores, word_neighbours
 from contamination.membership.evaluate import evaluate
 from contamination.membership.signals import text_log_probs, token_signals
 from contamination.scoring.loading import ModelSource
@@ -19,7 +19,6 @@ from reproduction.run.tokenizer import train_tokenizer
 
 OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]
 OF_DISTRIBUTION = ["min_k_pp_20", "mem_5", "mem_off_by_one_5", "entropy_15", "entropy"]
-SPANNED = [f"apple {i} river stone {i * i}\n" for i in range(9)]
 COLUMNS = [*OF_LOG_PROBS, *OF_DISTRIBUTION, "zlib", "lowercase"]
 
 
@@ -123,18 +122,3 @@ def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
     assert 150 < sum(made[one] for one in swaps) < 250
     with pytest.raises(InputError, match="' étude"):
         word_neighbours(" étude\n", 1, rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("length", "count"), [(2, 10_000), (30, 10), (10_000, 3)])
-def test_spans_begin_at_places_drawn_once_each_in_their_order(tokenizer, length, count):
-    stream = np.concatenate(tokenize(tokenizer, SPANNED)).tolist()
-    whole = [tuple(stream[i : i + length]) for i in range(len(stream) - length + 1)]
-    counts = np.zeros(len(whole))
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        drawn = sample_spans(MadeUpScorer(tokenizer), SPANNED, length, count, rng=rng)
-        found = [whole.index(tuple(ids.tolist())) for ids in drawn] if length > 2 else []
-        assert found == sorted(set(found)) and len(drawn) == min(count, len(whole))
-        counts[found] += 1
-    expected = counts.mean() if len(whole) else 0
-    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()

@@ -214,24 +214,6 @@ def _of_neighbours(
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
     """Spans of `length` tokens, one after the other, without the rest (Oren, appendix E)."""
-    stream = _joined_tokens(scorer, texts)
+    # Of no text, such as that of a file whose records are all planted, there is none.
+    stream = np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
     return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
-
-
-def sample_spans(
-    scorer: Scorer, texts: Sequence[str], length: int, count: int, *, rng: np.random.Generator
-) -> list[np.ndarray]:
-    """Draw spans of `length` tokens that begin anywhere in the texts, no two at one place.
-
-    They are in the order of the texts and may overlap; fewer than `count` where there are no more
-    places, none where the texts are shorter than a span.
-    """
-    stream = _joined_tokens(scorer, texts)
-    places = max(0, len(stream) - length + 1)
-    starts = np.sort(rng.choice(places, size=min(count, places), replace=False))
-    return [stream[i : i + length] for i in starts]
-
-
-def _joined_tokens(scorer: Scorer, texts: Sequence[str]) -> np.ndarray:
-    """All tokens of the texts in a row; none of no text, such as a file of planted records."""
-    return np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
