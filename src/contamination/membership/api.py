@@ -214,6 +214,6 @@ def _of_neighbours(
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
     """Spans of `length` tokens, one after the other, without the rest (Oren, appendix E)."""
-    # None of no text, such as a file of planted records.
+    # A file whose records are all planted leaves no text, and no span.
     stream = np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
     return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]

@@ -6,8 +6,6 @@ curve is scikit-learn's; those of a bootstrap are computed at once from counts, 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -30,7 +28,8 @@ def auc(scores: ArrayLike, members: ArrayLike) -> float:
     `scores` and `members` are (n,) each; True, or 1, is a member. Raises InputError for a score
     that is not finite, for other lengths, and where members or non-members are missing.
     """
-    fpr, tpr, _ = _curve(scores, members)
+    values, truth = _check(scores, members)
+    fpr, tpr, _ = roc_curve(truth, values, drop_intermediate=False)
     return float(np.trapezoid(tpr, fpr))
 
 
@@ -89,50 +88,26 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> F
     return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
 
 
-class Detected(NamedTuple):
-    """How many independent texts are called members: hits, share, its Clopper-Pearson interval."""
+def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
+    """Return the smallest of the scores of non-members (n,) that at most a share `fpr` reaches.
 
-    hits: int
-    share: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """A threshold chosen on a validation split, to be applied to another one.
-
-    Texts with a score of `value` or more are called members; inf calls none.
+    Other texts with that score or more are called members; inf, where no score will do, calls none.
     """
-
-    value: float
-
-    @classmethod
-    def at_fpr_of_non_members(cls, scores: ArrayLike, *, fpr: float) -> "Threshold":
-        """Smallest of the scores of non-members (n,) that at most a share `fpr` reaches, else inf.
-
-        It does not depend on the members that it is applied to.
-        """
-        values = np.asarray(scores, dtype=np.float64)
-        candidates = np.unique(values)
-        reached = (values >= candidates[:, None]).mean(axis=1)
-        return cls(float(candidates[reached <= fpr + 1e-12].min(initial=np.inf)))
-
-    def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Say which texts are called members, (n,); one whose score is NaN is not."""
-        return np.asarray(scores, dtype=np.float64) >= self.value
-
-    def detect(self, scores: ArrayLike) -> Detected:
-        """Count the texts that are called members, (n,) scores with n >= 1."""
-        hits = self.apply(scores)
-        interval = proportion_confint(int(hits.sum()), len(hits), method="beta")
-        return Detected(int(hits.sum()), float(hits.mean()), *map(float, interval))
+    values = np.asarray(non_members, dtype=np.float64)
+    candidates = np.unique(values)
+    reached = (values >= candidates[:, None]).mean(axis=1)
+    return float(candidates[reached <= fpr + 1e-12].min(initial=np.inf))
 
 
-def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """False and true positive rates of calling scores >= threshold members, and thresholds."""
-    values, truth = _check(scores, members)
-    return roc_curve(truth, values, drop_intermediate=False)  # type: ignore[no-any-return]
+def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, float]:
+    """Return the share of texts that are called members, and its 95% interval.
+
+    The interval, of Clopper and Pearson, takes the texts as independent. `scores` are (n,), n >= 1;
+    a text whose score is NaN is called none.
+    """
+    called = np.asarray(scores, dtype=np.float64) >= threshold
+    low, high = proportion_confint(int(called.sum()), len(called), method="beta")
+    return float(called.mean()), float(low), float(high)
 
 
 def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.membership.evaluate import Threshold, evaluate
+from contamination.membership.evaluate import detected_share, evaluate, fit_threshold
 from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.experiment import MODELS
 
@@ -66,10 +66,9 @@ def min_k_baseline(
         measured = evaluate(every, truth, rng=rng, resamples=resamples)
         rows = []
         for score in measured["score"]:
-            threshold = Threshold.at_fpr_of_non_members(tried[score][:middle], fpr=fpr)
-            wrong = threshold.apply(tried[score][middle:])
-            called = wrong.mean() if len(wrong) else math.nan
-            rows.append((score, threshold.value, called, *threshold.detect(planted[score])[1:]))
+            threshold = fit_threshold(tried[score][:middle], fpr=fpr)
+            wrong = (tried[score][middle:] >= threshold).mean()
+            rows.append((score, threshold, wrong, *detected_share(planted[score], threshold)))
         shares = [f"share_detected{end}" for end in ("", "_low", "_high")]
         found = pd.DataFrame(rows, columns=["score", "threshold", "validation_fpr", *shares])
         facts = {"model": model, "dataset": name, "dup_count": dup_count, "length": length}
