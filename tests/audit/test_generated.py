@@ -64,22 +64,6 @@ def test_who_has_memorised_the_order_is_found_and_who_knows_the_records_is_not(t
         assert other.verdict(0.01).status == 0
 
 
-def test_redrawn_orders_of_fixed_texts_keep_the_level():
-    """1,000 orders, by a writer that has memorised another one."""
-    rng = np.random.default_rng(1)
-    writer = Writer(SET.examples, NEXT)
-    records = list(map(words, SET.examples))
-    written = [[words(writer.text(x, i)) for i in range(8)] for x in SET.examples]
-    scores = statistics.generated_successors(records, written)
-    orders = [rng.permutation(len(SET.examples)) for _ in range(1_000)]
-    p = [
-        statistics.generated_successor_test(scores[np.ix_(o, o)], resamples=199, rng=rng).p
-        for o in orders
-    ]
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 1_000, 0.05)
-    assert low <= np.sum(np.array(p) <= 0.05) <= high
-
-
 def test_empty_and_unusable_texts_are_counted_and_named(tmp_path):
     found = audit_of(Writer([*SET.examples, "sorry, I will not do that"], silent=0.2), tmp_path)
     about = found.written
@@ -129,10 +113,10 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
         assert 1e-3 < result.p < 1 - 1e-3
         assert result.known_at_least == 0 or result.p <= 0.05
     hits = 0
-    for seed in range(30):
+    for seed in range(10):
         work = Writing(Writer([]), ITEMS, Request(axis="options", seed=seed, directory=tmp_path))
         hits += sum(right == "B" for _, right in work.questions)
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 30 * ASKED, 1 / CHOICES)
+    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 10 * ASKED, 1 / CHOICES)
     assert low <= hits <= high
     (result,) = quiz_of(Pupil(PUBLISHED, known=60), tmp_path / "k").results
     assert result.p < 1e-8
