@@ -74,7 +74,7 @@ def test_the_quiz_by_command(call, model, writer):
     [
         (("--temperature", "0"), "--temperature 0"),
         (("--stop",), "--stop"),
-        (("--seal", "seal.json"), "--seal"),
+        (("--quiz",), "the quiz asks for one letter"),
         (("--endpoint", "http://127.0.0.1:1/v1", "--tokenizer", "x"), "--tokenizer"),
         (("--endpoint", "http://127.0.0.1:1/v1"), "cannot be reached"),
         (("--tokens", "96"), "--tokens is 96"),

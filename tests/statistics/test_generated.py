@@ -8,9 +8,9 @@ import scipy.stats
 from contamination.errors import InputError
 from contamination.statistics import known_at_least
 from contamination.statistics.generated import (
-    arrangement_quiz_test,
     generated_successor_test,
     generated_successors,
+    quiz_test,
 )
 from contamination.statistics.successor import centred_successors, successor_scores
 
@@ -59,7 +59,7 @@ def test_the_p_value_is_that_of_all_orderings(monkeypatch):
 def test_the_quiz_counts_hits_of_one_chance_in_so_many():
     """The law and the bound themselves: `test_known`."""
     for hits in range(8):
-        found = arrangement_quiz_test(np.arange(7) < hits, choices=4, alpha=0.05)
+        found = quiz_test(np.arange(7) < hits, choices=4, test="t", alpha=0.05)
         assert found.p == pytest.approx(scipy.stats.binom.sf(hits - 1, 7, 1 / 4))
         assert found.known_at_least == known_at_least(hits, [1 / 4] * 7, level=0.05)
 
@@ -68,9 +68,9 @@ def test_the_quiz_counts_hits_of_one_chance_in_so_many():
     ("work", "named"),
     [
         (lambda: generated_successors([[1]], []), "0 records were continued"),
-        (lambda: arrangement_quiz_test([], choices=4, alpha=0.05), "hits"),
-        (lambda: arrangement_quiz_test([True], choices=1, alpha=0.05), "1 choices"),
-        (lambda: arrangement_quiz_test([True], choices=2, alpha=0.0), "level is 0"),
+        (lambda: quiz_test([], choices=4, test="t", alpha=0.05), "hits"),
+        (lambda: quiz_test([True], choices=1, test="t", alpha=0.05), "1 choices"),
+        (lambda: quiz_test([True], choices=2, test="t", alpha=0.0), "level is 0"),
     ],
 )
 def test_bad_input(work, named):

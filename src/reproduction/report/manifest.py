@@ -224,6 +224,7 @@ def build_variables(
         "prefixes": readings.read_short_prefixes(table("power_replicates")),
         "calibration": readings.read_calibration(table("calibration")),
         "failures": readings.read_failures(table("failures")),
+        "generated": readings.read_generated(table("generated")),
         "min_k": readings.read_min_k(table("min_k"), canaries, alpha),
         "assumptions": readings.read_assumptions(table("assumptions_within")),
         "options": readings.read_options(table("options")),

@@ -90,6 +90,19 @@ def read_failures(failures: pd.DataFrame) -> Texts:
     )
 
 
+def read_generated(generated: pd.DataFrame) -> Texts:
+    """Count the sets found by texts and by scores, and give the smallest p of the clean model."""
+    found = texts(sets=generated["dataset"].nunique())
+    for name, access in {"texts": "generated", "scores": "log-probabilities"}.items():
+        rows = generated[generated["access"] == access]
+        clean, rejected = rows["model"] == "clean", rows["p"] <= SIGNIFICANT
+        found |= texts(
+            **{name: rejected & ~clean, f"{name}_clean": format_p(rows.loc[clean, "p"].min())},
+            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), 0)},
+        )
+    return found
+
+
 def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
     """Compare Min-K% with the tests on the same sets, and say how far it gets at many copies."""
     spans = min_k[(min_k["model"] == "contaminated") & (min_k["score"] == "min_k_20")]

@@ -69,3 +69,18 @@ def test_rows_are_those_that_a_section_names() -> None:
     }
     found = readings.read_section("papers", tables.__getitem__)
     assert {"cells": "3", "verdict_cells": "2", "same_cells": "1"}.items() <= found.items()
+
+
+def test_sets_are_counted_that_texts_and_scores_find_and_clean_ones_apart() -> None:
+    rows = [
+        ("contaminated", "a", 7, "generated", 0.3),
+        ("contaminated", "b", 16, "generated", 0.05),
+        ("contaminated", "c", 64, "generated", 1e-4),
+        ("clean", "c", 64, "generated", 0.04),
+        ("clean", "a", 7, "log-probabilities", 0.02),
+        ("contaminated", "a", 7, "log-probabilities", 0.06),
+    ]
+    found = readings.read_generated(table("model dataset dup_count access p", *rows))
+    by_texts = {"texts": "2", "texts_fewest": "16", "texts_clean": "0.040"}
+    by_scores = {"scores": "0", "scores_fewest": "—", "scores_clean": "0.020"}
+    assert found == {"sets": "3"} | by_texts | by_scores
