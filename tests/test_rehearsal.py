@@ -71,4 +71,3 @@ def test_the_profile_keeps_its_notebooks_and_models(tmp_path, monkeypatch) -> No
         kept = {key: value for key, value in small[name].items() if key not in changed}
         assert kept == {key: value for key, value in given.items() if key not in changed}
     assert small["03_open_model_audit"]["permutations"] == 3
-    assert small["12_released_checkpoints"]["ablation_shards"] == [10, 20, 50]
