@@ -164,7 +164,7 @@ def read_options(options: pd.DataFrame) -> Texts:
 # --- of models that others have released ----------------------------------------------------------
 
 KINDS = {"model": "models", "dataset": "sets", "subset": "subsets"}  # column -> what it names
-VALUES = {"auc": 2, "auc_percent": 1, "rate_percent": 0}  # column -> digits of its range
+VALUES = {"auc": 2, "auc_percent": 1}  # column -> digits of its range
 
 
 def read_cells(cells: pd.DataFrame) -> Texts:

@@ -57,17 +57,18 @@ def in_words(seconds: float) -> str:
 
 def begin(arguments: list[str]) -> None:
     """Print the line of a stage that make runs, and note when it began."""
-    planned, begun = read_run()
-    if not arguments or (step := step_of(arguments)) not in planned:
+    if not arguments or (step := step_of(arguments)) not in read_run()[0]:
         return
-    path, now = Path(os.environ["STEPS"]), time.time()
+    path = Path(os.environ["STEPS"])
     with path.open("a", encoding="utf-8") as file:
-        file.write(f"begun {now:.3f} {step}\n")
+        file.write(f"begun {time.time():.3f} {step}\n")
+    planned, begun = read_run()  # steps that begin at once have numbers of their own
+    before = list(begun)[: list(begun).index(step)]
     facts = read_json(MEASURED) if MEASURED.is_file() else {}
     timed = facts["steps"] if facts.get("profile") == path.parent.name else {}
     known = {name: float(timed.get(name, {}).get("seconds", 0)) for name in planned}
-    left = seconds_left(known, now - min(begun.values(), default=now), [*begun])
-    line = f"[{len(begun) + 1:>{len(str(len(planned)))}}/{len(planned)}] {step}"
+    left = seconds_left(known, begun[step] - min(begun.values()), before)
+    line = f"[{len(before) + 1:>{len(str(len(planned)))}}/{len(planned)}] {step}"
     start = "\r\x1b[K" if sys.stderr.isatty() else ""  # over the bar of a step beside this one
     shown = f"{line:{WIDTH}} {in_words(left)} left" if left else line
     print(f"{start}{shown}", file=sys.stderr, flush=True)

@@ -50,12 +50,11 @@ function showResults({ results, outcomes, sets }, showExamples) {
 
   list.on("select", (event, dt, kind, [index]) => {
     const outcome = outcomes[index];
-    const { diagnoses, ...examples } = sets[outcome.set];
     byId("reading").textContent = outcome.reading;
     byId("reading").style.borderColor = outcome.colour;
-    byId("reasons").textContent = diagnoses[outcome.shards];
+    byId("reasons").textContent = outcome.reasons;
     const [model, name] = results.rows[index];
-    const search = showExamples(examples, `${name} under ${model}`, outcome);
+    const search = showExamples(sets[outcome.set], `${name} under ${model}`, outcome);
     drawOutcome(outcome, search);
   });
 
@@ -74,14 +73,14 @@ function showResults({ results, outcomes, sets }, showExamples) {
 // --- the examples ----------------------------------------------------------------------------------
 
 function exampleTable() {
-  const columns = ["Example", "Part", "Evidence", "Text"].map((title, i) => ({ title, width: i < 3 ? "4rem" : undefined }));
+  const columns = ["Example", "Shard", "Evidence", "Text"].map((title, i) => ({ title, width: i < 3 ? "4rem" : undefined }));
   const list = table("examples", { columns }, { pageLength: 10 });
-  return ({ texts, starts }, whose, outcome) => {
-    const part = (i) => starts[outcome?.shards ?? 0].findLastIndex((start) => start <= i) + 1;
-    byId("whose").textContent = `${whose}: ${texts.length} examples${outcome ? `; parts are the shards, evidence is the ${outcome.unit} of each` : ""}.`;
+  return (texts, whose, outcome) => {
+    const shard = (i) => outcome && outcome.starts.findLastIndex((start) => start <= i) + 1;
+    byId("whose").textContent = `${whose}: ${texts.length} examples${outcome ? `; evidence is the ${outcome.unit} of a shard` : ""}.`;
     list.search("").column(1).search("");
-    fillTable(list, texts.map((text, i) => [i + 1, part(i), outcome ? outcome.by_shard[part(i) - 1] : "—", text]));
-    return (shard) => list.column(1).search(`^${shard}$`, true, false).draw();
+    fillTable(list, texts.map((text, i) => [i + 1, shard(i) ?? "—", outcome?.by_shard[shard(i) - 1] ?? "—", text]));
+    return (number) => list.column(1).search(`^${number}$`, true, false).draw();
   };
 }
 

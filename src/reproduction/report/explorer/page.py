@@ -128,9 +128,6 @@ def _labels(table: pd.DataFrame) -> pd.Series:
     return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
 
 
-UNSCORED = 25  # examples of a part, where nothing was scored
-
-
 def make_page(
     experiment: Experiment,
     results: Path | str,
@@ -168,15 +165,12 @@ def payload(
     corrected = joint_p(outcomes)
     # The default test comes first, of that the smallest p.
     outcomes = sorted(outcomes, key=lambda o: (o.test not in DEFAULT_TESTS, o.result.log10_p))
-    sets: dict[tuple[str, str], dict[str, Any]] = {}
+    sets: dict[tuple[str, str], list[str]] = {}
     rows, drawn = [], []
     for each in outcomes:
         scored, shards, diagnosis = each.scored, each.result.shards, each.diagnosis
         key = (scored.group, scored.test_set.name)
-        shown = sets.setdefault(key, _texts(scored.test_set.examples) | {"diagnoses": {}})
-        bounds = shard_bounds(len(shown["texts"]), shards)
-        shown["starts"][shards] = [start for start, _ in bounds]
-        shown["diagnoses"][shards] = " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons])
+        texts = sets.setdefault(key, _texts(scored.test_set.examples))
         joint, holm = corrected.loc[scored.model, *key]
         rows.append(
             [
@@ -188,7 +182,8 @@ def payload(
         drawn.append(
             {
                 "set": list(sets).index(key),
-                "shards": shards,
+                "starts": [start for start, _ in shard_bounds(len(texts), shards)],
+                "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
                 "colour": TESTS[each.test].colour,
                 "unit": "difference in nats" if each.test == "sharded_t" else "z-score",
                 "by_shard": each.by_shard.round(2).tolist(),
@@ -229,10 +224,8 @@ def joint_p(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     return joint.to_frame().assign(holm=holm)
 
 
-def _texts(examples: Sequence[str]) -> dict[str, Any]:
-    """Examples and where their parts start, by how many there are: 0 for parts of one length."""
-    texts = [text.rstrip("\n") for text in examples]
-    return {"texts": texts, "starts": {0: list(range(0, len(texts), UNSCORED))}}
+def _texts(examples: Sequence[str]) -> list[str]:
+    return [text.rstrip("\n") for text in examples]
 
 
 def encoded(content: bytes) -> str:

@@ -85,15 +85,15 @@ def test_what_was_planted_stands_out_and_nothing_else(data: dict[str, Any]) -> N
 
 def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[ScoredSet]) -> None:
     assert len(data["sets"]) == 2
-    for each, scored in zip(data["sets"], found[:2], strict=True):
-        assert [f"{text}\n" for text in each["texts"]] == list(scored.test_set.examples)
-        assert each["starts"]["2"] == [0, 12]
-        assert {*each["diagnoses"]} == {*each["starts"]} - {"0"} == {"1", "2", "6"}
-        assert each["diagnoses"]["6"].startswith(tuple(Verdict.__args__))
+    for texts, scored in zip(data["sets"], found[:2], strict=True):
+        assert [f"{text}\n" for text in texts] == list(scored.test_set.examples)
+    starts = {len(each["by_shard"]): each["starts"] for each in data["outcomes"]}
+    assert starts == {1: [0], 2: [0, 12], 6: [0, 4, 8, 12, 16, 20]}
+    assert all(each["reasons"].startswith(Verdict.__args__) for each in data["outcomes"])
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
-    assert HOSTILE in unpack(html)["sets"][0]["texts"]
+    assert HOSTILE in unpack(html)["sets"][0]
     assert HOSTILE not in html
     own = html[html.rindex("const DataTable = ") :]
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", own)
