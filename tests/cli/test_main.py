@@ -55,11 +55,9 @@ def here(model_directory) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ((*TEST, "--seed", "-1"), "'--seed'"),
         ((*TEST, "--alpha", "nan"), "'--alpha'"),
         ((*TEST, "--permutations", "100000000"), "1 to 100,000"),
         ((*TEST, "--sed", "1"), "--sed"),
-        (("test",), "Missing argument"),
         ((*TEST, "more.jsonl"), "contamination audit SET"),
         (("test", LONG, "in.jsonl"), "nnn: File name too long"),
         (("test", "model", "/"), "/: more than"),

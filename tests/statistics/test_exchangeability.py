@@ -198,15 +198,6 @@ def test_sum_test_equals_enumeration(values):
     assert result.z == pytest.approx(z, abs=1e-9)
 
 
-def test_a_far_tail_has_no_floor():
-    """All of 1,000 items of 24 arrangements at the only largest value."""
-    values = np.zeros((1000, 24), dtype=int)
-    values[:, 0] = 1
-    assert sum_test(values).log10_p == pytest.approx(math.log10(2) - 1000 * math.log10(24))
-    values[:, 1] = 2
-    assert sum_test(values).log10_p < -300  # no longer the largest: a convolution
-
-
 def test_the_largest_of_several_pays_for_the_choice():
     rng = np.random.default_rng(1)
     sums = rng.integers(0, 4, (3, 12, 6))
