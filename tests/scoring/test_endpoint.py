@@ -14,16 +14,11 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.scoring.endpoint import (
-    FORMATS,
-    NOT_INPUTS_OF_GENERATE,
-    EndpointScorer,
-    Route,
-)
+from contamination.scoring.endpoint import FORMATS, EndpointScorer, Route
 from contamination.scoring.endpoint_trust import Misread, Spelling
-from contamination.scoring.prefix import continuation_logprobs
 from fakes.completions_server import Network, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
+from fakes.made_up_registry import refusal
 
 CONTEXT = 64
 WINDOW = CONTEXT - 2  # the window's last token and a generated one need room, too
@@ -59,11 +54,8 @@ def is_whole(tokenizer, token: int) -> bool:
     return "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode([token])
 
 
-def error_of(scorer, *sequences: np.ndarray, first: int = 0) -> str:
-    asked = sequences or (LETTERS,)
-    with pytest.raises(InputError) as caught:
-        list(scorer.token_logprobs(asked, [np.arange(len(ids)) >= first for ids in asked]))
-    return str(caught.value)
+def error_of(scorer) -> str:
+    return refusal(lambda: list(scorer.token_logprobs([LETTERS])))
 
 
 class TestAgreement:
@@ -84,29 +76,6 @@ class TestAgreement:
         assert scorer.client.requests_made == len(server.seen)
         used = max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen)
         assert used == CONTEXT  # the whole context, and no more
-
-    def test_of_sglangs_own_protocol(self, generate, directory, sequences):
-        scorer = scorer_of(generate, directory)
-        window = CONTEXT - NOT_INPUTS_OF_GENERATE
-        agree(scored(scorer, sequences), [float64_loop(directory, s, window) for s in sequences])
-        assert max(len(body["input_ids"]) for _, body in generate.seen) == CONTEXT - 7
-        sent = {"input_ids", "logprob_start_len", "rid", "return_logprob", "sampling_params"}
-        assert all(body.keys() == sent for _, body in generate.seen)
-
-    def test_of_continuations_no_more_than_they_is_asked(self, generate, directory):
-        scorer = scorer_of(generate, directory)
-        prefix, ends = random_ids(30, 1), [random_ids(n, n) for n in (1, 4, 9)]
-        ((_, found),) = continuation_logprobs(scorer, [(prefix, ends)])
-        for end, values in zip(ends, found, strict=True):
-            whole = float64_loop(directory, np.append(prefix, end), WINDOW)
-            agree([values], [whole[len(prefix) :]])
-        probes = [prompt.tolist() for prompt in scorer._trust.prompts]
-        asked = [body for _, body in generate.seen if body["input_ids"] not in probes]
-        # The last token of the prefix gets no value, and may not come from a cache.
-        assert {body["logprob_start_len"] for body in asked} == {len(prefix)}
-        starts = [body["logprob_start_len"] for _, body in generate.seen if body not in asked]
-        assert starts[:2] == [0, 0]  # of both probes, in whole; then the second from its end on
-        assert set(starts[2:]) == {0, scorer._trust.shared}
 
     def test_any_order_of_answers_will_do(self, server, scorer, sequences, expected):
         """The first sequence is answered only after all the others have been handed over."""
@@ -198,23 +167,9 @@ class TestSpelling:
             with pytest.raises(Misread, match=r"where 2 .* was sent"):
                 route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
 
-    def test_sglang_calls_the_last_id_of_the_vocabulary_0(self, tokenizer):
-        """The start token of GPT-2 is its last."""
-        last, sglang = len(tokenizer) - 1, Route(Spelling(tokenizer), "m", "generate")
-        for prompt, told in (([last, 7], [0, 7]), ([3, last], [3, 0]), ([3, last], [3, last])):
-            assert sglang.read(reply(sglang, prompt, told), prompt).tolist() == [-1]
-        with pytest.raises(InputError, match=r"gives 0 \(.*\) at position 1, where 298 "):
-            sglang.read(reply(sglang, [3, last - 1], [3, 0]), [3, last - 1])
-
 
 def echo(logprobs, tokens) -> dict:
     return {"choices": [{"logprobs": {"token_logprobs": logprobs, "tokens": tokens}}]}
-
-
-def reply(route: Route, prompt: list[int], told: list[int]) -> dict:
-    entries = [[-1.0 if k else None, token, None] for k, token in enumerate(told)]
-    found = {"id": route.body(prompt)["rid"] + "-1", "prompt_tokens": len(prompt)}
-    return {"meta_info": found | {"input_token_logprobs": entries}}
 
 
 def set_field(*path):
@@ -289,37 +244,16 @@ AT_FIRST = (
 )  # of probes together
 
 
-TOLD, ENTRIES = ("meta_info",), ("meta_info", "input_token_logprobs")
-LIES_OF_GENERATE = {
-    "no log-probabilities": (set_field(*ENTRIES, None), "holds no input_token_logprobs"),
-    "one too few": (set_field(*ENTRIES, slice(-1, None), []), "log-probabilities for a prompt of"),
-    "one too many": (set_field(*ENTRIES, slice(0, 0), [[None, 1, None]]), "gives 1 ("),
-    "first one dropped": (set_field(*ENTRIES, slice(0, 1), []), "it adds or drops tokens"),
-    "another id": (set_field(*ENTRIES, 3, 1, 299), "gives 299 ("),
-    "null": (set_field(*ENTRIES, 3, 0, None), "gives None for the token at position"),
-    "a probability": (set_field(*ENTRIES, 3, 0, 0.25), "gives 0.25 for the token at position"),
-    "one token more": (set_field(*TOLD, "prompt_tokens", 99), "the server counts 99 tokens in a"),
-    "no count": (set_field(*TOLD, "prompt_tokens", None), "the server counts None tokens in a"),
-    "another request": (set_field(*TOLD, "id", "0123"), "the server answers another request"),
-}
-ALL_LIES = [("openai", *lie) for lie in LIES.values()]
-ALL_LIES += [("generate", *lie) for lie in LIES_OF_GENERATE.values()]
-
-
-@pytest.mark.parametrize(
-    ("style", "tamper", "message"), ALL_LIES, ids=[*LIES, *(f"{k} (2)" for k in LIES_OF_GENERATE)]
-)
-def test_lies_are_refused_at_first_and_later(network, directory, style, tamper, message):
+@pytest.mark.parametrize(("tamper", "message"), LIES.values(), ids=LIES)
+def test_lies_are_refused_at_first_and_later(network, directory, tamper, message):
     """What only several answers together can show is not asked of the later ones."""
-    with serving(network, style) as server:
+    with serving(network, "openai") as server:
         earlier = scorer_of(server, directory)
         scored(earlier, [random_ids(5)])
         server.tamper = tamper
-        if "None tokens" not in message:  # where all tokens are named, their number is not needed
-            assert message in error_of(scorer_of(server, directory))
+        assert message in error_of(scorer_of(server, directory))
         if not any(words in message for words in AT_FIRST):
-            later = (random_ids(20), 12) if style == "generate" else (LETTERS, 0)
-            assert message in error_of(earlier, later[0], first=later[1])
+            assert message in error_of(earlier)
 
 
 READ = {
@@ -332,7 +266,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("style", ["vllm", "sglang", "openai", "generate"])
+@pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
 @pytest.mark.parametrize(("reads", "message"), READ.values(), ids=READ.keys())
 def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads, message):
     """What the server makes of the ids, as each format shows it, at first and later."""
@@ -342,8 +276,6 @@ def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads,
         server.read = reads
         assert message in error_of(scorer_of(server, directory))
         assert message in error_of(earlier)
-        if style == "generate":  # other tokens before an end move it
-            error_of(earlier, random_ids(20), first=12)
 
 
 def test_the_likeliest_beside_the_token_do_no_harm(server, scorer, sequences, expected):
@@ -363,15 +295,10 @@ def test_lists_of_an_echo(tokenizer, route) -> None:
         route.read(echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
 
 
-@pytest.mark.parametrize(
-    ("style", "field"), [("vllm", ["model"]), ("generate", ["meta_info", "weight_version"])]
-)
-def test_another_model_or_other_weights_in_the_middle(network, directory, style, field):
-    with serving(network, style) as server:
-        scorer = scorer_of(server, directory)
-        scored(scorer, [random_ids(5)])
-        server.tamper = set_field(*field, "turbo")
-        assert "at first and from 'turbo' now" in error_of(scorer)
+def test_another_model_in_the_middle(server, scorer):
+    scored(scorer, [random_ids(5)])
+    server.tamper = set_field("model", "turbo")
+    assert "at first and from 'turbo' now" in error_of(scorer)
 
 
 def test_impossible_arguments(server, directory):

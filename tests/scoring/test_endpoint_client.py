@@ -40,29 +40,21 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("style", ["vllm", "generate"])
 @pytest.mark.parametrize(("failure", "told", "kind"), BREAKS.values(), ids=BREAKS.keys())
 def test_passing_failures_are_tried_again_and_given_up_in_the_end(
-    network, directory, waits, style, failure, told, kind
+    server, scorer, waits, failure, told, kind
 ):
-    with serving(network, style) as server:
-        scorer = scorer_of(server, directory)
-        expected = scored(scorer, [random_ids(9)])
-        before = len(server.seen)
-        server.failures.extend([failure] * 3)
-        np.testing.assert_array_equal(scored(scorer, [random_ids(9)]), expected)
-        assert scorer.client.requests_made == len(server.seen)
-        assert f"{len(server.seen)} requests, 3 of them failed (3 x {kind})" in scorer.summary()
-        assert len(waits) == 3
-        if style == "generate":  # SGLang refuses the name of a request that it is busy with
-            names = [body["rid"] for _, body in server.seen[before:]]
-            assert len(set(names)) == len(names)
-            assert len({rid.partition("-")[0] for rid in names[:4]}) == 1
-        server.failures.extend([failure] * 99)
-        message = error_of(scorer)
-        assert told in message
-        assert f"tried {ATTEMPTS} times" in message
-        assert len(server.failures) == 99 - ATTEMPTS
+    expected = scored(scorer, [random_ids(9)])
+    server.failures.extend([failure] * 3)
+    np.testing.assert_array_equal(scored(scorer, [random_ids(9)]), expected)
+    assert scorer.client.requests_made == len(server.seen)
+    assert f"{len(server.seen)} requests, 3 of them failed (3 x {kind})" in scorer.summary()
+    assert len(waits) == 3
+    server.failures.extend([failure] * 99)
+    message = error_of(scorer)
+    assert told in message
+    assert f"tried {ATTEMPTS} times" in message
+    assert len(server.failures) == 99 - ATTEMPTS
 
 
 def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_not(
@@ -119,15 +111,13 @@ def test_a_failure_that_lasts_is_one_line(server, scorer, failure, told):
         assert len(server.seen) == 1
 
 
-@pytest.mark.parametrize("style", ["vllm", "generate"])
-def test_a_request_that_is_too_long_is_not_repeated(network, directory, waits, style):
+def test_a_request_that_is_too_long_is_not_repeated(server, directory):
     """No other form of it is tried once one is known."""
-    with serving(network, style) as server:
-        scorer = scorer_of(server, directory, context=CONTEXT + 9)
-        message = error_of(scorer, random_ids(CONTEXT + 9))
-        assert "HTTP 400 (the " in message
-        assert message.endswith("give a smaller context")
-        assert len(server.seen) <= FIRST_ASKED + 2 + len(PROBES)  # all that go at a time
+    scorer = scorer_of(server, directory, context=CONTEXT + 9)
+    message = error_of(scorer, random_ids(CONTEXT + 9))
+    assert "HTTP 400 (the " in message
+    assert message.endswith("give a smaller context")
+    assert len(server.seen) <= FIRST_ASKED + 2 + len(PROBES)  # all that go at a time
 
 
 LARGE = "the answer is larger than 1,114,112 bytes, the most that a prompt of the whole context"

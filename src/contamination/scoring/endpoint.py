@@ -1,10 +1,9 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
 This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it takes
-token ids and gives the log-probabilities of a prompt, and so will SGLang's own `/generate`. The
-first requests find out how to ask. Every window of a sequence is one request; the answers count in
-any order. Requests are sent in the order of the sequences: a server may drift, so callers that
-compare sequences give them in a random order.
+token ids and gives the log-probabilities of a prompt. The first requests find out how to ask. Every
+window of a sequence is one request; the answers count in any order. Requests are sent in the order
+of the sequences: a server may drift, so callers that compare sequences give them in a random order.
 
 ===========================  ======================================================================
 format                       servers
@@ -12,7 +11,6 @@ format                       servers
 prompt_logprobs              vLLM and what is built on it
 echo and token ids           SGLang, Fireworks, vLLM: like the next, and the ids that were read
 echo                         OpenAI's legacy completions and those made after them
-generate                     SGLang's own protocol: the end of a prompt alone can be asked for
 ===========================  ======================================================================
 """
 
@@ -48,8 +46,8 @@ from contamination.scoring.windows import Job, assemble, windows_of
 LEAST_INPUTS = 14
 EVERY = 256  # requests after which, on average, both probes are asked again
 # Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
-# and one that is generated. SGLang's own protocol needs no generated one, but seven are kept free.
-NOT_INPUTS, NOT_INPUTS_OF_GENERATE = 2, 8
+# and one that is generated.
+NOT_INPUTS = 2
 # Of an answer at most; a token with its log-probability, id and text takes about 100 bytes.
 BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
 # One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
@@ -60,11 +58,10 @@ Json = dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """A prompt, token ids: the first `skip` values after its start token are not needed."""
+    """A prompt, token ids, and what it is of: the window that it scores, or a probe's number."""
 
     prompt: np.ndarray
-    skip: int
-    of: Job | int  # the window that it scores, or the number of a probe
+    of: Job | int
 
 
 def _read_prompt_logprobs(answer: Json, prompt: Sequence[int]) -> list[Position]:
@@ -103,14 +100,6 @@ def _read_echo(answer: Json, prompt: Sequence[int]) -> list[Position]:
     ]
 
 
-def _read_generate(answer: Json, prompt: Sequence[int]) -> list[Position]:
-    """[log-probability, id, text] for each token, from the end of the prompt that was asked for."""
-    entries = answer["meta_info"].get("input_token_logprobs")
-    if not entries:
-        raise NoPromptLogprobs("the answer holds no input_token_logprobs")
-    return [Position(logprob, _whole(token)) for logprob, token, *_ in entries]
-
-
 def _whole(token: Any) -> int | None:
     """Return the id of a token: true is 1 to Python, and 7.5 would become 7."""
     if type(token) not in (int, type(None)):
@@ -120,73 +109,41 @@ def _whole(token: Any) -> int | None:
 
 # Name, fields that ask, and the reader of an answer. The most telling first: ids prove more than
 # texts. Strict servers refuse fields unknown to them.
-GENERATE = "generate"
 FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int]], list[Position]]]] = {
     "prompt_logprobs": ({"prompt_logprobs": 0}, _read_prompt_logprobs),
     "echo and token ids": ({"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo),
     "echo": ({"echo": True, "logprobs": 1}, _read_echo),
-    GENERATE: ({"return_logprob": True}, _read_generate),
 }
 
 
 @dataclass(frozen=True)
 class Route:
-    """One way to ask for the log-probabilities of a prompt, and to read the answers.
-
-    Completions score the whole prompt, however little is needed. Of SGLang's own `/generate` only
-    the end of a prompt is asked for (`tails`): the answer is then as short as that end, and the
-    server may take what is before it from its cache (RadixAttention). `logprob_start_len` is the
-    position of the last token before the end: SGLang gives it no value, keeps nothing behind it
-    from the cache, and so computes it again. A `rid` names the prompt, which the answer repeats: of
-    the tokens before the end it gives the number alone.
-    """
+    """One way to ask for the log-probabilities of a prompt, and to read the answers."""
 
     spelling: Spelling
     model: str
     format: str = "echo"
 
-    @property
-    def tails(self) -> bool:
-        """Whether the end of a prompt can be asked for alone."""
-        return self.format == GENERATE
+    def body(self, prompt: list[int]) -> Json:
+        """Return the JSON of the request."""
+        return {"model": self.model, "prompt": prompt, **SAMPLING, **FORMATS[self.format][0]}
 
-    def body(self, prompt: list[int], skip: int = 0) -> Json:
-        """Return the JSON of the request; the first `skip` values are not needed."""
-        fields = FORMATS[self.format][0]
-        if not self.tails:
-            return {"model": self.model, "prompt": prompt, **SAMPLING, **fields}
-        return {
-            "rid": sha256_of(np.asarray(prompt, dtype=np.int64).tobytes(), str(skip))[:32],
-            "input_ids": prompt,
-            "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
-            "logprob_start_len": skip,
-            **fields,
-        }
-
-    def read(self, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
-        """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
+    def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
+        """Return the log-probabilities of prompt[1:], float32, nats.
 
         Raises NoPromptLogprobs if the answer holds none, and what
         `contamination.scoring.endpoint_trust.checked` raises.
         """
-        begin = skip if self.tails else 0
         try:
-            positions = FORMATS[self.format][1](answer, prompt[begin:])
-            told = answer["meta_info"] if self.tails else answer.get("usage")
-            counted = told.get("prompt_tokens") if isinstance(told, dict) else None
-            # In SGLang's name of a request the number of the try stands behind the hyphen.
-            if self.tails and told["id"].partition("-")[0] != self.body(prompt, skip)["rid"]:
-                raise Misread(f"the server answers another request; {ADVICE}")
+            positions = FORMATS[self.format][1](answer, prompt)
+            usage = answer.get("usage")
+            counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             reason = f"the answer is not in the format {self.format!r}"
             raise NoPromptLogprobs(reason) from None
-        last = self.spelling.size - 1
-        for place, token in enumerate(prompt[begin:][: len(positions)] if self.tails else ()):
-            if token >= last and positions[place].id == 0:  # so SGLang calls the last id
-                positions[place] = positions[place]._replace(id=token)
-        return checked(positions, counted, prompt, begin, self.spelling)
+        return checked(positions, counted, prompt, self.spelling)
 
 
 class EndpointScorer:
@@ -197,8 +154,7 @@ class EndpointScorer:
 
     Parameters
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1, or of SGLang's own protocol, which ends in
-        /generate. model : its name there; to /generate, which serves one model, a label.
+    url : of the API, such as http://127.0.0.1:8000/v1. model : its name there.
     tokenizer : directory or hub id of the model's own tokenizer.
     context : tokens that the server reads and generates at most (vLLM: --max-model-len).
     concurrency : requests under way at the same time, 512 at most.
@@ -224,24 +180,19 @@ class EndpointScorer:
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
-        generates = self.client.speaks_generate
-        self._formats = [name for name in FORMATS if (name == GENERATE) == generates]
-        not_inputs = NOT_INPUTS_OF_GENERATE if generates else NOT_INPUTS
-        if context < (least := LEAST_INPUTS + not_inputs):
+        if context < (least := LEAST_INPUTS + NOT_INPUTS):
             raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
-        self.context = context - not_inputs
+        self.context = context - NOT_INPUTS
         self.batch_tokens = concurrency * self.context
         # What the tokenizer does, whether it came from a directory or the hub.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
-        # Of the second probe the end alone, where that can be: its beginning is in the cache.
-        skips = (0, self._trust.shared if generates else 0)
-        self._probes = [*map(Asked, self._trust.prompts, skips, range(len(PROBES)))]
+        self._probes = [*map(Asked, self._trust.prompts, range(len(PROBES)))]
         self._route: Route | None = None
         self._served: Any = None
 
@@ -273,7 +224,7 @@ class EndpointScorer:
         for job in jobs:
             ids, window = sequences[job.sequence], job.window
             prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
-            asked.append(Asked(prompt, window.first - window.start, job))
+            asked.append(Asked(prompt, job))
         # Moments that no server foresees, and that are the same when the call is repeated.
         name = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", name)
@@ -306,22 +257,20 @@ class EndpointScorer:
     def _ask(
         self, route: Route, asked: Sequence[Asked]
     ) -> Generator[tuple[Job, np.ndarray], None, None]:
-        """Yield windows with the log-probabilities of all but the first token, or of the end.
+        """Yield windows with the log-probabilities of all but the first token.
 
         Answers to probes are heard here.
         """
-        bodies = (route.body(prompt.tolist(), skip) for prompt, skip, _ in asked)
+        bodies = (route.body(prompt.tolist()) for prompt, _ in asked)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
-                prompt, skip, of = asked[number]
+                prompt, of = asked[number]
                 try:
-                    values = route.read(answer, prompt.tolist(), skip)
+                    values = route.read(answer, prompt.tolist())
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
-                # What the server calls the model, or its weights, which can be replaced.
-                told = answer["meta_info"] if route.tails else answer
-                served = told.get("weight_version" if route.tails else "model")
+                served = answer.get("model")
                 self._served = self._served or served
                 if served and served != self._served:  # routers and updates change the model
                     raise InputError(
@@ -337,10 +286,10 @@ class EndpointScorer:
     def _find_route(self) -> Route:
         """Try the ways to ask, the most telling first."""
         spelling, reason = Spelling(self.tokenizer), ""
-        for route in (Route(spelling, self.model, name) for name in self._formats):
+        for route in (Route(spelling, self.model, name) for name in FORMATS):
             try:
                 for probe in self._probes:  # as a whole, one at a time: most formats fail at once
-                    list(self._ask(route, [probe._replace(skip=0)]))
+                    list(self._ask(route, [probe]))
             except Rejected as error:
                 reason = reason or str(error)
             except NoPromptLogprobs as error:

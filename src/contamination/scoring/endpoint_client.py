@@ -18,7 +18,6 @@ from itertools import islice
 from random import uniform
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
 import anyio
 import httpx2
@@ -110,11 +109,6 @@ class Client:
             text += f", {self.failures.total():,} of them failed ({reasons})"
         return text
 
-    @property
-    def speaks_generate(self) -> bool:
-        """Whether the address is SGLang's own, not that of completions."""
-        return self.url.endswith("/generate")
-
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
@@ -184,9 +178,7 @@ class Client:
             told = f"the budget is used up ({self.summary()}); what is stored is kept"
             raise InputError(f"{self.url}: {told}: run it again with a larger one")
         self.requests_made += 1
-        if "rid" in body:  # SGLang refuses the name of a request that it is busy with
-            body = body | {"rid": f"{body['rid']}-{uuid4()}"}
-        url, found = self.url if self.speaks_generate else f"{self.url}/completions", bytearray()
+        url, found = f"{self.url}/completions", bytearray()
         with anyio.fail_after(self.timeout):
             async with client.stream("POST", url, json=body) as response:
                 client.cookies.clear()  # requests say nothing of each other
@@ -218,14 +210,14 @@ class Client:
         if response.is_success and found is None:
             raise InputError(
                 f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
-                "API, which mostly ends in /v1, or SGLang's /generate"
+                "API, which mostly ends in /v1"
             )
         if response.is_success and not (isinstance(found, dict) and found.get("error")):
             return found
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
-            404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
+            404: "check the model's name, and the URL, which mostly ends in /v1",
         }
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))

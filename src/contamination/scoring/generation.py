@@ -150,7 +150,7 @@ class EndpointGenerator:
 
     Parameters
     ----------
-    url : ends in /v1 for completions, in /v1/chat/completions for chat, in /generate for SGLang.
+    url : ends in /v1 for completions, in /v1/chat/completions for chat.
     model : its name there. instruction : before the prompt of a chat; others get the prompt alone.
     limits : concurrency, max_requests, timeout and key_variable of the client.
     """
@@ -161,8 +161,7 @@ class EndpointGenerator:
         self.client = Client(url, **(usual | limits))
         self.name, self.revision = model, sha256_of(self.client.url, model)
         chat = self.client.url.endswith("/chat")
-        self.protocol = "generate" if self.client.speaks_generate else "completions"
-        self.protocol = "chat" if chat else self.protocol
+        self.protocol = "chat" if chat else "completions"
         self.instruction, self.served, self._limit = instruction * chat, "", LIMITS[0]
 
     def summary(self) -> str:
@@ -188,8 +187,6 @@ class EndpointGenerator:
 
     def _body(self, prompt: str, already: int, sampling: Sampling) -> dict[str, Any]:
         count = {"n": sampling.samples - already, "temperature": sampling.temperature}
-        if self.protocol == "generate":
-            return {"text": prompt, "sampling_params": count | {"max_new_tokens": sampling.tokens}}
         text: dict[str, Any] = {"prompt": prompt}
         if self.protocol == "chat":
             text = {"messages": [{"role": "user", "content": self.instruction + prompt}]}
@@ -199,18 +196,13 @@ class EndpointGenerator:
     def _texts(self, answer: Any) -> list[str]:
         """Return the texts of an answer, one at least."""
         try:
-            if self.protocol == "generate":
-                given = answer if isinstance(answer, list) else [answer]
-                served = given[0]["meta_info"].get("weight_version")
-                texts = [each["text"] for each in given]
-            else:
-                served, texts = answer.get("model"), list(map(_text, answer["choices"]))
+            served, texts = answer.get("model"), list(map(_text, answer["choices"]))
             if not texts or not all(isinstance(text, str) for text in texts):
                 raise TypeError
         except (AttributeError, LookupError, TypeError):
             raise InputError(
                 f"{self.client.url}: no text in the answer; give an address that writes: /v1 of "
-                "completions, /v1/chat/completions, or SGLang's /generate"
+                "completions, or /v1/chat/completions"
             ) from None
         served = self.client.shorten(str(served or ""))
         self.served = self.served or served
