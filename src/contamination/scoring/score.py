@@ -26,7 +26,7 @@ from importlib.metadata import version
 from itertools import chain, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -44,9 +44,11 @@ from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, mine, processes, share, together
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
+
+if TYPE_CHECKING:
+    from contamination.testsets.alternatives import AlternativeSet
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
@@ -126,7 +128,7 @@ class Group(NamedTuple):
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
 def token_groups(
-    tokenizer: PreTrainedTokenizerBase, alternatives: AlternativeSet
+    tokenizer: PreTrainedTokenizerBase, alternatives: "AlternativeSet"
 ) -> tuple[Group, ...]:
     """Tokenise the records that have any alternative, in canonical order.
 
@@ -177,7 +179,7 @@ def alternative_workload(groups: Sequence[Group]) -> Workload:
 
 
 def score_alternatives(
-    alternatives: AlternativeSet,
+    alternatives: "AlternativeSet",
     scorer: Scorer,
     directory: Path,
     *,
@@ -203,7 +205,7 @@ def score_alternatives(
 def _header(
     model: str,
     scorer: Scorer,
-    data: ExampleSet | AlternativeSet,
+    data: "ExampleSet | AlternativeSet",
     seed: int,
     plan: StorePlan,
     lengths: tuple[int, ...],
