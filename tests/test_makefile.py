@@ -181,16 +181,16 @@ def test_an_edit_remakes_what_reads_it(project: Path, changed, expected, without
         found = stale(project)
     assert set(expected) <= set(found) and not verbs(found) & without
     if "oren2024" in changed:
-        assert "notebook 11_unlearning_audit" not in found
+        assert "notebook 14_option_order" not in found
 
 
 def test_the_prose_of_a_notebook_executes_it_and_its_parameters_measure_anew(project: Path) -> None:
-    path = project / "notebooks" / "10_book_audit.ipynb"
-    ran = ["notebook 10_book_audit", "manifest", "report", "summary"]
-    with edited(path, "# 10 ", "# More words: 10 "):
+    path = project / "notebooks" / "14_option_order.ipynb"
+    ran = ["notebook 14_option_order", "manifest", "report", "summary"]
+    with edited(path, "# 14 ", "# More words: 14 "):
         assert stale(project) == ran
-    with edited(path, '"words = ', '"one_more = 1\\n",\n    "words = '):
-        assert stale(project) == ["measure 10_book_audit", *ran]
+    with edited(path, '"longest = ', '"one_more = 1\\n",\n    "longest = '):
+        assert stale(project) == ["measure 14_option_order", *ran]
 
 
 ALL = "corpus train train train score score measure notebook"
@@ -240,7 +240,7 @@ def test_what_make_plans_is_what_it_runs(project: Path) -> None:
     shutil.rmtree(project / "build")
     for changed, notebooks in [
         ("profiles/laptop.yaml", len(TRAINED)),
-        ("notebooks/10_book_audit.ipynb", 1),
+        ("notebooks/14_option_order.ipynb", 1),
     ]:
         (project / changed).touch()
         done = ran(project, "reproduce", "-j4")

@@ -62,8 +62,6 @@ NOTEBOOKS = {
         also=tuple(f"figures/{name}.{kind}" for name in DENSITIES for kind in ("svg", "png")),
     ),
     "09_controlled_contamination": Notebook("controlled", "clean"),
-    "10_book_audit": Notebook("books", "clean"),
-    "11_unlearning_audit": Notebook("unlearning", "both"),
     "12_released_checkpoints": Notebook(
         "checkpoints", "released", reads=("data/registry.yaml",), released=True
     ),

@@ -230,10 +230,7 @@ def build_variables(
         "failures": readings.read_failures(table("failures")),
         "min_k": readings.read_min_k(table("min_k"), canaries, alpha),
         "assumptions": readings.read_assumptions(table("assumptions_within")),
-        "books": readings.read_books(table("books"), table("books_validation")),
-        "unlearning": readings.read_unlearning(table("unlearning_detection")),
         "options": readings.read_options(table("options")),
-        "shi": _shi(published),
         "run": _run(manifest),
     }
 
@@ -310,12 +307,6 @@ def _mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Tex
         "published_kept": str(text["mmlu_subsets_kept"]),
         "published_dropped": str(text["mmlu_subsets_dropped"]),
     } | p
-
-
-def _shi(published: Path) -> Texts:
-    """What the text of Shi et al. says, as they print it: recalls with two decimals."""
-    text = load_published(published, "shi2023_text").set_index("key")["value"]
-    return {k: f"{v:.2f}" if k.startswith("recall") else f"{v:,g}" for k, v in text.items()}
 
 
 def _listed(items: Iterable[Any]) -> str:

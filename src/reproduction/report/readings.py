@@ -12,14 +12,11 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST
-from contamination.membership.books import SCORE
-from contamination.membership.unlearning import WINDOW
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
-from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.run.injection import PLANTINGS
@@ -134,33 +131,6 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         furthest=LABELS[furthest],
         furthest_auc=rounded(once[furthest], 1),
     )
-
-
-def read_books(books: pd.DataFrame, validation: pd.DataFrame) -> Texts:
-    """What changes where the unread validation books are of other packages."""
-    auc = validation[validation["score"] == SCORE].set_index("validation")["auc"]
-    unread = books[books["truth"] == UNREAD]
-    accused = (unread["rate"] > 0.5).groupby(unread["validation"]).sum()
-    same, other = VALIDATIONS.values()
-    return texts(
-        auc_same=rounded(auc.get(same, np.nan), 2),
-        auc_other=rounded(auc.get(other, np.nan), 2),
-        accused_same=accused.get(same, MISSING),
-        accused_other=accused.get(other, MISSING),
-        unread=unread["book"].nunique(),
-    )
-
-
-def read_unlearning(detection: pd.DataFrame) -> Texts:
-    """What the published window flags, and what the ratio finds without a window."""
-    row = detection.set_index("window").reindex([WINDOW]).loc[WINDOW]
-    counts = {key: rounded(row[key], 0) for key in ("chunks", "suspicious", "hits", "untreated")}
-    return counts | {
-        "missed": rounded(row["untreated"] - row["hits"], 0),
-        "low": percent(row["recall_low"]),
-        "high": percent(row["recall_high"]),
-        "auc_ratio": rounded(row["auc_ratio"], 2),
-    }
 
 
 def read_options(options: pd.DataFrame) -> Texts:
