@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
 from contamination.scoring.endpoint import FORMATS, EndpointScorer, Route
-from contamination.scoring.endpoint_trust import Misread, Spelling
+from contamination.scoring.endpoint_trust import Spelling
 from fakes.completions_server import Network, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
 from fakes.made_up_registry import refusal
@@ -142,19 +142,19 @@ class TestSpelling:
             for name in (tokenizer.decode([token]), raw(token), f"token_id:{token}"):
                 answer = echo([None, -1.0], ["<|endoftext|>", name])
                 assert route.read(answer, [0, token]) == [-1]
-                with pytest.raises(Misread):
+                with pytest.raises(InputError):
                     route.read(answer, [0, other[token]])
 
     def test_what_has_no_name_of_its_own(self, tokenizer, route):
         """The count and the others prove enough; a piece of a character is no other token."""
         answer = echo([None, -1.0, -2.0], ["", tokenizer.decode([40]), None])
         assert route.read(answer, [0, 40, 41]).tolist() == [-1, -2]
-        with pytest.raises(Misread, match="does not tell which tokens it scored"):
+        with pytest.raises(InputError, match="does not tell which tokens it scored"):
             route.read(echo([None, -1.0, -2.0], [None, None, "H"]), [0, 40])  # it generated "H"
         piece = next(i for i in range(300) if not is_whole(tokenizer, i))
         answer = echo([None, -1.0], ["", tokenizer.decode([piece])])
         assert route.read(answer, [0, piece]) == [-1.0]
-        with pytest.raises(Misread):
+        with pytest.raises(InputError):
             route.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, piece])
 
     def test_of_vocabularies_with_marked_spaces(self, route):
@@ -164,7 +164,7 @@ class TestSpelling:
         route = replace(route, spelling=Spelling(marked))
         for name in ("▁river", " river", "river"):
             assert route.read(echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
-            with pytest.raises(Misread, match=r"where 2 .* was sent"):
+            with pytest.raises(InputError, match=r"where 2 .* was sent"):
                 route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
 
 
@@ -291,7 +291,7 @@ def test_lists_of_an_echo(tokenizer, route) -> None:
     """Rounding above 0 is certainty; a value too few would move those behind it."""
     ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
     assert route.read(echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
-    with pytest.raises(Misread, match="4 tokens and 3 log-probabilities"):
+    with pytest.raises(InputError, match="4 tokens and 3 log-probabilities"):
         route.read(echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
 
 

@@ -33,7 +33,6 @@ from contamination.scoring.endpoint_trust import (
     FIRST_ASKED,
     LAST_ASKED,
     PROBES,
-    Misread,
     NoPromptLogprobs,
     Position,
     Spelling,
@@ -89,7 +88,7 @@ def _read_echo(answer: Json, prompt: Sequence[int]) -> list[Position]:
         raise NoPromptLogprobs("the answer holds no token_logprobs of the prompt")
     tokens = found.get("tokens") or []
     if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
-        raise Misread(
+        raise InputError(
             f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
         )
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
@@ -149,20 +148,16 @@ class Route:
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
-    Raises InputError for an argument that cannot be, an address that would give the key away, or
-    no tokenizer.
+    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too small a context
+    or no tokenizer.
 
     Parameters
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1. model : its name there.
+    url : of the API. model : its name there.
     tokenizer : directory or hub id of the model's own tokenizer.
-    context : tokens that the server reads and generates at most (vLLM: --max-model-len).
-    concurrency : requests under way at the same time, 512 at most.
-    max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again; after
-        five times as long with all its tries and waits, a request ends the run. An answer may have
-        1 MiB, and 1 KiB more for each token of the context.
-    api_key_env : environment variable with the key; unset or empty where the server needs none.
+    context : tokens that the server reads and generates at most (vLLM: --max-model-len). An answer
+        may have 1 MiB, and 1 KiB more for each of them.
+    limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(
@@ -172,13 +167,9 @@ class EndpointScorer:
         tokenizer: Path | str,
         *,
         context: int,
-        concurrency: int = 8,
-        max_requests: int | None = None,
-        timeout: float = 120.0,
-        api_key_env: str = "OPENAI_API_KEY",
+        **limits: Any,
     ) -> None:
-        largest = BASE_BYTES + TOKEN_BYTES * context
-        self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
+        self.client = Client(url, largest=BASE_BYTES + TOKEN_BYTES * context, **limits)
         self.url = self.client.url
         if context < (least := LEAST_INPUTS + NOT_INPUTS):
             raise InputError(f"context is {context}: give {least} tokens or more")
@@ -186,7 +177,7 @@ class EndpointScorer:
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
-        self.batch_tokens = concurrency * self.context
+        self.batch_tokens = self.client.concurrency * self.context
         # What the tokenizer does, whether it came from a directory or the hub.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
@@ -194,7 +185,6 @@ class EndpointScorer:
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
         self._probes = [*map(Asked, self._trust.prompts, range(len(PROBES)))]
         self._route: Route | None = None
-        self._served: Any = None
 
     @property
     def noise(self) -> float | None:
@@ -203,12 +193,8 @@ class EndpointScorer:
 
     def summary(self) -> str:
         """One line for people: requests made, why some failed, the model's own name, and noise."""
-        served = f", answered by {self._name(self._served)}" if self._served else ""
         noise = "" if self.noise is None else f", noise {self.noise:.2g} nats a token"
-        return self.client.summary() + served + noise
-
-    def _name(self, served: Any) -> str:
-        return repr(self.client.shorten(str(served)))
+        return self.client.summary() + noise
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
@@ -270,13 +256,7 @@ class EndpointScorer:
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
-                served = answer.get("model")
-                self._served = self._served or served
-                if served and served != self._served:  # routers and updates change the model
-                    raise InputError(
-                        f"{self.url}: the answers came from {self._name(self._served)} at first "
-                        f"and from {self._name(served)} now; ask for one model by its exact name"
-                    )
+                self.client.require_same_model(answer.get("model"))
                 if isinstance(of, int):
                     self._trust.hear(of, values)
                 else:

@@ -46,10 +46,6 @@ class NoPromptLogprobs(InputError):
     """The answer holds no log-probabilities of the prompt: another format may bring them."""
 
 
-class Misread(InputError):
-    """The answer is not about the tokens sent."""
-
-
 class Position(NamedTuple):
     """What an answer says of one token; None where it says nothing. Not checked yet."""
 
@@ -102,25 +98,25 @@ def checked(
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
     The first position has no value; `counted` are the tokens of the prompt as the server counts
-    them, None or 0 where it does not. Raises Misread if the log-probabilities belong to other
-    tokens or may do so, InputError if they are none.
+    them, None or 0 where it does not. Raises InputError if the log-probabilities belong to other
+    tokens, or may do so, or are none.
     """
     if all(position.id is None and position.text is None for position in positions):
-        raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
+        raise InputError(f"the server does not tell which tokens it scored; {ADVICE}")
     pairs = zip_longest(positions, prompt)
     for number, (position, token) in enumerate(pairs):
         if position is None or token is None:
             told = f"{len(positions)} log-probabilities for a prompt of {len(prompt)} tokens"
-            raise Misread(f"the server gives {told}; {ADVICE}")
+            raise InputError(f"the server gives {told}; {ADVICE}")
         if not spelling.is_about(position, token):
-            raise Misread(
+            raise InputError(
                 f"the server gives {spelling.describe(position)} at position {number}, where "
                 f"{spelling.describe(Position(None, token))} was sent: it adds or drops tokens "
                 f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
             )
     # Of what is left out, the count is the proof.
     if (counted and counted != len(prompt)) or positions[0].logprob:
-        raise Misread(
+        raise InputError(
             f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
             f"one, so it adds or drops some; {NO_EXTRAS}"
         )
