@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import threading
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,78 +38,69 @@ def expected(directory, sequences) -> list[np.ndarray]:
     return [float64_loop(directory, ids, WINDOW) for ids in sequences]
 
 
-@pytest.fixture(scope="module")
-def route(tokenizer) -> Route:
-    return Route(Spelling(tokenizer), "m")
-
-
 def agree(values, expected) -> None:
     for ours, theirs in zip(values, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=NATS)
-
-
-def is_whole(tokenizer, token: int) -> bool:
-    """Whether the token has a text of its own, not a piece of a character."""
-    return "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode([token])
 
 
 def error_of(scorer) -> str:
     return refusal(lambda: list(scorer.token_logprobs([LETTERS])))
 
 
-class TestAgreement:
-    @pytest.mark.parametrize(
-        ("style", "fields"),
-        [
-            ("vllm", {"prompt_logprobs"}),
-            ("sglang", {"echo", "logprobs", "return_token_ids"}),
-            ("openai", {"echo", "logprobs"}),
-        ],
-    )
-    def test_with_a_loop_over_tokens(self, network, directory, sequences, expected, style, fields):
-        with serving(network, style) as server:
-            scorer = scorer_of(server, directory)
-            agree(scored(scorer, sequences), expected)
-        asked = {name for ask, _ in FORMATS.values() for name in ask} & server.seen[-1][1].keys()
-        assert asked == fields
-        assert scorer.client.requests_made == len(server.seen)
-        used = max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen)
-        assert used == CONTEXT  # the whole context, and no more
+@pytest.mark.parametrize(
+    ("style", "fields"),
+    [
+        ("vllm", {"prompt_logprobs"}),
+        ("sglang", {"echo", "logprobs", "return_token_ids"}),
+        ("openai", {"echo", "logprobs"}),
+    ],
+)
+def test_with_a_loop_over_tokens(network, directory, sequences, expected, style, fields):
+    with serving(network, style) as server:
+        scorer = scorer_of(server, directory)
+        agree(scored(scorer, sequences), expected)
+    asked = {name for ask, _ in FORMATS.values() for name in ask} & server.seen[-1][1].keys()
+    assert asked == fields
+    assert scorer.client.requests_made == len(server.seen)
+    used = max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen)
+    assert used == CONTEXT  # the whole context, and no more
 
-    def test_any_order_of_answers_will_do(self, server, scorer, sequences, expected):
-        """The first sequence is answered only after all the others have been handed over."""
-        others_are_there = threading.Event()
-        first = sequences[-1].tolist()
 
-        def hold(body) -> None:
-            if body["prompt"][1:4] == first[:3]:
-                others_are_there.wait()
+def test_any_order_of_answers_will_do(server, scorer, sequences, expected):
+    """The first sequence is answered only after all the others have been handed over."""
+    others_are_there = threading.Event()
+    first = sequences[-1].tolist()
 
-        server.hold = hold
-        order, values = [], {}
-        for index, value in scorer.token_logprobs([sequences[-1], *sequences[:-1]]):
-            order.append(index)
-            values[index] = value
-            if len(order) == len(sequences) - 1:
-                others_are_there.set()
-        assert order[-1] == 0
-        agree([values[i] for i in range(1, len(sequences))] + [values[0]], expected)
+    def hold(body) -> None:
+        if body["prompt"][1:4] == first[:3]:
+            others_are_there.wait()
 
-    def test_only_wanted_tokens_are_paid_for(self, server, scorer, sequences, expected):
-        masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
-        masks[1][2] = True
-        masks[-1][-3] = True
-        scored(scorer, sequences[:1])
-        before = len(server.seen)
-        results = dict(scorer.token_logprobs(sequences, masks))
-        assert sorted(results) == list(range(len(sequences)))
-        for index, mask in enumerate(masks):
-            agree([results[index][mask]], [expected[index][mask]])
-        assert np.isnan(results[0]).all()
-        probes = [prompt.tolist() for prompt in scorer._trust.prompts]
-        asked = [body["prompt"] for _, body in server.seen[before:]]
-        prompts = sorted(len(prompt) for prompt in asked if prompt not in probes)
-        assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
+    server.hold = hold
+    order, values = [], {}
+    for index, value in scorer.token_logprobs([sequences[-1], *sequences[:-1]]):
+        order.append(index)
+        values[index] = value
+        if len(order) == len(sequences) - 1:
+            others_are_there.set()
+    assert order[-1] == 0
+    agree([values[i] for i in range(1, len(sequences))] + [values[0]], expected)
+
+
+def test_only_wanted_tokens_are_paid_for(server, scorer, sequences, expected):
+    masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
+    masks[1][2] = True
+    masks[-1][-3] = True
+    scored(scorer, sequences[:1])
+    before = len(server.seen)
+    results = dict(scorer.token_logprobs(sequences, masks))
+    assert sorted(results) == list(range(len(sequences)))
+    for index, mask in enumerate(masks):
+        agree([results[index][mask]], [expected[index][mask]])
+    assert np.isnan(results[0]).all()
+    probes = [prompt.tolist() for prompt in scorer._trust.prompts]
+    asked = [body["prompt"] for _, body in server.seen[before:]]
+    prompts = sorted(len(prompt) for prompt in asked if prompt not in probes)
+    assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
 
 
 def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, prose, tmp_path):
@@ -133,43 +123,45 @@ def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, pro
     assert {json.loads(f.read_text())["noise"] for f in tmp_path.rglob("far/**/run-*")} == {0}
 
 
-class TestSpelling:
-    def test_of_byte_level_vocabularies(self, tokenizer, route):
-        whole = [i for i in range(1, 300) if is_whole(tokenizer, i)]
-        assert any(tokenizer.decode([i]).startswith(" ") for i in whole)
-        raw, other = tokenizer.convert_ids_to_tokens, dict(pairwise([*whole, whole[0]]))
-        for token in whole:
-            for name in (tokenizer.decode([token]), raw(token), f"token_id:{token}"):
-                answer = echo([None, -1.0], ["<|endoftext|>", name])
-                assert route.read(answer, [0, token]) == [-1]
-                with pytest.raises(InputError):
-                    route.read(answer, [0, other[token]])
-
-    def test_what_has_no_name_of_its_own(self, tokenizer, route):
-        """The count and the others prove enough; a piece of a character is no other token."""
-        answer = echo([None, -1.0, -2.0], ["", tokenizer.decode([40]), None])
-        assert route.read(answer, [0, 40, 41]).tolist() == [-1, -2]
-        with pytest.raises(InputError, match="does not tell which tokens it scored"):
-            route.read(echo([None, -1.0, -2.0], [None, None, "H"]), [0, 40])  # it generated "H"
-        piece = next(i for i in range(300) if not is_whole(tokenizer, i))
-        answer = echo([None, -1.0], ["", tokenizer.decode([piece])])
-        assert route.read(answer, [0, piece]) == [-1.0]
-        with pytest.raises(InputError):
-            route.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, piece])
-
-    def test_of_vocabularies_with_marked_spaces(self, route):
-        backend = Tokenizer(models.WordLevel({"<s>": 0, "▁river": 1, "▁stone": 2}, "<s>"))
-        backend.decoder = decoders.Metaspace()
-        marked = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
-        route = replace(route, spelling=Spelling(marked))
-        for name in ("▁river", " river", "river"):
-            assert route.read(echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
-            with pytest.raises(InputError, match=r"where 2 .* was sent"):
-                route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
+def read(tokenizer, logprobs, texts, ids) -> list[float]:
+    """Return what is read of an echo with these texts for tokens, given those that were sent."""
+    found = {"token_logprobs": logprobs, "tokens": texts}
+    answer = {"choices": [{"logprobs": found}]}
+    return Route(Spelling(tokenizer), "m").read(answer, ids).tolist()
 
 
-def echo(logprobs, tokens) -> dict:
-    return {"choices": [{"logprobs": {"token_logprobs": logprobs, "tokens": tokens}}]}
+def test_tokens_are_known_by_every_spelling_and_no_other_goes_by_theirs(tokenizer):
+    """In byte-level vocabularies, and in those that mark spaces."""
+    backend = Tokenizer(models.WordLevel({"<s>": 0, "▁river": 1, "▁stone": 2}, "<s>"))
+    backend.decoder = decoders.Metaspace()
+    marked = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+    for each, start in ((tokenizer, "<|endoftext|>"), (marked, "<s>")):
+        decoded = {i: each.decode([i]) for i in range(1, len(each))}
+        whole = [i for i, text in decoded.items() if "\N{REPLACEMENT CHARACTER}" not in text]
+        for token, other in pairwise([*whole, whole[0]]):
+            raw = each.convert_ids_to_tokens(token)
+            for name in (decoded[token], raw, raw.replace("▁", " "), f"token_id:{token}"):
+                assert read(each, [None, -1.0], [start, name], [0, token]) == [-1]
+                told = refusal(read, each, [None, -1.0], [start, name], [0, other])
+                assert f"where {other} " in told
+
+
+def test_lists_of_an_echo(tokenizer) -> None:
+    """Rounding above 0 is certainty; a value too few would move those behind it.
+
+    A piece of a character has no name of its own, but that of another token is not its name.
+    """
+    h, i = tokenizer.convert_tokens_to_ids(["H", "I"])
+    piece = next(i for i in range(300) if "\N{REPLACEMENT CHARACTER}" in tokenizer.decode([i]))
+    assert read(tokenizer, [None, 5e-4, -0.5], ["", "H", "I"], [0, h, i]) == [0, -0.5]
+    assert read(tokenizer, [None, -1.0, -2.0], ["", "H", None], [0, h, i]) == [-1, -2]
+    assert read(tokenizer, [None, -1.0], ["", tokenizer.decode([piece])], [0, piece]) == [-1]
+    for *answer, ids, told in (
+        ([None, -1.0], ["", "<|endoftext|>"], [0, piece], "at position 1"),
+        ([None, -1.0, -2.0], [None, None, "H"], [0, h], "does not tell which tokens it scored"),
+        ([None, -0.5, -2.0], ["", "H", "I", "J"], [0, h, i], "4 tokens and 3 log-probabilities"),
+    ):
+        assert told in refusal(read, tokenizer, *answer, ids)
 
 
 def set_field(*path):
@@ -212,20 +204,10 @@ LIES = {
     "first token dropped": (drop_first, "at position 0, where 0 "),
     "true for ids": (set_field(*LOGPROBS, "token_ids", [True] * 9), "not in the format 'echo'"),
     **{
-        f"no logarithm: {value}": (
-            set_field(*VALUES, 3, value),
-            f"gives {value!r} for the token at position 3",
-        )
+        f"{value}": (set_field(*VALUES, 3, value), f"gives {value!r} for the token at position 3")
         for value in (None, "-1", math.nan, -math.inf, -9999.0, 0.25)
     },
-    "zeros": (
-        scored_as(lambda v, _: [0.0] * len(v)),
-        "every token has the log-probability 0, which stands for none",
-    ),
-    "constants": (
-        scored_as(lambda v, _: [-2.5] * len(v)),
-        "every token has the log-probability -2.5",
-    ),
+    "zeros": (scored_as(lambda v, _: [0.0] * len(v)), "every token has the log-probability 0,"),
     "no context": (
         scored_as(lambda _, t: [-1 - ord(s[0]) / 100 for s in t]),
         "they do not depend on the context",
@@ -236,12 +218,8 @@ LIES = {
     "other token": (set_field(*LOGPROBS, "tokens", 3, "tower"), "gives 'tower' at position 3, w"),
     "hidden start token": (hide_start, "tokens in a prompt of"),
 }
-AT_FIRST = (
-    "every token",
-    "depend on the context",
-    "depends on the token",
-    "shifted by",
-)  # of probes together
+# What probes alone show, together.
+AT_FIRST = ("every token", "depend on the context", "depends on the token", "shifted by")
 
 
 @pytest.mark.parametrize(("tamper", "message"), LIES.values(), ids=LIES)
@@ -285,14 +263,6 @@ def test_the_likeliest_beside_the_token_do_no_harm(server, scorer, sequences, ex
 
     server.tamper = tamper
     agree(scored(scorer, sequences), expected)
-
-
-def test_lists_of_an_echo(tokenizer, route) -> None:
-    """Rounding above 0 is certainty; a value too few would move those behind it."""
-    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
-    assert route.read(echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
-    with pytest.raises(InputError, match="4 tokens and 3 log-probabilities"):
-        route.read(echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
 
 
 def test_another_model_in_the_middle(server, scorer):

@@ -159,7 +159,7 @@ def test_a_budget_is_told_before_the_first_request_and_retries_count(server, dir
     assert scorer.client.requests_made == len(server.seen) == 7
     server.failures.extend([Failure(500)] * 6)
     message = error_of(scorer, *[random_ids(5)] * 3)
-    assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
+    assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500), " in message
     assert "what is stored is kept" in message
     assert len(server.seen) == 14
 
