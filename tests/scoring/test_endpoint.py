@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.scoring.endpoint import FORMATS, EndpointScorer, Route
+from contamination.scoring.endpoint import FORMATS, EndpointScorer, read_answer
 from contamination.scoring.endpoint_trust import Spelling
 from fakes.completions_server import Network, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
@@ -125,9 +125,8 @@ def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, pro
 
 def read(tokenizer, logprobs, texts, ids) -> list[float]:
     """Return what is read of an echo with these texts for tokens, given those that were sent."""
-    found = {"token_logprobs": logprobs, "tokens": texts}
-    answer = {"choices": [{"logprobs": found}]}
-    return Route(Spelling(tokenizer), "m").read(answer, ids).tolist()
+    answer = {"choices": [{"logprobs": {"token_logprobs": logprobs, "tokens": texts}}]}
+    return read_answer("echo", answer, ids, Spelling(tokenizer)).tolist()
 
 
 def test_tokens_are_known_by_every_spelling_and_no_other_goes_by_theirs(tokenizer):

@@ -16,7 +16,6 @@ echo                         OpenAI's legacy completions and those made after th
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -115,34 +114,21 @@ FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int]], list[Position]]]]
 }
 
 
-@dataclass(frozen=True)
-class Route:
-    """One way to ask for the log-probabilities of a prompt, and to read the answers."""
+def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling) -> np.ndarray:
+    """Return the log-probabilities of prompt[1:], float32, nats.
 
-    spelling: Spelling
-    model: str
-    format: str = "echo"
-
-    def body(self, prompt: list[int]) -> Json:
-        """Return the JSON of the request."""
-        return {"model": self.model, "prompt": prompt, **SAMPLING, **FORMATS[self.format][0]}
-
-    def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
-        """Return the log-probabilities of prompt[1:], float32, nats.
-
-        Raises NoPromptLogprobs if the answer holds none, and what
-        `contamination.scoring.endpoint_trust.checked` raises.
-        """
-        try:
-            positions = FORMATS[self.format][1](answer, prompt)
-            usage = answer.get("usage")
-            counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-        except InputError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            reason = f"the answer is not in the format {self.format!r}"
-            raise NoPromptLogprobs(reason) from None
-        return checked(positions, counted, prompt, self.spelling)
+    Raises NoPromptLogprobs if the answer holds none in this format, and as
+    `contamination.scoring.endpoint_trust.checked`.
+    """
+    try:
+        positions = FORMATS[format][1](answer, prompt)
+        usage = answer.get("usage")
+        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise NoPromptLogprobs(f"the answer is not in the format {format!r}") from None
+    return checked(positions, counted, prompt, spelling)
 
 
 class EndpointScorer:
@@ -184,7 +170,8 @@ class EndpointScorer:
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
         self._probes = [*map(Asked, self._trust.prompts, range(len(PROBES)))]
-        self._route: Route | None = None
+        self._spelling = Spelling(self.tokenizer)
+        self._format: str | None = None
 
     @property
     def noise(self) -> float | None:
@@ -218,7 +205,7 @@ class EndpointScorer:
         places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):
             asked[place:place] = self._probes
-        more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
+        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if jobs else 0
         self.client.require_budget(len(asked) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
         return assemble(scores, [job.sequence for job in jobs], self._results(asked))
@@ -227,32 +214,30 @@ class EndpointScorer:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
         if not asked:
             return
-        if self._route is None:
-            self._route = self._find_route()
+        if self._format is None:
+            self._format = self._find_format()
             # To find it may have taken more than planned.
             self.client.require_budget(len(asked) + LAST_ASKED)
         try:
-            with closing(self._ask(self._route, asked)) as answers:
+            with closing(self._ask(self._format, asked)) as answers:
                 for (index, (_, first, stop)), values in answers:
                     yield index, slice(first, stop), values[len(values) - (stop - first) :]
             for probe in self._probes:
-                list(self._ask(self._route, [probe]))
+                list(self._ask(self._format, [probe]))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
     def _ask(
-        self, route: Route, asked: Sequence[Asked]
+        self, format: str, asked: Sequence[Asked]
     ) -> Generator[tuple[Job, np.ndarray], None, None]:
-        """Yield windows with the log-probabilities of all but the first token.
-
-        Answers to probes are heard here.
-        """
-        bodies = (route.body(prompt.tolist()) for prompt, _ in asked)
+        """Yield windows with the log-probabilities of all but the first token; hear the probes."""
+        fields = {"model": self.model, **SAMPLING, **FORMATS[format][0]}
+        bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
                 prompt, of = asked[number]
                 try:
-                    values = route.read(answer, prompt.tolist())
+                    values = read_answer(format, answer, prompt.tolist(), self._spelling)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
@@ -263,19 +248,19 @@ class EndpointScorer:
                     self._trust.watch(values)
                     yield of, values
 
-    def _find_route(self) -> Route:
+    def _find_format(self) -> str:
         """Try the ways to ask, the most telling first."""
-        spelling, reason = Spelling(self.tokenizer), ""
-        for route in (Route(spelling, self.model, name) for name in FORMATS):
+        reason = ""
+        for format in FORMATS:
             try:
                 for probe in self._probes:  # as a whole, one at a time: most formats fail at once
-                    list(self._ask(route, [probe]))
+                    list(self._ask(format, [probe]))
             except Rejected as error:
                 reason = reason or str(error)
             except NoPromptLogprobs as error:
                 reason = str(error)
             else:
                 for probe in reversed(self._probes):
-                    list(self._ask(route, [probe]))
-                return route
+                    list(self._ask(format, [probe]))
+                return format
         raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

@@ -274,10 +274,7 @@ def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
 
 
 def _weights_of(path: Path, config: Any) -> list[Path]:
-    """Return the files of weights that transformers loads, with their index, if they have one.
-
-    Raises InputError if one is missing.
-    """
+    """Files of weights that transformers loads, with their index; InputError if one is missing."""
     if path.is_file():
         return [path]
     first = getattr(config, "transformers_weights", None)

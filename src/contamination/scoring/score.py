@@ -283,11 +283,8 @@ def _require_no_drift(
     shards: set[int],
     read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
 ) -> None:
-    """Score one stored ordering of each of these shards again; InputError if it has moved.
-
-    Where machine, library or server have changed in between, every ordering that is added is
-    shifted against the canonical one, and a test takes the shift for evidence.
-    """
+    """Score one stored ordering of each of these shards again; InputError if it has moved."""
+    # Where machine, library or server changed, a shift of all that is added looks like evidence.
     again = [min(u for u in done if u[0] == s) for s in sorted({s for s, _ in done} & shards)]
     for unit, _, values in read(again) if again else ():
         stored = next(row for row in store.units("orderings", *unit) if row.unit == unit)
