@@ -12,7 +12,6 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
-from contamination.errors import InputError
 from contamination.scoring.endpoint import FORMATS, EndpointScorer, read_answer
 from contamination.scoring.endpoint_trust import Spelling
 from fakes.completions_server import Network, scorer_of, serving
@@ -270,10 +269,8 @@ def test_another_model_in_the_middle(server, scorer):
     assert "at first and from 'turbo' now" in error_of(scorer)
 
 
-def test_impossible_arguments(server, directory):
-    for change in ({"context": 15}, {"concurrency": 100_000}):
-        with pytest.raises(InputError, match=f"{next(iter(change))} is "):
-            scorer_of(server, directory, **change)
+def test_too_small_a_context(server, directory):
+    assert "context is 15: give 16" in refusal(scorer_of, server, directory, context=15)
 
 
 def test_revision_names_what_the_numbers_depend_on(server, directory, tmp_path, monkeypatch):
