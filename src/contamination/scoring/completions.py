@@ -20,7 +20,7 @@ from contamination.errors import InputError
 from contamination.files import check_directory, read_json, replacing, sha256_of, write_json
 from contamination.randomness import random_stream
 from contamination.scoring.generation import Generator, Sampling
-from contamination.scoring.store_format import UNREADABLE
+from contamination.scoring.store_format import UNREADABLE, check_same
 
 PROMPTS = 32  # of a part
 
@@ -59,13 +59,9 @@ class Completions:
         self.directory, self.header, self._fields = directory, header, asdict(header)
         self._key = sha256_of(json.dumps(self._fields, sort_keys=True))
         check_directory(directory)
-        path = directory / "completions.json"
-        found = read_json(path) if path.is_file() else self._fields
-        if changed := [name for name, value in self._fields.items() if found.get(name) != value]:
-            raise InputError(
-                f"{path}: its texts were written with another {changed[0].replace('_', ' ')}; "
-                f"remove {directory} to ask again, or name another directory (--store)"
-            )
+        self._path = directory / "completions.json"
+        if self._path.is_file():
+            check_same(self._path, read_json(self._path), self._fields)
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], ...]:
@@ -90,7 +86,7 @@ class Completions:
         when it wrote what is stored.
         """
         texts, before = self.stored()
-        write_json(self.directory / "completions.json", self._fields)
+        write_json(self._path, self._fields)
         missing = [i for i, numbers in enumerate(self.parts) if numbers[0] not in texts]
         for part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
             written = generator.generate([prompts[i] for i in self.parts[part]], sampling)
@@ -102,17 +98,17 @@ class Completions:
             before = generator.served
             fields = [("prompt", pa.int32()), ("texts", pa.list_(pa.string()))]
             schema = pa.schema(fields, metadata={"key": self._key, "served": before})
-            with replacing(self._path(part)) as temporary:
+            with replacing(self._part(part)) as temporary:
                 table = pa.table([self.parts[part], written], schema=schema)
                 pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
 
-    def _path(self, part: int) -> Path:
+    def _part(self, part: int) -> Path:
         return self.directory / f"part-{part:05d}.parquet"
 
     def _read(self, part: int) -> tuple[dict[int, list[str]], str]:
         """Texts of a part, and what the server called the model; none if missing or damaged."""
         try:
-            with pq.ParquetFile(self._path(part), page_checksum_verification=True) as file:
+            with pq.ParquetFile(self._part(part), page_checksum_verification=True) as file:
                 table = file.read()
             about = table.schema.metadata or {}
             found = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))

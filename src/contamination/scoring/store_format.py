@@ -161,6 +161,16 @@ class Header:
 _HEADER = TypeAdapter(Header)
 
 
+def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raise InputError, with the first difference, if a store on disk is one of something else."""
+    for field, now in expected.items():
+        if (before := found.get(field)) != now:
+            raise InputError(
+                f"{path}: this store is of another {field.replace('_', ' ')} ({before!s:.12}, now "
+                f"{now!s:.12}); remove {path.parent} to start again, or name another directory"
+            )
+
+
 def part_name(first: Unit, last: Unit) -> str:
     """Name of the part that begins and ends with these units; in this order parts are sorted."""
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
