@@ -22,12 +22,11 @@ def membership(call, model_directory, prose):
 
 
 def test_the_table_is_that_of_the_function(membership, model_directory, prose):
-    Path("prefix.txt").write_text("lamp")
-    options = ("--neighbours", "2", "--reference", model_directory, "--prefix", "prefix.txt")
+    options = ("--neighbours", "2", "--reference", model_directory)
     assert membership(*options, "--seed", "4", "--csv", "new/scores.csv")[0] == 0
     model = ModelSource(str(model_directory), precision="float32")
     texts = [text[:60] for text in prose[:12]]
-    settings = {"reference": model, "neighbours": 2, "prefix": "lamp", "seed": 4}
+    settings = {"reference": model, "neighbours": 2, "seed": 4}
     wanted = membership_scores(model, texts, **settings)
     pd.testing.assert_frame_equal(pd.read_csv("new/scores.csv", index_col="text"), wanted)
 
@@ -45,7 +44,6 @@ def test_labels_give_an_evaluation(membership):
     [
         (("--label", "one"), "'one'"),
         (("--label", "text"), "record 0: 'text'"),
-        (("--prefix", "x"), "x"),
         (("--neighbours", "100000000"), "1,000"),
     ],
 )

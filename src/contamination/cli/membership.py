@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from contamination.cli.options import (
@@ -15,7 +14,6 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
-from contamination.testsets.records import read_text
 
 if TYPE_CHECKING:
     from contamination.testsets.example_set import ExampleSet
@@ -36,7 +34,6 @@ def membership(
         list[str] | None,
         option("One more score by its name, such as min_prob_20; may be repeated."),
     ] = None,
-    prefix: Annotated[Path | None, option("Unread text, for ReCaLL: a file.", exists=True)] = None,
     label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -61,7 +58,6 @@ def membership(
         reference=own.open(reference) if reference is not None else None,
         reference_per=reference_per,
         neighbours=neighbours,
-        prefix=read_text(prefix) if prefix is not None else None,
         columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
     )

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import print_cost, print_plans
 from contamination.cli.options import (
     AnswerFields,
     AsJson,
-    AuditOptions,
     CsvFile,
     DataOptions,
     OptionsFields,
     OtherFields,
+    TestedOptions,
     add_options,
     option,
     template_of,
@@ -296,15 +296,23 @@ def audit_logs(
 # --- contamination test --seal --------------------------------------------------------------------
 
 
-def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
+def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
     """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
     sealed = _verified(options, seal, key)
     if alpha not in (DEFAULT_LEVEL, sealed.seal.level):
         raise InputError(f"--alpha: the seal states the level {sealed.seal.level:g}; leave it out")
     check_directory(options.directory)
 
+    if options.access == "generate":
+        from contamination.cli.generated import run_sealed
+        from contamination.seal.audit import NOT_STATED
+
+        if (written := run_sealed(options, sealed)) is not None:
+            _conclude(written, sealed, (NOT_STATED,), options.as_json)
+        return
+
     from contamination.scoring.processes import processes
-    from contamination.seal.audit import NOT_CLAIMED, audit_sealed, guarantee, sealed_work
+    from contamination.seal.audit import audit_sealed, sealed_work
 
     scorer = options.open(options.model)
     work, left_out = sealed_work(scorer, sealed, options.directory, options.name)
@@ -316,11 +324,16 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
     audit = audit_sealed(work, sealed.seal.level)
     if options.endpoint is not None:
         print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
-    if not first_process:
-        return
-    assert audit.joint is not None
+    if first_process:
+        _conclude(audit, sealed, left_out, options.as_json)
+
+
+def _conclude(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str], as_json: bool) -> None:
+    """Print what was found, and exit by it."""
+    from contamination.seal.audit import NOT_CLAIMED, guarantee
+
     level = sealed.seal.level
-    if options.as_json:
+    if as_json:
         found = {
             "seal": sealed.seal.model_dump(mode="json"),
             "guarantee": guarantee(sealed.seal),
@@ -333,7 +346,7 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
     raise typer.Exit(audit.verdict(level).status)
 
 
-def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "SealedSet":
+def _verified(options: TestedOptions, seal: Path | None, key: Path | None) -> "SealedSet":
     """Verify a sealed set, before torch is imported."""
     if seal is None:
         raise InputError("--key goes with --seal: give the seal.json that was published, too")
@@ -355,7 +368,7 @@ def _print_tested(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str]) 
     from contamination.seal.audit import NOT_CLAIMED, WORDINGS_TEST, guarantee
 
     assert audit.joint is not None
-    kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
+    kinds = dict.fromkeys(ITEM_TESTS, "items") | {WORDINGS_TEST: "records"}
     rows = [
         (
             each.test,

@@ -108,19 +108,10 @@ class Threshold:
     value: float
 
     @classmethod
-    def at_fpr(cls, scores: ArrayLike, members: ArrayLike, *, fpr: float) -> "Threshold":
-        """Fit the smallest threshold whose false positive rate on the split is at most `fpr`.
-
-        Oren, table 5, with 0.05. Raises `InputError` as `auc` does.
-        """
-        found, _, thresholds = _curve(scores, members)
-        return cls(float(thresholds[found <= fpr][-1]))
-
-    @classmethod
     def at_fpr_of_non_members(cls, scores: ArrayLike, *, fpr: float) -> "Threshold":
         """Smallest of the scores of non-members (n,) that at most a share `fpr` reaches, else inf.
 
-        Unlike `at_fpr` it does not depend on the members that it is applied to.
+        It does not depend on the members that it is applied to.
         """
         values = np.asarray(scores, dtype=np.float64)
         candidates = np.unique(values)

@@ -17,8 +17,6 @@ from fakes.made_up_runs import STRONG, made_up
 from reproduction.notebooks.assumptions.figures import plot_cross, plot_density
 from reproduction.notebooks.beyond.figures import plot_calibration as plot_levels
 from reproduction.notebooks.beyond.figures import plot_power_per_token
-from reproduction.notebooks.checkpoints.figures import plot_checkpoints
-from reproduction.notebooks.checkpoints.figures import plot_settings as plot_settings_of_checkpoints
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
@@ -154,30 +152,10 @@ def mmlu_lines() -> Case:
     return figure, [*-shown["log10_p"], *-shown["compressor_log10_p"], "clean, sharded t"]
 
 
-def checkpoints_power() -> Case:
-    rows = table(model=("higher", "lower"), dup_count=(1, 2, 9), test=("sharded_t",))
-    rows = with_numbers(rows, "log10_p").assign(status="ok")
-    rows.loc[rows["model"] == "lower", "dup_count"] -= 1  # a control's count is left out
-    rows.loc[2, ["status", "log10_p"]] = "failed: gone", np.nan
-    figure = plot_checkpoints(rows.astype({"dup_count": "Int64"}))
-    assert [axes.get_title() for axes in figure.axes] == ["higher", "lower"]
-    return figure, [*-rows["log10_p"].iloc[[0, 1, 4, 5]], "8"]
-
-
-def checkpoints_settings() -> Case:
-    rows = table(model=("m",), dataset=("a", "b", "c"), shards=(10, 20), test=("sharded_t",))
-    rows = with_numbers(rows, "mean_log10_p").assign(status="ok")
-    rows.loc[5, ["mean_log10_p", "status"]] = np.nan, "failed: too few examples"
-    kept = -rows[:4].groupby("shards")["mean_log10_p"].mean()
-    return plot_settings_of_checkpoints(rows, "shards", "Shards"), [*kept, "Shards", "m"]
-
-
 def papers() -> Case:
     rows = table(paper=("Oren et al.",), table=("Table 1", "Table 2"), unit=("log10 p", "AUC"))
-    rows = with_numbers(rows, "ours", "published", "difference").assign(status="ok")
-    counts = rows.assign(unit="subsets", ours=99.0)
-    lost = rows.assign(status="failed: gone", ours=np.nan)
-    figure = plot_papers(pd.concat([rows, counts, lost]))
+    rows = with_numbers(rows, "ours", "published").assign(status="ok")
+    figure = plot_papers(pd.concat([rows, rows.assign(status="failed: gone", ours=np.nan)]))
     sign = np.where(rows["unit"] == "log10 p", -1, 1)
     drawn = [*sign * rows["ours"], *sign * rows["published"]]
     return figure, [*drawn, "−log10 p", "AUC", "Oren, Table 2", "equal"]
@@ -246,8 +224,8 @@ def assumptions_density() -> Case:
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
 CASES += (controlled, min_k, seminar_differences)
-CASES += (open_models, mmlu_ecdf, mmlu_lines, checkpoints_power, checkpoints_settings)
-CASES += (papers, options, wikimia, assumptions_cross, assumptions_density)
+CASES += (open_models, mmlu_ecdf, mmlu_lines, papers, options, wikimia)
+CASES += (assumptions_cross, assumptions_density)
 
 
 def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:
