@@ -166,8 +166,7 @@ def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str
     found = [STAND_INS.get(argument, argument) for argument in arguments]
     for i, argument in enumerate(found):
         if argument.startswith("http://localhost"):
-            styles = {"generate": "generate", "completions": "chat"}
-            found[i] = endpoint(styles.get(argument.rpartition("/")[2], "vllm"))
+            found[i] = endpoint("chat" if argument.endswith("/completions") else "vllm")
         if argument == "--tokenizer":
             found[i + 1] = "my_model"
     return found

@@ -27,7 +27,7 @@ from fakes.made_up_network import MadeUpNetwork
 from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
-STYLES = ("vllm", "openai", "llama.cpp", "generate", "generate")
+STYLES = ("vllm", "sglang", "openai", "llama.cpp")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
 LONGEST = 100  # tokens that no record has
 
@@ -154,7 +154,7 @@ def _deep(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> No
     nested: Any = 1
     for _ in range(int(rng.integers(1, 300))):
         nested = [nested]
-    answer[str(rng.choice(["choices", "usage", "model", "meta_info", "other"]))] = nested
+    answer[str(rng.choice(["choices", "usage", "model", "other"]))] = nested
 
 
 def _nothing(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:

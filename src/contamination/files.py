@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from filelock import FileLock
-
 from contamination.errors import InputError
 
 ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
@@ -85,6 +83,8 @@ def writing(path: Path) -> Iterator[None]:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Let one process at a time into the block, by a lock file, whose folder is made."""
+    from filelock import FileLock
+
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path).acquire()

@@ -1,7 +1,4 @@
-"""A server over a small model, honest or not: OpenAI-compatible completions, or SGLang's /generate.
-
-A test starts it in a thread and may tamper with it.
-"""
+"""A server over a small model, honest or not, with OpenAI's protocol: a test may tamper with it."""
 
 import json
 import threading
@@ -19,7 +16,7 @@ from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import CONTINUE, LIMITS, LocalGenerator, Sampling
 from fakes.hub_server import LocalHandler, LocalServer
 
-# The styles are vllm, sglang, openai and generate. What all but the last of them understand:
+# The styles are vllm, sglang, openai and chat, which writes alone. What the others understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
 FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
 
@@ -34,13 +31,10 @@ class Network:
         self.context = self._model.config.max_position_embeddings
 
     @torch.inference_mode()
-    def score(
-        self, ids: list[int], temperature: float, cached: int
-    ) -> tuple[list[float | None], int, float]:
+    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
         """Log-probability of each id (None for the first), a generated id and its own.
 
-        The temperature is applied to all of them, as some servers do. Of the first tokens as many
-        as `cached` may come from a cache, which this network has not.
+        The temperature is applied to all of them, as some servers do.
         """
         with self._lock:
             logits = self._model(torch.tensor([ids])).logits[0].float() / max(temperature, 0.1)
@@ -73,8 +67,8 @@ class CompletionsServer(LocalServer):
     read : the token ids that the server makes of those it was sent.
     tamper : changes an answer before it is sent; its second argument is the number of the request.
     hold : called with the JSON before the answer; may wait.
-    writer : writes text instead, in the styles openai, generate and chat. fewest : texts of an
-        answer, at most.
+    writer : writes text instead, in the styles openai and chat. fewest : texts of an answer, at
+        most.
     """
 
     def __init__(
@@ -94,8 +88,7 @@ class CompletionsServer(LocalServer):
 
     @property
     def path(self) -> str:
-        paths = {"generate": "/generate", "chat": "/v1/chat/completions"}
-        return paths.get(self.style, "/v1/completions")
+        return "/v1/chat/completions" if self.style == "chat" else "/v1/completions"
 
     @property
     def url(self) -> str:
@@ -103,10 +96,8 @@ class CompletionsServer(LocalServer):
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the result for a request that is in order."""
-        if self.style == "generate":
-            return self.end_of(body)
         ids = self.read(body["prompt"])
-        values, generated, its_value = self.network.score(ids, body["temperature"], len(ids) - 1)
+        values, generated, its_value = self.network.score(ids, body["temperature"])
         choice: dict[str, Any] = {"index": 0, "text": self.text(generated), "logprobs": None}
         answer = {
             "object": "text_completion",
@@ -131,36 +122,20 @@ class CompletionsServer(LocalServer):
         }
         return answer
 
-    def written(self, body: dict[str, Any]) -> Any:
+    def written(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return texts of the writer, with the noise of the seed that was sent."""
         assert self.writer is not None
-        asked = body.get("sampling_params", body)
-        limit = next(asked[name] for name in ("max_new_tokens", *LIMITS) if name in asked)
-        prompt = body.get("prompt", body.get("text"))
-        if self.style == "chat":
-            prompt = body["messages"][0]["content"].removeprefix(CONTINUE)
-        sampling = Sampling(asked["n"], limit, asked["temperature"])
-        seed = body.get("seed", sampling.seed_of(prompt))
-        texts = self.writer.texts(prompt, sampling, seed)[: self.fewest]
-        if self.style == "generate":
-            return [{"text": text, "meta_info": {"weight_version": "default"}} for text in texts]
-        if self.style == "chat":
+        chat = self.style == "chat"
+        prompt = body["messages"][0]["content"].removeprefix(CONTINUE) if chat else body["prompt"]
+        limit = next(body[name] for name in LIMITS if name in body)
+        sampling = Sampling(body["n"], limit, body["temperature"])
+        texts = self.writer.texts(prompt, sampling, body["seed"])[: self.fewest]
+        if chat:
             said = [{"message": {"role": "assistant", "content": text}} for text in texts]
         else:
             said = [{"text": text} for text in texts]
         choices = [{"finish_reason": "length", **each} for each in said]
         return {"model": body["model"], "choices": choices}
-
-    def end_of(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return what SGLang does: no value for the token asked first, and no last id."""
-        ids, start = self.read(body["input_ids"]), body["logprob_start_len"]
-        values = self.network.score(ids, body["sampling_params"]["temperature"], start)[0]
-        values[start] = None
-        last = len(self.network.tokenizer) - 1
-        entries = [[v, i if i < last else 0, None] for v, i in zip(values, ids, strict=True)]
-        told = {"id": body["rid"], "prompt_tokens": len(ids), "weight_version": "default"}
-        told |= {"input_token_logprobs": entries[start:], "output_token_logprobs": []}
-        return {"text": "", "output_ids": [], "meta_info": told}
 
     def text(self, token: int) -> str:
         return self.network.tokenizer.decode([token])
@@ -185,13 +160,9 @@ class _Handler(LocalHandler):
             answer = server.written(body)
             server.tamper(answer, number)
             self.send(200, json.dumps(answer).encode())
-        elif server.style == "generate" and len(body["input_ids"]) > server.network.context - 7:
-            self.refuse(400, f"the context length is {server.network.context} tokens")
         elif server.style == "openai" and not body.keys() <= KNOWN:
             self.refuse(400, f"Unrecognized request arguments: {sorted(body.keys() - KNOWN)}")
-        elif server.style != "generate" and (
-            len(server.read(body["prompt"])) + body["max_tokens"] > server.network.context
-        ):
+        elif len(server.read(body["prompt"])) + body["max_tokens"] > server.network.context:
             self.refuse(400, f"the maximum context length is {server.network.context} tokens")
         else:
             answer = server.answer(body)

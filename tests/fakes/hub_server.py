@@ -6,7 +6,6 @@ import threading
 from dataclasses import dataclass, field
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -185,20 +184,6 @@ class _Handler(LocalHandler):
         # Elsewhere, where no header says what the hub knows.
         elsewhere = f"http://localhost:{self.server.server_port}{linked}"
         self.send(302, b"", headers | {"Location": elsewhere})
-
-
-def put_in_cache(repository: Path, files: dict[str, bytes], commit: str, *refs: str) -> None:
-    """Store files as a commit that the refs point to, as the hub's client lays out its cache."""
-    for name, data in files.items():
-        blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
-        link = repository / "snapshots" / commit / name
-        for path in (blob, link):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        blob.write_bytes(data)
-        link.symlink_to(blob)
-    for ref in refs:
-        (repository / "refs").mkdir(exist_ok=True)
-        (repository / "refs" / ref).write_text(commit)
 
 
 @cache

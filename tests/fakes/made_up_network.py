@@ -32,7 +32,7 @@ class MadeUpNetwork:
         self.context = context
         self.remembered = remembered
 
-    def score(self, ids: list[int], temperature: float, cached: int) -> Scores:
+    def score(self, ids: list[int], temperature: float) -> Scores:
         """Return what `fakes.completions_server.Network.score` does."""
         state, values = 17, []
         for token in ids:
@@ -58,42 +58,39 @@ class Wrong:
         self.shown: dict[int, float] = {}
         self.lock = threading.Lock()
 
-    def score(self, ids: list[int], temperature: float, cached: int) -> Scores:
+    def score(self, ids: list[int], temperature: float) -> Scores:
         with self.lock:
             self.asked += 1
             number = self.asked
-        values, generated, its_value = self.network.score(ids, temperature, cached)
-        errors = self.nats * self.error(ids, cached, number)
+        values, generated, its_value = self.network.score(ids, temperature)
+        errors = self.nats * self.error(ids, number)
         self.shown[number] = float(errors.max())
         wrong = [v - e for v, e in zip(values[1:], errors[1:].tolist(), strict=True)]
         return [None, *wrong], generated, its_value
 
-    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+    def error(self, ids: list[int], number: int) -> np.ndarray:
         raise NotImplementedError
 
 
 class Drifting(Wrong):
     """Every answer is lower than the one before."""
 
-    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+    def error(self, ids: list[int], number: int) -> np.ndarray:
         return np.full(len(ids), float(number))
 
 
 class Caching(Wrong):
-    """Tokens are lower behind a beginning that was seen before.
-
-    It is sought among the first `cached` tokens, page by page.
-    """
+    """Tokens are lower behind a beginning that was seen before, which is sought page by page."""
 
     PAGE = 8  # tokens
 
     known: set[tuple[int, ...]]
 
-    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+    def error(self, ids: list[int], number: int) -> np.ndarray:
         if number == 1:
             self.known = set()
-        pages = [tuple(ids[:stop]) for stop in range(self.PAGE, len(ids) + 1, self.PAGE)]
-        found = [len(page) for page in pages if len(page) <= cached and page in self.known]
+        pages = [tuple(ids[:stop]) for stop in range(self.PAGE, len(ids), self.PAGE)]
+        found = [len(page) for page in pages if page in self.known]
         self.known |= set(pages)
         return np.arange(len(ids)) >= max(found, default=len(ids))
 
@@ -124,7 +121,7 @@ class Loaded(Wrong):
         parts = (prompts[:first], prompts[first:])
         self.load = {p: (len(part) - 1) / (len(prompts) - 1) for part in parts for p in part}
 
-    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+    def error(self, ids: list[int], number: int) -> np.ndarray:
         place = (number - FIRST_ASKED - 1) % (self.each + LAST_ASKED)
         if number <= FIRST_ASKED or place >= self.each:
             return np.zeros(len(ids))

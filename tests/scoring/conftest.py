@@ -54,11 +54,5 @@ def server(network, waits):
 
 
 @pytest.fixture
-def generate(network, waits):
-    with serving(network, "generate") as running:
-        yield running
-
-
-@pytest.fixture
 def scorer(server, directory) -> EndpointScorer:
     return scorer_of(server, directory)

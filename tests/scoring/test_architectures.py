@@ -109,66 +109,58 @@ SMALL |= dict.fromkeys(["n_heads", "num_heads", "encoder_attention_heads"], 2)
 SMALL |= {"decoder_attention_heads": 2}
 
 
-class TestRefused:
-    """Each with one line that names the directory and says why."""
+BERT = USUAL | {"pad_token_id": 1}
+SEES = "sees the tokens that it is to predict"
+REFUSED = [
+    (SEES, "bert", BERT, transformers.AutoModelForMaskedLM),
+    ("distilbert is not a causal", "distilbert", SMALL, transformers.AutoModelForMaskedLM),
+    ("the weights lack lm_head.weight", "llama", GROUPED, transformers.AutoModel),
+    (CHANGES, "hyperclovax", MULTIPLIES, AutoModelForCausalLM),
+    (CHANGES, "modernbert-decoder", BERT, AutoModelForCausalLM),
+    (INSEPARABLE, "llama4_text", EXPERTS, transformers.Llama4ForCausalLM),
+]
 
-    def refusal(self, directory: Path, precision: str = "float32") -> str:
+
+@pytest.mark.parametrize(("message", "kind", "options", "model_class"), REFUSED)
+def test_models_of_which_no_output_layer_is_known(save, message, kind, options, model_class):
+    known = transformers.AutoConfig.for_model(kind)
+    options = {name: value for name, value in options.items() if hasattr(known, name)}
+    directory = save(kind, options, model_class)
+    for precision in ("float32", "bfloat16")[: 1 + (message == SEES)]:
         source = ModelSource(str(directory), precision=precision, context=CONTEXT)
-        told = refusal(lambda: list(TransformersScorer(source).token_logprobs([random_ids(5, 5)])))
-        assert str(directory) in told
-        return told
+        told = refusal(lambda of: scored(TransformersScorer(of), [random_ids(5, 5)]), source)
+        assert message in told and str(directory) in told
 
-    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-    def test_encoders_that_transformers_would_load(self, save, precision):
-        directory = save("bert", USUAL | {"pad_token_id": 1}, transformers.AutoModelForMaskedLM)
-        assert "sees the tokens that it is to predict" in self.refusal(directory, precision)
 
-    @pytest.mark.parametrize(
-        ("message", "kind", "options", "model_class"),
-        [
-            ("distilbert is not a causal", "distilbert", SMALL, transformers.AutoModelForMaskedLM),
-            ("the weights lack lm_head.weight", "llama", GROUPED, transformers.AutoModel),
-            (CHANGES, "hyperclovax", MULTIPLIES, AutoModelForCausalLM),
-            (CHANGES, "modernbert-decoder", USUAL | {"pad_token_id": 1}, AutoModelForCausalLM),
-            (INSEPARABLE, "llama4_text", EXPERTS, transformers.Llama4ForCausalLM),
-        ],
-    )
-    def test_models_of_which_no_output_layer_is_known(
-        self, save, message, kind, options, model_class
-    ):
-        known = transformers.AutoConfig.for_model(kind)
-        options = {name: value for name, value in options.items() if hasattr(known, name)}
-        assert message in self.refusal(save(kind, options, model_class))
+def another_kernel(logits: torch.Tensor) -> None:
+    """Round differently."""
+    noise = torch.randn(logits.shape, generator=torch.manual_seed(0))
+    unit = torch.finfo(logits.dtype).eps
+    logits += (0.1 * unit * logits.abs().max() * noise).to(logits)
 
-    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-    @pytest.mark.parametrize("change", ["all times 1.05", "one entry plus 1"])
-    def test_a_planted_change_of_the_logits(self, directories, monkeypatch, precision, change):
-        forward = transformers.GPT2LMHeadModel.forward
 
-        def changed(self, *args, **kwargs):
-            output = forward(self, *args, **kwargs)
-            if change == "all times 1.05":
-                output.logits = output.logits * 1.05
-            else:
-                output.logits[..., 123] += 1
-            return output
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (another_kernel, False),
+        (lambda logits: logits.mul_(1.05), True),
+        (lambda logits: logits[..., 123].add_(1), True),
+    ],
+)
+def test_what_changes_logits_behind_the_output_layer(
+    directories, monkeypatch, precision, change, refused
+):
+    forward = transformers.GPT2LMHeadModel.forward
 
-        assert list(TransformersScorer(directories("GPT-2")).token_logprobs([random_ids(5, 5)]))
-        monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", changed)
-        message = self.refusal(directories("GPT-2"), precision)
-        assert CHANGES in message
+    def changed(self, *args, **kwargs):
+        output = forward(self, *args, **kwargs)
+        change(output.logits)
+        return output
 
-    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-    def test_not_what_another_kernel_rounds_differently(self, directories, monkeypatch, precision):
-        forward = transformers.GPT2LMHeadModel.forward
-
-        def rounded(self, *args, **kwargs):
-            output = forward(self, *args, **kwargs)
-            noise = torch.randn(output.logits.shape, generator=torch.manual_seed(0))
-            unit = torch.finfo(output.logits.dtype).eps
-            output.logits += (0.1 * unit * output.logits.abs().max() * noise).to(output.logits)
-            return output
-
-        monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", rounded)
-        source = ModelSource(str(directories("GPT-2")), precision=precision)
-        assert list(TransformersScorer(source).token_logprobs([random_ids(5, 5)]))
+    monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", changed)
+    scorer = TransformersScorer(ModelSource(str(directories("GPT-2")), precision=precision))
+    if refused:
+        assert CHANGES in refusal(scored, scorer, [random_ids(5, 5)])
+    else:
+        assert scored(scorer, [random_ids(5, 5)])

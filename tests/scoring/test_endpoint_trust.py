@@ -106,7 +106,6 @@ ERRORS: dict[str, Make] = {
     "load": lambda network, each: Loaded(network, SMALL, each),
 }
 of_every_kind = pytest.mark.parametrize("error", ERRORS)
-of_both_protocols = pytest.mark.parametrize("style", ["vllm", "generate"])
 
 
 @pytest.fixture(scope="module")
@@ -117,48 +116,46 @@ def folder(tokenizer, tmp_path_factory) -> Path:
 
 
 @contextmanager
-def behind(network: Wrong, style: str, folder: Path) -> Iterator[EndpointScorer]:
+def behind(network: Wrong, folder: Path) -> Iterator[EndpointScorer]:
     together = getattr(network, "together", 1)
-    with serving(network, style) as server:
+    with serving(network) as server:
         yield EndpointScorer(server.url, "m", folder, context=CONTEXT, concurrency=together)
 
 
 @of_every_kind
-@pytest.mark.parametrize(("test", "style"), [("permutation", "vllm"), ("successor", "generate")])
-def test_the_level_is_kept(tokenizer, folder, tmp_path, monkeypatch, test, error, style):
+@pytest.mark.parametrize("test", REQUESTS)
+def test_the_level_is_kept(tokenizer, folder, tmp_path, monkeypatch, test, error):
     """Even where errors decide, and the server would be refused for them."""
     monkeypatch.setattr(endpoint_trust, "MOST_NOISE", np.inf)
     network = ERRORS[error](MadeUpNetwork(tokenizer, CONTEXT), REQUESTS[test])
     network.nats *= LARGE
-    with behind(network, style, folder) as scorer:
+    with behind(network, folder) as scorer:
         p = [p_value(test, scorer, null_set(4, i), tmp_path / f"{i}") for i in range(30)]
     assert np.ptp(list(network.shown.values())) > 0
     check_level(p, 0.25, 0.5)
 
 
-@of_both_protocols
 @of_every_kind
-def test_an_order_that_the_model_knows_is_found(tokenizer, folder, tmp_path, error, style):
+def test_an_order_that_the_model_knows_is_found(tokenizer, folder, tmp_path, error):
     known = null_set(6, 0)
     ids = [tuple(example.tolist()) for example in tokenize(tokenizer, known.examples)]
     network = MadeUpNetwork(tokenizer, CONTEXT, list(pairwise(ids)))
-    with behind(ERRORS[error](network, 32), style, folder) as scorer:
+    with behind(ERRORS[error](network, 32), folder) as scorer:
         assert p_value("successor", scorer, known, tmp_path / "known") <= 0.01
         assert p_value("successor", scorer, null_set(6, 1), tmp_path / "other") > 0.05
     assert scorer.noise <= endpoint_trust.MOST_NOISE
 
 
-@of_both_protocols
 @of_every_kind
 @pytest.mark.parametrize("large", [1, LARGE])
 def test_the_noise_is_no_less_than_that_of_the_answers_or_they_are_refused(
-    tokenizer, folder, tmp_path, error, style, large
+    tokenizer, folder, tmp_path, error, large
 ):
     network = ERRORS[error](MadeUpNetwork(tokenizer, CONTEXT), REQUESTS["successor"])
     network.nats *= large
     if isinstance(network, Loaded):
         network.divided = False
-    with behind(network, style, folder) as scorer:
+    with behind(network, folder) as scorer:
         if large > 1:
             with pytest.raises(InputError, match=r"and 0\.25 is the most that noise may be"):
                 p_value("successor", scorer, null_set(4, 0), tmp_path / "store")

@@ -25,12 +25,11 @@ from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes import made_up_registry as registry
 from fakes.gguf_file import write_gguf
-from fakes.hub_server import HubServer, Repository, put_in_cache
+from fakes.hub_server import HubServer, Repository
 from fakes.tiny_models import grouped, save_model
 
 CONTEXT = 16
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
-COMMITS = ("a" * 40, "b" * 40)
 
 
 @pytest.fixture
@@ -70,37 +69,6 @@ def configure(directory: Path, name: str = "config.json", **changes) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-class TestHub:
-    """The hub's own code on a cache in the hub's own format."""
-
-    @pytest.fixture(autouse=True)
-    def cache(self, monkeypatch, tmp_path) -> Path:
-        path = tmp_path / "hub"
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(path))
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        return path
-
-    def put(self, cache: Path, directory: Path, commit: str, ref: str) -> None:
-        files = {file.name: file.read_bytes() for file in directory.iterdir()}
-        put_in_cache(cache / "models--org--name", files, commit, ref)
-
-    def test_a_model_is_named_by_its_commit_and_its_weights_come_from_there(
-        self, cache, directory, expected
-    ):
-        """The branch moves on after the scorer was made and before its weights are loaded."""
-        self.put(cache, directory, COMMITS[0], "main")
-        scorer = open_model("org/name")
-        assert (scorer.source.revision, scorer.context) == (COMMITS[0], CONTEXT)
-        bias = "transformer.ln_f.bias"
-        rewrite(directory, lambda found: found | {bias: found[bias] + torch.arange(32.0)})
-        self.put(cache, directory, COMMITS[1], "main")
-        np.testing.assert_array_equal(logprobs(scorer), expected)
-        assert np.abs(logprobs("org/name") - expected).max() > 0.01
-        assert open_model("org/name").source.revision == COMMITS[1]
-        assert open_model("org/name").revision != scorer.revision
-        assert open_model("org/name", revision=COMMITS[0]).revision == scorer.revision
-
-
 class TestDownload:
     """A hub over HTTP, with a gate, large files, and layouts of several kinds."""
 
@@ -116,9 +84,22 @@ class TestDownload:
             self.push(running, directory)
             yield running
 
-    def push(self, server: HubServer, directory: Path) -> None:
+    def push(self, server: HubServer, directory: Path) -> str:
         files = {file.name: file.read_bytes() for file in directory.iterdir()}
-        server.models["org/name"].push(files)
+        return server.models["org/name"].push(files)
+
+    def test_of_the_commit_that_names_the_model(self, server, directory, expected):
+        """The branch moves on after the scorer was made and before its weights are loaded."""
+        first, scorer = self.push(server, directory), open_model("org/name")
+        assert (scorer.source.revision, scorer.context) == (first, CONTEXT)
+        bias = "transformer.ln_f.bias"
+        rewrite(directory, lambda found: found | {bias: found[bias] + torch.arange(32.0)})
+        second = self.push(server, directory)
+        np.testing.assert_array_equal(logprobs(scorer), expected)
+        assert np.abs(logprobs("org/name") - expected).max() > 0.01
+        assert open_model("org/name").source.revision == second
+        assert open_model("org/name", revision=first).revision == scorer.revision
+        assert open_model("org/name").revision != scorer.revision
 
     @pytest.mark.parametrize("layout", ["one file", "shards", "pickle", "all"])
     def test_of_what_is_read_and_nothing_else(self, server, directory, expected, layout):
@@ -150,38 +131,36 @@ class TestDownload:
         np.testing.assert_array_equal(logprobs("org/name"), expected)
 
 
-class TestRoom:
+@pytest.mark.parametrize(
+    ("kind", "devices", "local", "options", "expected"),
+    [
+        ("cuda", [1.01], 1, {}, None),
+        ("cuda", [0.9, 0.9], 2, {}, "auto"),
+        ("cuda", [9.0, 0.9], 2, {}, "auto"),  # else the processes would not agree
+        ("cuda", [0.24, 0.24], 1, {"bits": "8"}, "auto"),
+        ("cuda", [0.1], 1, {"device_map": "balanced"}, "balanced"),  # the rest waits elsewhere
+        ("cpu", [1.9], 2, {}, "auto"),  # one process has it, the others wait
+        ("cpu", [2.01], 2, {}, None),
+        ("cuda", [0.99], 1, {}, "refused"),
+        ("cuda", [0.49, 0.49], 2, {}, "refused"),
+        ("cpu", [0.99], 1, {}, "refused"),
+    ],
+)
+def test_a_model_is_placed_where_there_is_room_or_refused(
+    model_directory, monkeypatch, kind, devices, local, options, expected
+):
     """Made-up devices: their memory in units of what a model may take to fit exactly."""
-
-    @pytest.mark.parametrize(
-        ("kind", "devices", "local", "options", "expected"),
-        [
-            ("cuda", [1.01], 1, {}, None),
-            ("cuda", [0.9, 0.9], 2, {}, "auto"),
-            ("cuda", [9.0, 0.9], 2, {}, "auto"),  # else the processes would not agree
-            ("cuda", [0.24, 0.24], 1, {"bits": "8"}, "auto"),
-            ("cuda", [0.1], 1, {"device_map": "balanced"}, "balanced"),  # the rest waits elsewhere
-            ("cpu", [1.9], 2, {}, "auto"),  # one process has it, the others wait
-            ("cpu", [2.01], 2, {}, None),
-            ("cuda", [0.99], 1, {}, "refused"),
-            ("cuda", [0.49, 0.49], 2, {}, "refused"),
-            ("cpu", [0.99], 1, {}, "refused"),
-        ],
-    )
-    def test_a_model_is_placed_where_there_is_room_or_refused(
-        self, model_directory, monkeypatch, kind, devices, local, options, expected
-    ):
-        source = ModelSource(str(model_directory), precision="float32", **options)
-        config = loading.load_config(source)
-        unit = loading.count_parameters(config) * 4 / here.ROOM
-        monkeypatch.setattr(here, "memories", lambda _: [int(unit * d) for d in devices])
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
-        place = partial(here.place, source, config, torch.float32, torch.device(kind))
-        if expected == "refused":
-            with pytest.raises(InputError, match=rf"its weights take .* \({kind}\) have"):
-                place()
-        else:
-            assert place().device_map == expected
+    source = ModelSource(str(model_directory), precision="float32", **options)
+    config = loading.load_config(source)
+    unit = loading.count_parameters(config) * 4 / here.ROOM
+    monkeypatch.setattr(here, "memories", lambda _: [int(unit * d) for d in devices])
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
+    place = partial(here.place, source, config, torch.float32, torch.device(kind))
+    if expected == "refused":
+        with pytest.raises(InputError, match=rf"its weights take .* \({kind}\) have"):
+            place()
+    else:
+        assert place().device_map == expected
 
 
 def a_pipe(directory: Path) -> None:
@@ -359,27 +338,23 @@ def test_the_revision_names_precision_context_and_every_file(directory, monkeypa
     assert len(set(found)) == len(found)
 
 
-class TestOptions:
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"precision": "half"}, "precision is 'half': give one of auto, float32, bfloat16"),
-            ({"revision": "main"}, "lies on this machine"),
-            ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
-            ({"context": 1}, "context is 1: .* reads 2 to 16 tokens at once"),
-            ({"attention": KERNELS}, "is a program from the hub, which is not run"),
-            ({"name": __file__}, "no model; give a directory"),
-            ({"name": "no/such/directory"}, "no model; give a directory"),
-        ],
-    )
-    def test_values_and_names_that_are_refused(self, directory, options, message):
-        with pytest.raises(InputError, match=message):
-            TransformersScorer(ModelSource(**{"name": str(directory)} | options))
-
-    def test_quantised_loading_needs_its_library(self, directory, monkeypatch):
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        with pytest.raises(InputError, match="needs bitsandbytes: pip install bitsandbytes"):
-            logprobs(directory, bits="8")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"precision": "half"}, "precision is 'half': give one of auto, float32, bfloat16"),
+        ({"revision": "main"}, "lies on this machine"),
+        ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
+        ({"context": 1}, "context is 1: .* reads 2 to 16 tokens at once"),
+        ({"attention": KERNELS}, "is a program from the hub, which is not run"),
+        ({"name": __file__}, "no model; give a directory"),
+        ({"name": "no/such/directory"}, "no model; give a directory"),
+        ({"bits": "8"}, "needs bitsandbytes: pip install bitsandbytes"),
+    ],
+)
+def test_values_and_names_that_are_refused(directory, monkeypatch, options, message):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=message):
+        logprobs(TransformersScorer(ModelSource(**{"name": str(directory)} | options)))
 
 
 def test_a_gguf_file_scores_as_its_weights_and_is_unpacked_once(

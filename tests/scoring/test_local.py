@@ -147,17 +147,15 @@ class TestFaults:
         self.check(scorer, expected)  # and the next call begins with what has been learnt
         assert sum(rows * width > room for rows, width in limited.shapes) == refused
 
-    @pytest.mark.parametrize("when", (1, 8))
-    def test_results_on_their_way_are_neither_lost_nor_doubled(
-        self, model_directory, expected, when
-    ):
+    def test_results_on_their_way_are_neither_lost_nor_doubled(self, model_directory, expected):
         """Memory runs out once, after so many batches that fitted."""
-        scorer = TransformersScorer(model_directory, batch_tokens=2 * CONTEXT)
-        error = NO_MEMORY["GPU"]
-        limited = Limited(scorer, lambda _, calls: error if calls == when else None)
-        self.check(scorer, expected)
-        assert len(limited.shapes) > 8
-        assert scorer.batch_tokens <= CONTEXT
+        for when in (1, 8):
+            scorer = TransformersScorer(model_directory, batch_tokens=2 * CONTEXT)
+            faults = {when: NO_MEMORY["GPU"]}
+            limited = Limited(scorer, lambda _, calls, faults=faults: faults.get(calls))
+            self.check(scorer, expected)
+            assert len(limited.shapes) > 8
+            assert scorer.batch_tokens <= CONTEXT
 
     def test_a_network_that_overflows_is_refused(self, model_directory):
         scorer = TransformersScorer(ModelSource(str(model_directory), precision="float16"))
@@ -173,27 +171,23 @@ class TestFaults:
             list(scorer.token_logprobs(self.sequences))
 
 
-class TestWanted:
-    sequences: ClassVar = [random_ids(length, length) for length in (40, 16, 1, 90, 7)]
-
-    @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
-    def test_wanted_tokens_alone_are_scored_and_with_the_value_that_they_have_in_the_whole(
-        self, float32, model_directory, share
-    ):
-        scorer = TransformersScorer(model_directory, batch_tokens=50)
-        whole = scored(scorer, self.sequences)
-        rows: list[int] = []
-        scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
-        rng = np.random.default_rng(0)
-        masks = [rng.random(len(ids)) < share for ids in self.sequences]
-        results = dict(scorer.token_logprobs(self.sequences, masks))
-        assert sorted(results) == list(range(len(self.sequences)))
-        for index, mask in enumerate(masks):
-            assert np.isnan(results[index][~mask]).all()
-            np.testing.assert_allclose(
-                results[index][mask], whole[index][mask], rtol=0, atol=FLOAT32_NATS
-            )
-        assert sum(rows) == sum(int(mask.sum()) for mask in masks)
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+def test_wanted_tokens_alone_are_scored_and_with_the_value_that_they_have_in_the_whole(
+    float32, model_directory, share
+):
+    sequences = [random_ids(length, length) for length in (40, 16, 1, 90, 7)]
+    scorer = TransformersScorer(model_directory, batch_tokens=50)
+    whole = scored(scorer, sequences)
+    rows: list[int] = []
+    scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
+    rng = np.random.default_rng(0)
+    masks = [rng.random(len(ids)) < share for ids in sequences]
+    results = dict(scorer.token_logprobs(sequences, masks))
+    assert sorted(results) == list(range(len(sequences)))
+    for index, mask in enumerate(masks):
+        found, expected = results[index], np.where(mask, whole[index], np.nan)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=FLOAT32_NATS)
+    assert sum(rows) == sum(int(mask.sum()) for mask in masks)
 
 
 @pytest.mark.parametrize(("special", "expected"), [({"eos_token": "!"}, "!"), ({}, None)])

@@ -8,8 +8,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
@@ -17,7 +15,7 @@ from contamination.scoring import local
 from contamination.scoring import prefix as module
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.prefix import Piece, attention_mask, continuation_logprobs, lay_out
+from contamination.scoring.prefix import attention_mask, continuation_logprobs
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 from fakes.tiny_models import SIZES, common
 
@@ -141,24 +139,20 @@ def logprobs(model, kept: np.ndarray, continuation: np.ndarray) -> torch.Tensor:
     return logits.gather(1, stream[0, 1:, None])[len(kept) :, 0]
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, name):
+PRECISIONS = [(name, "float32") for name in MODELS] + [("GPT-2", "bfloat16"), ("Llama", "bfloat16")]
+
+
+@pytest.mark.parametrize(("name", "precision"), PRECISIONS)
+def test_values_agree_with_a_float64_pass_for_each(make, reference, ran, name, precision):
+    error = np.abs(run(make(name, precision)) - reference(name))
+    if precision == "bfloat16":
+        assert ran and error.max() < BFLOAT16_NATS and error.mean() < BFLOAT16_NATS / 5
+        return
     # The selective scan of a Mamba cancels: its two layers multiply an error some hundred times.
-    atol = 10 * FLOAT32_NATS if name == "Mamba" else FLOAT32_NATS
-    np.testing.assert_allclose(run(make(name)), reference(name), rtol=0, atol=atol)
+    assert error.max() <= (10 * FLOAT32_NATS if name == "Mamba" else FLOAT32_NATS)
     used = {piece.group for batch in ran[1:] for piece in batch}  # the first is the comparison
     assert used == SHARED[MOST[name]]
     assert bool(ran) == bool(used)
-
-
-@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
-def test_the_reference_would_notice_another_prefix(reference, name):
-    """The test above means something only if every token depends on those of the prefix."""
-    prefix, continuations = GROUPS[0]
-    other = np.append(prefix[0] % 299 + 1, prefix[1:])
-    changed = np.abs(reference(name, GROUPS[:1]) - reference(name, [(other, continuations)]))
-    assert changed.min() > 5 * FLOAT32_NATS
-    assert np.median(changed) > 100 * FLOAT32_NATS
 
 
 @pytest.mark.parametrize(
@@ -167,7 +161,10 @@ def test_the_reference_would_notice_another_prefix(reference, name):
 def test_batches_padding_and_company_do_not_matter(
     make, reference, monkeypatch, ran, name, batch_tokens
 ):
-    monkeypatch.setitem(local.LOGITS, "cpu", 7 * 300 if batch_tokens == 150 else 2048 * 300)
+    if batch_tokens == 150:  # little of the output layer at a time, and many short rows
+        monkeypatch.setitem(local.LOGITS, "cpu", 7 * 300)
+        for unit in ("COPY", "NETWORK"):
+            monkeypatch.setattr(module, unit, 1)
     expected = reference(name)
     scorer = make(name, batch_tokens=batch_tokens)
     np.testing.assert_allclose(run(scorer), expected, rtol=0, atol=FLOAT32_NATS)
@@ -190,14 +187,6 @@ def test_a_mask_that_is_added_suits_eager_attention_and_no_other_is_given_one(
     values = run(make("Llama", attention="eager"))
     np.testing.assert_allclose(values, reference("Llama"), rtol=0, atol=FLOAT32_NATS)
     assert ran
-
-
-@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
-def test_bfloat16_stays_within_its_tolerance(make, reference, ran, name):
-    error = np.abs(run(make(name, "bfloat16")) - reference(name))
-    assert ran
-    assert error.max() < BFLOAT16_NATS
-    assert error.mean() < BFLOAT16_NATS / 5
 
 
 def test_everything_goes_through_network_and_output_layer_once(make):
@@ -318,53 +307,3 @@ def test_what_cannot_be_scored_is_refused(make, kind):
     for groups in ([(unknown, [ids(3)] * 2)], [(ids(3), [ids(3), unknown])]):
         with pytest.raises(InputError, match="token 300, but the model knows 300"):
             run(make(), groups)
-
-
-# --- the layout of shared prefixes, against what each token ought to see --------------------------
-
-START = 1000
-TOKENS = st.integers(1, 99)
-
-
-@st.composite
-def piece(draw) -> Piece:
-    prefix = draw(st.lists(TOKENS, max_size=12))
-    continuations = draw(st.lists(st.lists(TOKENS, min_size=1, max_size=5), min_size=1, max_size=9))
-    ids = [np.array(c, dtype=np.int32) for c in continuations]
-    return Piece(0, np.array(prefix, dtype=np.int32), ids, list(range(len(ids))))
-
-
-@given(st.lists(piece(), min_size=1, max_size=4))
-def test_every_token_is_predicted_from_its_prefix_and_what_came_before_it(pieces):
-    layout = lay_out(pieces, START)
-    rows, length = layout.inputs.shape
-    longest = layout.prefixes.shape[1]
-    mask = attention_mask(
-        torch.from_numpy(layout.blocks),
-        torch.from_numpy(layout.widths[layout.owners]),
-        longest,
-        torch.float32,
-    )
-    assert mask.shape == (rows, 1, length, longest + length)
-    assert set(mask.unique().tolist()) <= {0.0, torch.finfo(torch.float32).min}
-    seen = (mask[:, 0] == 0).numpy()
-    assert seen.any(axis=2).all()  # padding too, or it would become NaN
-    predicted = []  # (tokens before, token), first those that the prefixes predict
-    for i, firsts in enumerate(layout.firsts):
-        before = layout.prefixes[i, : layout.widths[i]].tolist()
-        predicted += [(before, token) for token in firsts.tolist()]
-    for where, target in zip(layout.scored.tolist(), layout.targets.tolist(), strict=True):
-        row, column = divmod(where, length)
-        ids = np.append(layout.prefixes[layout.owners[row]], layout.inputs[row])
-        places = np.append(np.arange(longest), layout.positions[row])
-        visible = seen[row, column]
-        assert places[visible].tolist() == list(range(visible.sum()))
-        assert ids[longest + column] == ids[visible][-1]
-        predicted.append((ids[visible].tolist(), target))
-    expected = [
-        ([START, *piece.prefix.tolist(), *ids[:k].tolist()], ids[k])
-        for piece in pieces
-        for ids in piece.continuations
-        for k in range(len(ids))
-    ]
-    assert [predicted[k] for k in layout.order] == expected

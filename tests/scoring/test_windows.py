@@ -7,7 +7,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from contamination.errors import InputError
 from contamination.scoring.windows import PADDING, Batches, Job, Window, windows, windows_of
 
 START = 99
@@ -101,10 +100,3 @@ def test_a_machine_with_little_memory_gets_everything_done(widths, budget, room)
             done += batch
     assert sorted(done) == jobs
     assert [j.window.width for j in done] == sorted(widths, reverse=True)
-
-
-def test_a_single_window_that_does_not_fit_is_refused():
-    batches = Batches(jobs_of([700]), 10)
-    (batch,) = batches
-    with pytest.raises(InputError, match="one window of 700 tokens does not fit into memory; use"):
-        batches.split(batch)

@@ -16,7 +16,7 @@ import zlib
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +26,11 @@ from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
 from contamination.statistics import centred_successors, sampled_successor_scores
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
+
+if TYPE_CHECKING:
+    from contamination.testsets.alternatives import AlternativeSet
 
 NATS_PER_BYTE = 8 * math.log(2)
 
@@ -76,7 +78,7 @@ def compressor_scores(
     return np.stack(scores)
 
 
-def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
+def compressor_alternatives(alternatives: "AlternativeSet") -> ShardedExactResult:
     """Exact test of the published alternatives of all records under a compressor.
 
     The log-probability (nats) of an alternative is that of its size by zlib. A small p says that

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
@@ -24,11 +25,13 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, plan_store
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
-from contamination.statistics import PowerPlan, plan
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
+
+if TYPE_CHECKING:
+    from contamination.statistics import PowerPlan
+    from contamination.testsets.alternatives import AlternativeSet
 
 PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
 PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
@@ -83,7 +86,7 @@ class Work:
     scorer: Scorer
     test_set: ExampleSet
     request: Request
-    given: Sequence[AlternativeSet] | None = None
+    given: Sequence["AlternativeSet"] | None = None
     timed: bool = True
 
     @cached_property
@@ -92,7 +95,7 @@ class Work:
         return tokenize_set(self.scorer.tokenizer, self.test_set)
 
     @cached_property
-    def alternatives(self) -> Sequence[AlternativeSet]:
+    def alternatives(self) -> Sequence["AlternativeSet"]:
         """Those given, else those asked for; errors as `Request.alternatives`."""
         if self.given is None and self.request.axis != "order":
             return [self.request.alternatives(self.test_set)]
@@ -163,7 +166,7 @@ class Work:
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
         return Part(store, work, missing_share(path, work.scored), sample, fill)
 
-    def _alternatives_part(self, alternatives: AlternativeSet) -> Part:
+    def _alternatives_part(self, alternatives: "AlternativeSet") -> Part:
         """Plan the store of alternatives: other ones of the same set lie beside it."""
         request, name = self.request, alternatives.name
         groups = score.token_groups(self.scorer.tokenizer, alternatives)
@@ -208,7 +211,7 @@ def score_for(
 
 def plan_from_pilot(
     scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float, power: float
-) -> PowerPlan:
+) -> "PowerPlan":
     """Score the first shards of a set, and predict what a test needs (`statistics.plan`).
 
     The request names one test, and the shards of the pilot, of the size that the test takes by
@@ -236,7 +239,7 @@ def plan_from_pilot(
     scores = chosen.scores(store, PILOT_PERMUTATIONS)
     free = chosen.kind == "successors"  # orderings cost nothing
     orderings = scores.shape[1] if free else PILOT_PERMUTATIONS + 1
-    return plan(
+    return statistics.plan(
         scores,
         tokens_per_shard=store.header.tokens_of(PILOT_PERMUTATIONS) / shards / orderings,
         alpha=alpha,

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from contamination import statistics
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
@@ -33,7 +32,6 @@ from contamination.scoring.models import label
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
 from contamination.statistics import CombinedResult, TestResult
-from contamination.testsets.alternatives import open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
@@ -221,8 +219,12 @@ def audit(
         request = replace(request, name=request.name or label(source.name))
     examples = test_set
     if not isinstance(examples, ExampleSet):
-        opened = open_test_set if request.axis == "order" else open_items
-        examples = opened(examples, template=template)
+        if request.axis == "order":
+            examples = open_test_set(examples, template=template)
+        else:
+            from contamination.testsets.alternatives import open_items
+
+            examples = open_items(examples, template=template)
     return audit_work(Work(model, examples, request))
 
 
@@ -295,6 +297,8 @@ def _beside(found: Audit, work: Work) -> Audit:
     @cache  # the same shards have one
     def diagnose(options: bool, shards: int) -> Diagnosis:
         if options:
+            from contamination.audit.arrangement_diagnostics import diagnose_arrangements
+
             return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
         return diagnose_order(test_set, seed=request.seed, shards=shards)
 

@@ -66,7 +66,7 @@ def run_written(options: TestedOptions, control: str | None, *, alpha: float) ->
     audits = [audit_written(work, alpha=alpha) for work in works]
     if options.endpoint is not None:
         for work in works:
-            print(work.generator.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+            print(work.generator.client.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     return dataclasses.replace(audits[0], beside=audits[1] if control is not None else None)
 
 
@@ -99,12 +99,12 @@ def _open(options: TestedOptions) -> "Generator":
         scorer = options.open(options.model)
         assert isinstance(scorer, TransformersScorer)
         return generation.LocalGenerator(scorer, options.model)
-    limits = {name: getattr(options, name) for name in ("concurrency", "max_requests", "timeout")}
+    names = ("concurrency", "max_requests", "timeout", "api_key_env")
+    limits = {name: getattr(options, name) for name in names}
     return generation.EndpointGenerator(
         options.endpoint,
         options.model,
         instruction="" if options.quiz or options.axis == "options" else generation.CONTINUE,
-        key_variable=options.api_key_env,
         **limits,
     )
 

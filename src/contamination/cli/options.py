@@ -161,10 +161,7 @@ class ModelOptions:
     context: Annotated[int | None, option("Tokens read at once; default: all it can.")] = None
     batch_tokens: Annotated[int | None, option("Most tokens of a batch.", min=1)] = None
     trust_remote_code: Annotated[bool, option("Run its own code.", "--trust-remote-code")] = False
-    endpoint: Annotated[
-        str | None,
-        option("URL of an OpenAI-compatible API (.../v1) or of SGLang (.../generate)."),
-    ] = None
+    endpoint: Annotated[str | None, option("URL of an OpenAI-compatible API (.../v1).")] = None
     tokenizer: Annotated[str | None, option("Its tokenizer: directory or hub id.")] = None
     concurrency: Annotated[int, option("Requests at a time.")] = 8
     max_requests: Annotated[int | None, option("Budget of requests, retries included.")] = None

@@ -6,27 +6,27 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from contamination.errors import printable
 from contamination.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
 
 
-def _leave(console: Console) -> None:
-    raise BrokenPipeError
+def _console(**how: bool) -> "Console":
+    from rich.console import Console
 
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:  # rich would end with 1
+            raise BrokenPipeError
 
-Console.on_broken_pipe = _leave  # type: ignore[assignment, method-assign]  # rich would end with 1
+    return Ours(**how)  # type: ignore[arg-type]
 
 
 def say(*lines: str, wrap: bool = True) -> None:
     """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
+    console = _console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
     for line in lines:
         console.print(printable(line))
 
@@ -42,6 +42,9 @@ def print_table(
 
     Counts get their thousands separated. There is no header if no column has a name.
     """
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=None if title is None else Text(printable(title)), show_header=any(columns))
     for index, column in enumerate(columns):
         left = index == 0 or column in text
@@ -50,7 +53,7 @@ def print_table(
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    Console().print(table, highlight=False)
+    _console().print(table, highlight=False)
 
 
 def save_table(table: "pd.DataFrame", path: Path | None, *, index: bool = False) -> None:

@@ -8,19 +8,19 @@ writes the bytes of one that was not interrupted.
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from contamination.errors import InputError
-from contamination.files import check_directory, read_json, replacing, sha256_of, write_json
+from contamination.files import check_directory, read_json, sha256_of, write_json
 from contamination.randomness import random_stream
 from contamination.scoring.generation import Generator, Sampling
-from contamination.scoring.store_format import UNREADABLE
+from contamination.scoring.store_format import check_same, read_table, write_table
 
 PROMPTS = 32  # of a part
 
@@ -57,31 +57,37 @@ class Completions:
 
     def __init__(self, directory: Path, header: CompletionHeader) -> None:
         self.directory, self.header, self._fields = directory, header, asdict(header)
-        self._key = sha256_of(json.dumps(self._fields, sort_keys=True))
+        columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
+        key = sha256_of(json.dumps(self._fields, sort_keys=True))
+        self._schema = pa.schema(columns.items(), metadata={"key": key})
         check_directory(directory)
-        path = directory / "completions.json"
-        found = read_json(path) if path.is_file() else self._fields
-        if changed := [name for name, value in self._fields.items() if found.get(name) != value]:
-            raise InputError(
-                f"{path}: its texts were written with another {changed[0].replace('_', ' ')}; "
-                f"remove {directory} to ask again, or name another directory (--store)"
-            )
+        self._path = directory / "completions.json"
+        if self._path.is_file():
+            check_same(self._path, read_json(self._path), self._fields)
 
     @cached_property
-    def parts(self) -> tuple[tuple[int, ...], ...]:
+    def parts(self) -> dict[Path, list[int]]:
         """Prompts of each part, in the random order in which they are asked."""
         rng = random_stream(self.header.seed, "order of requests", self.header.prompts)
         order = rng.permutation(self.header.count).tolist()
-        return tuple(tuple(order[at : at + PROMPTS]) for at in range(0, len(order), PROMPTS))
+        cut = (order[at : at + PROMPTS] for at in range(0, len(order), PROMPTS))
+        return {self.directory / f"part-{i:05d}.parquet": part for i, part in enumerate(cut)}
 
     def stored(self) -> tuple[dict[int, list[str]], str]:
         """Texts after each prompt, by its number, and what the server called the model.
 
         As far as they are stored and undamaged.
         """
-        parts = [self._read(part) for part in range(len(self.parts))]
-        texts = {prompt: texts for found, _ in parts for prompt, texts in found.items()}
-        return texts, next((served for _, served in parts if served), "")
+        found: dict[int, list[str]] = {}
+        named = ""
+        for path, prompts in self.parts.items():
+            with suppress(InputError):
+                columns = read_table(path, self._schema).columns
+                numbers, texts, served = (column.to_pylist() for column in columns)
+                if numbers == prompts:
+                    found |= zip(numbers, texts, strict=True)
+                    named = named or served[0]
+        return found, named
 
     def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
@@ -90,34 +96,14 @@ class Completions:
         when it wrote what is stored.
         """
         texts, before = self.stored()
-        write_json(self.directory / "completions.json", self._fields)
-        missing = [i for i, numbers in enumerate(self.parts) if numbers[0] not in texts]
-        for part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
-            written = generator.generate([prompts[i] for i in self.parts[part]], sampling)
+        write_json(self._path, self._fields)
+        missing = [each for each in self.parts.items() if each[1][0] not in texts]
+        for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
+            written = generator.generate([prompts[i] for i in part], sampling)
             if before not in ("", generator.served):
                 raise InputError(
                     f"{self.directory}: its texts came from {before!r}, and {generator.served!r} "
                     "answers now; ask for one model by its exact name, or remove the directory"
                 )
             before = generator.served
-            fields = [("prompt", pa.int32()), ("texts", pa.list_(pa.string()))]
-            schema = pa.schema(fields, metadata={"key": self._key, "served": before})
-            with replacing(self._path(part)) as temporary:
-                table = pa.table([self.parts[part], written], schema=schema)
-                pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-
-    def _path(self, part: int) -> Path:
-        return self.directory / f"part-{part:05d}.parquet"
-
-    def _read(self, part: int) -> tuple[dict[int, list[str]], str]:
-        """Texts of a part, and what the server called the model; none if missing or damaged."""
-        try:
-            with pq.ParquetFile(self._path(part), page_checksum_verification=True) as file:
-                table = file.read()
-            about = table.schema.metadata or {}
-            found = dict(zip(*(column.to_pylist() for column in table.columns), strict=True))
-            if about[b"key"].decode() == self._key and tuple(found) == self.parts[part]:
-                return found, about[b"served"].decode()
-        except (*UNREADABLE, LookupError, TypeError, ValueError):
-            pass
-        return {}, ""
+            write_table(path, (part, written, [before] * len(part)), self._schema)

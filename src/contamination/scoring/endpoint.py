@@ -1,10 +1,9 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
 This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it takes
-token ids and gives the log-probabilities of a prompt, and so will SGLang's own `/generate`. The
-first requests find out how to ask. Every window of a sequence is one request; the answers count in
-any order. Requests are sent in the order of the sequences: a server may drift, so callers that
-compare sequences give them in a random order.
+token ids and gives the log-probabilities of a prompt. The first requests find out how to ask. Every
+window of a sequence is one request; the answers count in any order. Requests are sent in the order
+of the sequences: a server may drift, so callers that compare sequences give them in a random order.
 
 ===========================  ======================================================================
 format                       servers
@@ -12,13 +11,11 @@ format                       servers
 prompt_logprobs              vLLM and what is built on it
 echo and token ids           SGLang, Fireworks, vLLM: like the next, and the ids that were read
 echo                         OpenAI's legacy completions and those made after them
-generate                     SGLang's own protocol: the end of a prompt alone can be asked for
 ===========================  ======================================================================
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -35,7 +32,6 @@ from contamination.scoring.endpoint_trust import (
     FIRST_ASKED,
     LAST_ASKED,
     PROBES,
-    Misread,
     NoPromptLogprobs,
     Position,
     Spelling,
@@ -48,8 +44,8 @@ from contamination.scoring.windows import Job, assemble, windows_of
 LEAST_INPUTS = 14
 EVERY = 256  # requests after which, on average, both probes are asked again
 # Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
-# and one that is generated. SGLang's own protocol needs no generated one, but seven are kept free.
-NOT_INPUTS, NOT_INPUTS_OF_GENERATE = 2, 8
+# and one that is generated.
+NOT_INPUTS = 2
 # Of an answer at most; a token with its log-probability, id and text takes about 100 bytes.
 BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
 # One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
@@ -60,11 +56,10 @@ Json = dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """A prompt, token ids: the first `skip` values after its start token are not needed."""
+    """A prompt, token ids, and what it is of: the window that it scores, or a probe's number."""
 
     prompt: np.ndarray
-    skip: int
-    of: Job | int  # the window that it scores, or the number of a probe
+    of: Job | int
 
 
 def _read_prompt_logprobs(answer: Json, prompt: Sequence[int]) -> list[Position]:
@@ -92,7 +87,7 @@ def _read_echo(answer: Json, prompt: Sequence[int]) -> list[Position]:
         raise NoPromptLogprobs("the answer holds no token_logprobs of the prompt")
     tokens = found.get("tokens") or []
     if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
-        raise Misread(
+        raise InputError(
             f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
         )
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
@@ -101,14 +96,6 @@ def _read_echo(answer: Json, prompt: Sequence[int]) -> list[Position]:
         Position(value, _whole(token), None if text is None else str(text))
         for value, token, text in islice(zip_longest(logprobs, ids, tokens), read)
     ]
-
-
-def _read_generate(answer: Json, prompt: Sequence[int]) -> list[Position]:
-    """[log-probability, id, text] for each token, from the end of the prompt that was asked for."""
-    entries = answer["meta_info"].get("input_token_logprobs")
-    if not entries:
-        raise NoPromptLogprobs("the answer holds no input_token_logprobs")
-    return [Position(logprob, _whole(token)) for logprob, token, *_ in entries]
 
 
 def _whole(token: Any) -> int | None:
@@ -120,93 +107,43 @@ def _whole(token: Any) -> int | None:
 
 # Name, fields that ask, and the reader of an answer. The most telling first: ids prove more than
 # texts. Strict servers refuse fields unknown to them.
-GENERATE = "generate"
 FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int]], list[Position]]]] = {
     "prompt_logprobs": ({"prompt_logprobs": 0}, _read_prompt_logprobs),
     "echo and token ids": ({"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo),
     "echo": ({"echo": True, "logprobs": 1}, _read_echo),
-    GENERATE: ({"return_logprob": True}, _read_generate),
 }
 
 
-@dataclass(frozen=True)
-class Route:
-    """One way to ask for the log-probabilities of a prompt, and to read the answers.
+def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling) -> np.ndarray:
+    """Return the log-probabilities of prompt[1:], float32, nats.
 
-    Completions score the whole prompt, however little is needed. Of SGLang's own `/generate` only
-    the end of a prompt is asked for (`tails`): the answer is then as short as that end, and the
-    server may take what is before it from its cache (RadixAttention). `logprob_start_len` is the
-    position of the last token before the end: SGLang gives it no value, keeps nothing behind it
-    from the cache, and so computes it again. A `rid` names the prompt, which the answer repeats: of
-    the tokens before the end it gives the number alone.
+    Raises NoPromptLogprobs if the answer holds none in this format, and as
+    `contamination.scoring.endpoint_trust.checked`.
     """
-
-    spelling: Spelling
-    model: str
-    format: str = "echo"
-
-    @property
-    def tails(self) -> bool:
-        """Whether the end of a prompt can be asked for alone."""
-        return self.format == GENERATE
-
-    def body(self, prompt: list[int], skip: int = 0) -> Json:
-        """Return the JSON of the request; the first `skip` values are not needed."""
-        fields = FORMATS[self.format][0]
-        if not self.tails:
-            return {"model": self.model, "prompt": prompt, **SAMPLING, **fields}
-        return {
-            "rid": sha256_of(np.asarray(prompt, dtype=np.int64).tobytes(), str(skip))[:32],
-            "input_ids": prompt,
-            "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
-            "logprob_start_len": skip,
-            **fields,
-        }
-
-    def read(self, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
-        """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
-
-        Raises NoPromptLogprobs if the answer holds none, and what
-        `contamination.scoring.endpoint_trust.checked` raises.
-        """
-        begin = skip if self.tails else 0
-        try:
-            positions = FORMATS[self.format][1](answer, prompt[begin:])
-            told = answer["meta_info"] if self.tails else answer.get("usage")
-            counted = told.get("prompt_tokens") if isinstance(told, dict) else None
-            # In SGLang's name of a request the number of the try stands behind the hyphen.
-            if self.tails and told["id"].partition("-")[0] != self.body(prompt, skip)["rid"]:
-                raise Misread(f"the server answers another request; {ADVICE}")
-        except InputError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            reason = f"the answer is not in the format {self.format!r}"
-            raise NoPromptLogprobs(reason) from None
-        last = self.spelling.size - 1
-        for place, token in enumerate(prompt[begin:][: len(positions)] if self.tails else ()):
-            if token >= last and positions[place].id == 0:  # so SGLang calls the last id
-                positions[place] = positions[place]._replace(id=token)
-        return checked(positions, counted, prompt, begin, self.spelling)
+    try:
+        positions = FORMATS[format][1](answer, prompt)
+        usage = answer.get("usage")
+        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise NoPromptLogprobs(f"the answer is not in the format {format!r}") from None
+    return checked(positions, counted, prompt, spelling)
 
 
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
-    Raises InputError for an argument that cannot be, an address that would give the key away, or
-    no tokenizer.
+    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too small a context
+    or no tokenizer.
 
     Parameters
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1, or of SGLang's own protocol, which ends in
-        /generate. model : its name there; to /generate, which serves one model, a label.
+    url : of the API. model : its name there.
     tokenizer : directory or hub id of the model's own tokenizer.
-    context : tokens that the server reads and generates at most (vLLM: --max-model-len).
-    concurrency : requests under way at the same time, 512 at most.
-    max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again; after
-        five times as long with all its tries and waits, a request ends the run. An answer may have
-        1 MiB, and 1 KiB more for each token of the context.
-    api_key_env : environment variable with the key; unset or empty where the server needs none.
+    context : tokens that the server reads and generates at most (vLLM: --max-model-len). An answer
+        may have 1 MiB, and 1 KiB more for each of them.
+    limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(
@@ -216,34 +153,25 @@ class EndpointScorer:
         tokenizer: Path | str,
         *,
         context: int,
-        concurrency: int = 8,
-        max_requests: int | None = None,
-        timeout: float = 120.0,
-        api_key_env: str = "OPENAI_API_KEY",
+        **limits: Any,
     ) -> None:
-        largest = BASE_BYTES + TOKEN_BYTES * context
-        self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
+        self.client = Client(url, largest=BASE_BYTES + TOKEN_BYTES * context, **limits)
         self.url = self.client.url
-        generates = self.client.speaks_generate
-        self._formats = [name for name in FORMATS if (name == GENERATE) == generates]
-        not_inputs = NOT_INPUTS_OF_GENERATE if generates else NOT_INPUTS
-        if context < (least := LEAST_INPUTS + not_inputs):
+        if context < (least := LEAST_INPUTS + NOT_INPUTS):
             raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
-        self.context = context - not_inputs
-        self.batch_tokens = concurrency * self.context
+        self.context = context - NOT_INPUTS
+        self.batch_tokens = self.client.concurrency * self.context
         # What the tokenizer does, whether it came from a directory or the hub.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
-        # Of the second probe the end alone, where that can be: its beginning is in the cache.
-        skips = (0, self._trust.shared if generates else 0)
-        self._probes = [*map(Asked, self._trust.prompts, skips, range(len(PROBES)))]
-        self._route: Route | None = None
-        self._served: Any = None
+        self._probes = [*map(Asked, self._trust.prompts, range(len(PROBES)))]
+        self._spelling = Spelling(self.tokenizer)
+        self._format: str | None = None
 
     @property
     def noise(self) -> float | None:
@@ -252,12 +180,8 @@ class EndpointScorer:
 
     def summary(self) -> str:
         """One line for people: requests made, why some failed, the model's own name, and noise."""
-        served = f", answered by {self._name(self._served)}" if self._served else ""
         noise = "" if self.noise is None else f", noise {self.noise:.2g} nats a token"
-        return self.client.summary() + served + noise
-
-    def _name(self, served: Any) -> str:
-        return repr(self.client.shorten(str(served)))
+        return self.client.summary() + noise
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
@@ -273,7 +197,7 @@ class EndpointScorer:
         for job in jobs:
             ids, window = sequences[job.sequence], job.window
             prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
-            asked.append(Asked(prompt, window.first - window.start, job))
+            asked.append(Asked(prompt, job))
         # Moments that no server foresees, and that are the same when the call is repeated.
         name = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", name)
@@ -281,7 +205,7 @@ class EndpointScorer:
         places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):
             asked[place:place] = self._probes
-        more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
+        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if jobs else 0
         self.client.require_budget(len(asked) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
         return assemble(scores, [job.sequence for job in jobs], self._results(asked))
@@ -290,63 +214,53 @@ class EndpointScorer:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
         if not asked:
             return
-        if self._route is None:
-            self._route = self._find_route()
+        if self._format is None:
+            self._format = self._find_format()
             # To find it may have taken more than planned.
             self.client.require_budget(len(asked) + LAST_ASKED)
         try:
-            with closing(self._ask(self._route, asked)) as answers:
+            with closing(self._ask(self._format, asked)) as answers:
                 for (index, (_, first, stop)), values in answers:
                     yield index, slice(first, stop), values[len(values) - (stop - first) :]
             for probe in self._probes:
-                list(self._ask(self._route, [probe]))
+                list(self._ask(self._format, [probe]))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
     def _ask(
-        self, route: Route, asked: Sequence[Asked]
+        self, format: str, asked: Sequence[Asked]
     ) -> Generator[tuple[Job, np.ndarray], None, None]:
-        """Yield windows with the log-probabilities of all but the first token, or of the end.
-
-        Answers to probes are heard here.
-        """
-        bodies = (route.body(prompt.tolist(), skip) for prompt, skip, _ in asked)
+        """Yield windows with the log-probabilities of all but the first token; hear the probes."""
+        fields = {"model": self.model, **SAMPLING, **FORMATS[format][0]}
+        bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
-                prompt, skip, of = asked[number]
+                prompt, of = asked[number]
                 try:
-                    values = route.read(answer, prompt.tolist(), skip)
+                    values = read_answer(format, answer, prompt.tolist(), self._spelling)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
-                # What the server calls the model, or its weights, which can be replaced.
-                told = answer["meta_info"] if route.tails else answer
-                served = told.get("weight_version" if route.tails else "model")
-                self._served = self._served or served
-                if served and served != self._served:  # routers and updates change the model
-                    raise InputError(
-                        f"{self.url}: the answers came from {self._name(self._served)} at first "
-                        f"and from {self._name(served)} now; ask for one model by its exact name"
-                    )
+                self.client.require_same_model(answer.get("model"))
                 if isinstance(of, int):
                     self._trust.hear(of, values)
                 else:
                     self._trust.watch(values)
                     yield of, values
 
-    def _find_route(self) -> Route:
+    def _find_format(self) -> str:
         """Try the ways to ask, the most telling first."""
-        spelling, reason = Spelling(self.tokenizer), ""
-        for route in (Route(spelling, self.model, name) for name in self._formats):
+        reason = ""
+        for format in FORMATS:
             try:
                 for probe in self._probes:  # as a whole, one at a time: most formats fail at once
-                    list(self._ask(route, [probe._replace(skip=0)]))
+                    list(self._ask(format, [probe]))
             except Rejected as error:
                 reason = reason or str(error)
             except NoPromptLogprobs as error:
                 reason = str(error)
             else:
                 for probe in reversed(self._probes):
-                    list(self._ask(route, [probe]))
-                return route
+                    list(self._ask(format, [probe]))
+                return format
         raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

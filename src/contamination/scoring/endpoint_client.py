@@ -18,7 +18,6 @@ from itertools import islice
 from random import uniform
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
 import anyio
 import httpx2
@@ -42,21 +41,33 @@ class Rejected(InputError):
 
 @dataclass
 class Client:
-    """Posts JSON to one address, with the arguments of `endpoint.EndpointScorer`.
+    """Posts JSON to one address.
 
-    `largest` is the size in bytes of an answer, unpacked. `requests_made` counts the requests,
-    retries included, and `failures` those that failed, by reason; `reached` is whether any was
-    answered. Raises InputError for limits that cannot be, an address that is not http(s), that may
-    hold secrets or that would send the key unencrypted over a network, and for a key that cannot be
+    Raises InputError for limits that cannot be, an address that is not http(s), that may hold
+    secrets or that would send the key unencrypted over a network, and for a key that cannot be
     sent.
+
+    Attributes
+    ----------
+    url : of the API, such as http://127.0.0.1:8000/v1.
+    concurrency : requests under way at the same time, 512 at most.
+    max_requests : budget of requests, retries included; None is no limit.
+    timeout : seconds after which an answer has to be complete, else it is asked for again; after
+        five times as long with all its tries and waits, a request ends the run.
+    api_key_env : environment variable with the key; unset or empty where the server needs none.
+    largest : bytes of an answer, unpacked.
+    served : what the server called the model in its answers; "" before the first.
+    requests_made, failures : requests with their retries, and those that failed, by reason.
+    reached : whether any was answered.
     """
 
     url: str
-    key_variable: str
-    concurrency: int
-    max_requests: int | None
-    timeout: float
-    largest: int
+    concurrency: int = 8
+    max_requests: int | None = None
+    timeout: float = 120.0
+    api_key_env: str = "OPENAI_API_KEY"
+    largest: int = 1 << 24
+    served: str = field(default="", init=False)
     requests_made: int = field(default=0, init=False)
     failures: Counter[str] = field(default_factory=Counter, init=False)
     reached: bool = field(default=False, init=False)
@@ -67,11 +78,11 @@ class Client:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
             )
-        self._key = os.environ.get(self.key_variable, "").strip()
+        self._key = os.environ.get(self.api_key_env, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
             raise InputError(
-                f"{self.key_variable}: the key holds a space, a line break or a character outside "
+                f"{self.api_key_env}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
             )
         try:
@@ -81,14 +92,14 @@ class Client:
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
                 "the URL of the endpoint holds a user name, a query or a fragment, which would end "
-                f"up in logs; put the key into {self.key_variable} instead"
+                f"up in logs; put the key into {self.api_key_env} instead"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
         self.url = parts.geturl()
         if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise InputError(
-                f"{self.url}: the key in {self.key_variable} would cross the network unencrypted; "
+                f"{self.url}: the key in {self.api_key_env} would cross the network unencrypted; "
                 "use https or a tunnel to 127.0.0.1, or unset the variable"
             )
 
@@ -103,17 +114,22 @@ class Client:
         )
 
     def summary(self) -> str:
-        """One line for people: requests made, and what became of those that failed."""
+        """One line for people: requests made, why some failed, and the model's own name."""
         text = f"{self.requests_made:,} requests"
         if self.failures:
             reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
             text += f", {self.failures.total():,} of them failed ({reasons})"
-        return text
+        return text + (f", answered by {self.served!r}" if self.served else "")
 
-    @property
-    def speaks_generate(self) -> bool:
-        """Whether the address is SGLang's own, not that of completions."""
-        return self.url.endswith("/generate")
+    def require_same_model(self, named: Any) -> None:
+        """Take what an answer calls the model; InputError where it had another name before."""
+        name = self.shorten(str(named or ""))
+        self.served = self.served or name
+        if name and name != self.served:  # routers and updates change the model
+            raise InputError(
+                f"{self.url}: the answers came from {self.served!r} at first and from {name!r} "
+                "now; ask for one model by its exact name"
+            )
 
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
@@ -184,9 +200,7 @@ class Client:
             told = f"the budget is used up ({self.summary()}); what is stored is kept"
             raise InputError(f"{self.url}: {told}: run it again with a larger one")
         self.requests_made += 1
-        if "rid" in body:  # SGLang refuses the name of a request that it is busy with
-            body = body | {"rid": f"{body['rid']}-{uuid4()}"}
-        url, found = self.url if self.speaks_generate else f"{self.url}/completions", bytearray()
+        url, found = f"{self.url}/completions", bytearray()
         with anyio.fail_after(self.timeout):
             async with client.stream("POST", url, json=body) as response:
                 client.cookies.clear()  # requests say nothing of each other
@@ -218,14 +232,14 @@ class Client:
         if response.is_success and found is None:
             raise InputError(
                 f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
-                "API, which mostly ends in /v1, or SGLang's /generate"
+                "API, which mostly ends in /v1"
             )
         if response.is_success and not (isinstance(found, dict) and found.get("error")):
             return found
         advice = {
-            401: f"put a valid key into {self.key_variable}",
-            403: f"ask for access to the model, or put another key into {self.key_variable}",
-            404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
+            401: f"put a valid key into {self.api_key_env}",
+            403: f"ask for access to the model, or put another key into {self.api_key_env}",
+            404: "check the model's name, and the URL, which mostly ends in /v1",
         }
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))

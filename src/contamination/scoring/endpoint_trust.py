@@ -8,8 +8,7 @@ and the tests of this project mean nothing.
 words between. A model gives the ends different log-probabilities and, but for noise, the beginnings
 the same ones, whichever probe came first: vLLM with prefix caching may not (vllm-project/vllm,
 issue 42019). The probes are asked when a server is first used, again in the other order, then among
-the other requests and after the last, so that a server that turns bad is noticed. Where the end of
-a prompt can be asked for alone, the second probe's is: its beginning then comes from the cache.
+the other requests and after the last, so that a server that turns bad is noticed.
 """
 
 import reprlib
@@ -45,10 +44,6 @@ CONSTANT = 8  # tokens of answers that are constants: a model's first eight toke
 
 class NoPromptLogprobs(InputError):
     """The answer holds no log-probabilities of the prompt: another format may bring them."""
-
-
-class Misread(InputError):
-    """The answer is not about the tokens sent."""
 
 
 class Position(NamedTuple):
@@ -98,40 +93,35 @@ class Spelling:
 
 
 def checked(
-    positions: Sequence[Position],
-    counted: Any,
-    prompt: Sequence[int],
-    begin: int,
-    spelling: Spelling,
+    positions: Sequence[Position], counted: Any, prompt: Sequence[int], spelling: Spelling
 ) -> np.ndarray:
-    """Return the log-probabilities of prompt[begin + 1:], float32, nats, if they belong to it.
+    """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
-    The positions begin with token `begin` of the prompt, which has no value; `counted` are the
-    tokens of the prompt as the server counts them, None or 0 where it does not. Raises Misread if
-    the log-probabilities belong to other tokens or may do so, InputError if they are none.
+    The first position has no value; `counted` are the tokens of the prompt as the server counts
+    them, None or 0 where it does not. Raises InputError if the log-probabilities belong to other
+    tokens, or may do so, or are none.
     """
-    asked = prompt[begin:]
     if all(position.id is None and position.text is None for position in positions):
-        raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
-    pairs = zip_longest(positions, asked)
+        raise InputError(f"the server does not tell which tokens it scored; {ADVICE}")
+    pairs = zip_longest(positions, prompt)
     for number, (position, token) in enumerate(pairs):
         if position is None or token is None:
-            told = f"{len(positions)} log-probabilities for a prompt of {len(asked)} tokens"
-            raise Misread(f"the server gives {told}; {ADVICE}")
+            told = f"{len(positions)} log-probabilities for a prompt of {len(prompt)} tokens"
+            raise InputError(f"the server gives {told}; {ADVICE}")
         if not spelling.is_about(position, token):
-            raise Misread(
+            raise InputError(
                 f"the server gives {spelling.describe(position)} at position {number}, where "
                 f"{spelling.describe(Position(None, token))} was sent: it adds or drops tokens "
                 f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
             )
     # Of what is left out, the count is the proof.
-    if (counted != len(prompt) and (counted or begin)) or (positions[0].logprob and not begin):
-        raise Misread(
+    if (counted and counted != len(prompt)) or positions[0].logprob:
+        raise InputError(
             f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
             f"one, so it adds or drops some; {NO_EXTRAS}"
         )
-    values = [position.logprob for position in positions[1 : len(asked)]]
-    for number, value in enumerate(values, start=begin + 1):
+    values = [position.logprob for position in positions[1 : len(prompt)]]
+    for number, value in enumerate(values, start=1):
         # To Python, true is 1; and NaN is not above anything.
         if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
@@ -167,7 +157,7 @@ class Trust:
         self.noise: float | None = None
 
     def hear(self, probe: int, values: np.ndarray) -> None:
-        """Take an answer to a probe: without its start token, or its last tokens alone."""
+        """Take an answer to a probe, without its start token."""
         self.watch(values)
         self._latest[probe] = values
         if len(self._latest) < len(PROBES):
@@ -177,15 +167,11 @@ class Trust:
         if behind and np.array_equal(one[-behind:], other[-behind:]):
             told = "the log-probabilities after different texts are the same"
             raise InputError(f"{self._url}: {told}: they do not depend on the context; {ADVICE}")
-        # Where the probes begin to differ: the value of the token before them, if both have one.
-        ends = zip((one, other), self.prompts, strict=True)
-        differ = [answer[self.shared + 1 - len(prompt)] for answer, prompt in ends]
-        if np.ptp(differ) < SAME:
+        if abs(one[self.shared] - other[self.shared]) < SAME:  # where they begin to differ
             told = "different tokens after the same text have the same log-probability"
             raise InputError(f"{self._url}: {told}: values are shifted by one; {ADVICE}")
-        first = self._first.setdefault(probe, values)
-        gaps = [np.abs(values - first[len(first) - len(values) :])]
-        if self.shared and len(one) - len(other) == len(self.prompts[0]) - len(self.prompts[1]):
+        gaps = [np.abs(values - self._first.setdefault(probe, values))]
+        if self.shared:
             gap = np.abs(one[: self.shared] - other[: self.shared])
             gaps.append(gap)
             rest = float(gap[:-1].mean()) if len(gap) > 1 else 0.0

@@ -24,7 +24,6 @@ CONTINUE = (
     "The following is the end of a part of a file. Continue the file where it ends, with what "
     "comes next in it. Write nothing but the text of the file.\n\n"
 )
-LARGEST_ANSWER = 1 << 24  # bytes
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
 
 
@@ -68,14 +67,16 @@ class Generator(Protocol):
     ----------
     name : for people. revision : names weights and precision, or address and name of a server.
     protocol : by which it is asked. instruction : that stands before every prompt.
-    served : what a server called the model in its answers; "" before the first, and of one here.
     """
 
     name: str
     revision: str
     protocol: str
     instruction: str
-    served: str
+
+    @property
+    def served(self) -> str:
+        """What a server called the model in its answers; "" before the first, and of one here."""
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue each prompt `samples` times; a text that was refused is empty.
@@ -145,29 +146,26 @@ class EndpointGenerator:
     """A model behind an endpoint that writes, fulfilling `Generator`.
 
     Raises InputError as `Client`, and while it writes if the server cannot be used or stays away,
-    or its answers come from another model than the first ones did. A text that the server refused
-    or filtered is empty.
+    or its answers come from another model than the first ones did.
 
     Parameters
     ----------
-    url : ends in /v1 for completions, in /v1/chat/completions for chat, in /generate for SGLang.
+    url : ends in /v1 for completions, in /v1/chat/completions for chat.
     model : its name there. instruction : before the prompt of a chat; others get the prompt alone.
-    limits : concurrency, max_requests, timeout and key_variable of the client.
+    limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(self, url: str, model: str, *, instruction: str = CONTINUE, **limits: Any) -> None:
-        usual: dict[str, Any] = {"concurrency": 8, "max_requests": None, "timeout": 120.0}
-        usual |= {"key_variable": "OPENAI_API_KEY", "largest": LARGEST_ANSWER}
-        self.client = Client(url, **(usual | limits))
+        self.client = Client(url, **limits)
         self.name, self.revision = model, sha256_of(self.client.url, model)
         chat = self.client.url.endswith("/chat")
-        self.protocol = "generate" if self.client.speaks_generate else "completions"
-        self.protocol = "chat" if chat else self.protocol
-        self.instruction, self.served, self._limit = instruction * chat, "", LIMITS[0]
+        self.protocol = "chat" if chat else "completions"
+        self.instruction, self._limit = instruction * chat, LIMITS[0]
 
-    def summary(self) -> str:
-        """One line for people: requests made, why some failed, and the model's own name."""
-        return self.client.summary() + (f", answered by {self.served!r}" if self.served else "")
+    @property
+    def served(self) -> str:
+        """What the server called the model."""
+        return self.client.served
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Ask for all texts of a prompt in one request, and again where fewer come back."""
@@ -188,8 +186,6 @@ class EndpointGenerator:
 
     def _body(self, prompt: str, already: int, sampling: Sampling) -> dict[str, Any]:
         count = {"n": sampling.samples - already, "temperature": sampling.temperature}
-        if self.protocol == "generate":
-            return {"text": prompt, "sampling_params": count | {"max_new_tokens": sampling.tokens}}
         text: dict[str, Any] = {"prompt": prompt}
         if self.protocol == "chat":
             text = {"messages": [{"role": "user", "content": self.instruction + prompt}]}
@@ -199,26 +195,15 @@ class EndpointGenerator:
     def _texts(self, answer: Any) -> list[str]:
         """Return the texts of an answer, one at least."""
         try:
-            if self.protocol == "generate":
-                given = answer if isinstance(answer, list) else [answer]
-                served = given[0]["meta_info"].get("weight_version")
-                texts = [each["text"] for each in given]
-            else:
-                served, texts = answer.get("model"), list(map(_text, answer["choices"]))
+            texts = list(map(_text, answer["choices"]))
             if not texts or not all(isinstance(text, str) for text in texts):
                 raise TypeError
         except (AttributeError, LookupError, TypeError):
             raise InputError(
                 f"{self.client.url}: no text in the answer; give an address that writes: /v1 of "
-                "completions, /v1/chat/completions, or SGLang's /generate"
+                "completions, or /v1/chat/completions"
             ) from None
-        served = self.client.shorten(str(served or ""))
-        self.served = self.served or served
-        if served and served != self.served:  # routers and updates change the model
-            raise InputError(
-                f"{self.client.url}: the answers came from {self.served!r} at first and from "
-                f"{served!r} now; ask for one model by its exact name"
-            )
+        self.client.require_same_model(answer.get("model"))
         return texts
 
 

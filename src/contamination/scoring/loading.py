@@ -151,21 +151,8 @@ class ModelSource:
 def load_config(source: ModelSource) -> Any:
     """Load the configuration of the model.
 
-    Raises InputError if there is nothing of that name, no access to it, or it is no causal language
-    model; the message says which.
-    """
-    config = read_config(source)
-    own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
-    causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
-    if not causal or getattr(config, "is_encoder_decoder", False):
-        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
-    return config
-
-
-def read_config(source: ModelSource) -> Any:
-    """Read config.json, of whatever kind of model.
-
-    Raises InputError for more layers than any model has, and for attention kernels from the hub.
+    Raises InputError if there is nothing of that name, no access to it, it is no causal language
+    model, or it has more layers than any model or attention kernels from the hub.
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
@@ -174,6 +161,10 @@ def read_config(source: ModelSource) -> Any:
         told = f"config.json describes {layers:,} layers"
         raise InputError(f"{source.name}: {told}; give the one that belongs to the weights")
     _refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
+    own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+    causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
+    if not causal or getattr(config, "is_encoder_decoder", False):
+        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
     return config
 
 
@@ -274,10 +265,7 @@ def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
 
 
 def _weights_of(path: Path, config: Any) -> list[Path]:
-    """Return the files of weights that transformers loads, with their index, if they have one.
-
-    Raises InputError if one is missing.
-    """
+    """Files of weights that transformers loads, with their index; InputError if one is missing."""
     if path.is_file():
         return [path]
     first = getattr(config, "transformers_weights", None)

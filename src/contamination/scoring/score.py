@@ -26,7 +26,7 @@ from importlib.metadata import version
 from itertools import chain, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -44,9 +44,11 @@ from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, mine, processes, share, together
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
+
+if TYPE_CHECKING:
+    from contamination.testsets.alternatives import AlternativeSet
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
@@ -126,7 +128,7 @@ class Group(NamedTuple):
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
 def token_groups(
-    tokenizer: PreTrainedTokenizerBase, alternatives: AlternativeSet
+    tokenizer: PreTrainedTokenizerBase, alternatives: "AlternativeSet"
 ) -> tuple[Group, ...]:
     """Tokenise the records that have any alternative, in canonical order.
 
@@ -177,7 +179,7 @@ def alternative_workload(groups: Sequence[Group]) -> Workload:
 
 
 def score_alternatives(
-    alternatives: AlternativeSet,
+    alternatives: "AlternativeSet",
     scorer: Scorer,
     directory: Path,
     *,
@@ -203,7 +205,7 @@ def score_alternatives(
 def _header(
     model: str,
     scorer: Scorer,
-    data: ExampleSet | AlternativeSet,
+    data: "ExampleSet | AlternativeSet",
     seed: int,
     plan: StorePlan,
     lengths: tuple[int, ...],
@@ -281,11 +283,8 @@ def _require_no_drift(
     shards: set[int],
     read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
 ) -> None:
-    """Score one stored ordering of each of these shards again; InputError if it has moved.
-
-    Where machine, library or server have changed in between, every ordering that is added is
-    shifted against the canonical one, and a test takes the shift for evidence.
-    """
+    """Score one stored ordering of each of these shards again; InputError if it has moved."""
+    # Where machine, library or server changed, a shift of all that is added looks like evidence.
     again = [min(u for u in done if u[0] == s) for s in sorted({s for s, _ in done} & shards)]
     for unit, _, values in read(again) if again else ():
         stored = next(row for row in store.units("orderings", *unit) if row.unit == unit)

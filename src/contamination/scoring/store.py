@@ -35,6 +35,7 @@ from contamination.scoring.store_format import (
     Kind,
     Unit,
     UnitRow,
+    check_same,
     may_hold,
     part_name,
     read_units,
@@ -86,14 +87,8 @@ class Store:
             found = None
         if found is None:
             write_json(path, expected)
-        elif found != expected:
-            found = dict.fromkeys(expected) | found
-            field = next(k for k in expected if found[k] != expected[k])
-            before, now = (f"{each[field]!s:.12}" for each in (found, expected))
-            raise InputError(
-                f"{path}: this store was scored with another {field.replace('_', ' ')} ({before}, "
-                f"now {now}); remove {self.directory} to score again, or name another directory"
-            )
+        else:
+            check_same(path, found, expected)
 
     def parts(self) -> list[Path]:
         """Finished parts, sorted by name."""

@@ -161,6 +161,16 @@ class Header:
 _HEADER = TypeAdapter(Header)
 
 
+def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Raise InputError, with the first difference, if a store on disk is one of something else."""
+    for field, now in expected.items():
+        if (before := found.get(field)) != now:
+            raise InputError(
+                f"{path}: this store is of another {field.replace('_', ' ')} ({before!s:.12}, now "
+                f"{now!s:.12}); remove {path.parent} to start again, or name another directory"
+            )
+
+
 def part_name(first: Unit, last: Unit) -> str:
     """Name of the part that begins and ends with these units; in this order parts are sorted."""
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
@@ -193,16 +203,9 @@ def write_part(
     schema, (units, examples, nats) = _schema(header), zip(*rows, strict=True)
     columns = *np.array(units, dtype=np.int32).T, examples, nats
     path = directory / part_name(units[0], units[-1])
-    with replacing(path) as temporary:
-        pq.write_table(
-            pa.table(list(map(pa.array, columns, schema.types)), schema=schema),
-            temporary,
-            compression="zstd",
-            compression_level=3,
-            use_dictionary=["shard", "ordering", "examples.list.element"],
-            column_encoding={"nats.list.element": "BYTE_STREAM_SPLIT"},
-            write_page_checksum=True,
-        )
+    plain, split = ["shard", "ordering", "examples.list.element"], "BYTE_STREAM_SPLIT"
+    coding = {"nats.list.element": split}
+    write_table(path, columns, schema, use_dictionary=plain, column_encoding=coding)
     return path
 
 
@@ -214,6 +217,32 @@ def _schema(header: Header) -> pa.Schema:
         types[name] = pa.list_(pa.field("element", each, nullable=False))
     fields = [pa.field(name, each, nullable=False) for name, each in types.items()]
     return pa.schema(fields, metadata={"key": header.key})
+
+
+def write_table(path: Path, columns: Iterable[Any], schema: pa.Schema, **coding: Any) -> None:
+    """Write a part, whole or not at all, with a checksum of every page."""
+    table = pa.table(list(map(pa.array, columns, schema.types)), schema=schema)
+    how = {"compression": "zstd", "compression_level": 3, "write_page_checksum": True}
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary, **how, **coding)
+
+
+def read_table(path: Path, schema: pa.Schema) -> pa.Table:
+    """Read a part; raises InputError if it is damaged, or its key is not that of the schema."""
+    try:  # whole: where a footer is damaged, a read with filters may never end
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+    except UNREADABLE as error:
+        raise _damaged(path) from error
+    if (table.schema.metadata or {}).get(b"key") != schema.metadata[b"key"]:
+        raise InputError(f"{path}: the part belongs to another store; remove it and score again")
+    if not table.schema.equals(schema):  # no checksum covers names and types
+        raise _damaged(path)
+    return table
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path}: the part is damaged; score again, and it is replaced")
 
 
 def count_values(path: Path) -> int:
@@ -232,17 +261,8 @@ def read_units(
     Checked: the checksums, and that every token of each unit is there, once. Raises InputError if
     the part is damaged or belongs to another store.
     """
-    damaged = InputError(f"{path}: the part is damaged; score again, and it is replaced")
-    try:  # whole: where a footer is damaged, a read with filters may never end
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            table = file.read()
-    except UNREADABLE as error:
-        raise damaged from error
-    if (table.schema.metadata or {}).get(b"key") != header.key.encode():
-        raise InputError(f"{path}: the part belongs to another store; remove it and score again")
-    if not table.schema.equals(_schema(header)):  # no checksum covers names and types
-        raise damaged
-    *places, examples, nats = (column.combine_chunks() for column in table.columns)
+    columns = read_table(path, _schema(header)).columns
+    *places, examples, nats = (column.combine_chunks() for column in columns)
     units = list(zip(*(column.to_pylist() for column in places), strict=True))
     rows = map(UnitRow, units, *map(_split, (examples, nats)))
     found = [
@@ -251,7 +271,7 @@ def read_units(
         if shard in (None, each) and (permutations is None or index <= permutations)
     ]
     if len(set(units)) < len(units) or not all(_is_whole(header, row) for row in found):
-        raise damaged
+        raise _damaged(path)
     return found
 
 

@@ -24,7 +24,6 @@ from contamination.files import (
     write_text,
 )
 from contamination.testsets.example_set import ExampleSet, Template, make_test_set, parse, render
-from contamination.testsets.harness import read_harness
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -75,7 +74,11 @@ def open_test_set(
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
     known = text in entries() and not isinstance(what, Path)
-    harness = None if known else read_harness(text)
+    harness = None
+    if not known and ":" in text:
+        from contamination.testsets.harness import read_harness
+
+        harness = read_harness(text)
     file = not (known or harness) and (path.is_file() or path.suffix in FORMATS)
     directory = None if known or harness or file else _split_config(text)
     if (revision or split) and (known or harness or file or (directory and revision)):

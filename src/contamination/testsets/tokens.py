@@ -7,7 +7,7 @@ difference between two of them is the order alone (Oren, section 2).
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -61,9 +61,10 @@ def tokenize(
     """
     found: list[np.ndarray] = []
     lengths = [len(text) for text in texts]
-    silent = sum(lengths) < QUIET or os.environ.get("RANK", "0") != "0"  # one bar, not all's
-    runs = list(consecutive(lengths, CHUNK))
-    for run in tqdm(runs, "tokenise", leave=False, disable=silent or None):  # None: no terminal
+    runs: Iterable[range] = list(consecutive(lengths, CHUNK))
+    if sum(lengths) >= QUIET and os.environ.get("RANK", "0") == "0":  # one bar, not all's
+        runs = tqdm(runs, "tokenise", leave=False, disable=None)  # None: on a terminal alone
+    for run in runs:
         try:
             encoded = tokenizer(
                 [texts[i] for i in run],
