@@ -1,10 +1,9 @@
-"""`contamination test`, `audit`, `score`, `plan`: p-values, what stands beside them, the cost."""
+"""`contamination test`, `audit`, `score`: p-values, what stands beside them, the cost."""
 
 import fnmatch
 import json
-import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -12,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contamination.audit.battery import DEFAULT_TESTS, ITEM_TESTS
+from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.conclusion import STATUS
 from contamination.audit.request import Request
 from contamination.cli.options import (
     AuditOptions,
     CsvFile,
-    ScoringOptions,
-    Seed,
     TestedOptions,
     TestOptions,
     add_options,
@@ -29,7 +26,7 @@ from contamination.cli.options import (
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory
-from contamination.scoring.models import label, label_control
+from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
@@ -103,42 +100,6 @@ def score(options: AuditOptions) -> None:
         print(json.dumps(described, indent=2))
     else:
         print_cost(audit)
-
-
-@add_options
-def plan(
-    options: ScoringOptions,
-    test: Annotated[str, option("Test to plan for.")] = DEFAULT_TESTS[0],
-    pilot: Annotated[int, option("Shards to score for the pilot.", min=1, metavar="N")] = 5,
-    alpha: Annotated[float, option("Level of the planned test.")] = 0.05,
-    power: Annotated[float, option("Wanted chance of p <= alpha.")] = 0.8,
-    seed: Seed = 0,
-    store: Annotated[Path, option("Where log-probabilities are kept.")] = Path(
-        "contamination-stores"
-    ),
-) -> None:
-    """Score a pilot of a few shards, and estimate how many a wanted power takes."""
-    examples = options.load(options.dataset)
-
-    from contamination.audit.plan import plan_from_pilot
-
-    name = label(options.model)
-    request = Request([test], shards=pilot, seed=seed, directory=store, name=name)
-    scorer = options.open(options.model)
-    planned = plan_from_pilot(scorer, examples, request, alpha=alpha, power=power)
-    effect = "effect {:.2f} sd (95% interval {:.2f} to {:.2f})".format(*planned.effect)
-    say(f"pilot of {pilot} shards, {test} test: {effect}")
-
-    def cells(numbers: Iterable[float]) -> tuple[str, str]:
-        shown = [f"{each:,.0f}" if math.isfinite(each) else "no number" for each in numbers]
-        return shown[0], " to ".join(shown[1:])
-
-    print_table(
-        ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
-        ((d.permutations, *cells(d.shards), *cells(d.tokens)) for d in planned.designs),
-        title=f"For p <= {alpha:g} with probability {power:g}",
-    )
-    say(*planned.notes)
 
 
 def _run(
