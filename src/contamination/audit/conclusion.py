@@ -151,12 +151,12 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
         return Verdict("cannot say", reason, least.p)
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
-    power = next((found for each in evidence if (found := _power(each, alpha))), ())
+    power = max((_power(each, alpha) for each in evidence), key=_sum)
     return Verdict("no evidence", reason + _stated(power), least.p, power)
 
 
 def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
-    """How often the test would have found copies: Bonferroni's level, so Holm's finds as many."""
+    """How often the test would have found copies: Bonferroni's level, and Holm's finds as many."""
     level = alpha / each.corrected_for
     return tuple(
         Found(each.test, of.model, of.copies, of.sets, float((of.p <= level).mean()))
@@ -164,20 +164,23 @@ def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
     )
 
 
+def _sum(power: Sequence[Found]) -> float:
+    return sum(each.probability for each in power)
+
+
 def _stated(power: Sequence[Found]) -> str:
-    """Say the power for one copy, for four and for the most, by the model of each study."""
-    studies = []
-    for model in dict.fromkeys(each.model for each in power):
-        chances = {each.copies: each.probability for each in power if each.model == model}
-        named = {n: chances[n] for n in chances if n in (1, 4, max(chances))}
-        sets = next(each.sets for each in power if each.model == model)
-        said = [f"{min(max(p, 0.01), 0.99):.0%} if read {n} times" for n, p in named.items()]
-        studies.append(f"{model}, {sets} sets each: {', '.join(said).replace('1 times', 'once')}")
-    if not studies:
+    """Say the power by the model of each study; nothing where no study has measured the test."""
+    studies: dict[str, list[str]] = {}
+    for each in power:
+        read = "once" if each.copies == 1 else f"{each.copies} times"
+        chance = f"{min(max(each.probability, 0.01), 0.99):.0%} if read {read}"
+        studies.setdefault(f"{each.model}, {each.sets} sets each", []).append(chance)
+    if not power:
         return ""
+    said = "; ".join(f"{study}: {', '.join(chances)}" for study, chances in studies.items())
     return (
-        f". Had the model remembered as those of our studies, which nothing here shows, "
-        f"{power[0].test} would have found this set with a probability of ({'; '.join(studies)})"
+        ". Had the model remembered as those of our studies, which nothing here shows, "
+        f"{power[0].test} would have found this set with a probability of ({said})"
     )
 
 

@@ -3,16 +3,17 @@
 import fnmatch
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.conclusion import STATUS
+from contamination.audit.report import format_of
 from contamination.audit.request import Request
 from contamination.cli.options import (
     AuditOptions,
@@ -25,7 +26,7 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.files import check_directory
+from contamination.files import check_directory, write_text
 from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
 
@@ -79,13 +80,22 @@ def test(
         audit = run_written(options, control, alpha=alpha)
     else:
         audit = _run(options, control, stop=alpha if stop else None)
-    if audit is None:
-        return None
+    if audit is not None:
+        show_result(audit.as_dict(alpha), options, lambda: _print_audit(audit, alpha))
+    return None
+
+
+def show_result(
+    result: dict[str, Any], options: TestedOptions, show: Callable[[], None]
+) -> NoReturn:
+    """Write a result to the files that were asked for, print it, and exit by its verdict."""
+    for path in options.output or ():
+        write_text(path, format_of(path)(result))
     if options.as_json:
-        print(json.dumps(audit.as_dict(alpha), indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        _print_audit(audit, alpha)
-    raise typer.Exit(audit.verdict(alpha).status)
+        show()
+    raise typer.Exit(result["verdict"]["status"])
 
 
 @add_options
@@ -95,8 +105,8 @@ def score(options: AuditOptions) -> None:
     if audit is None:
         return
     if options.as_json:
-        described = audit.as_dict()
-        del described["results"]
+        untested = ("schema", "alpha", "verdict", "results")
+        described = {k: each for k, each in audit.as_dict().items() if k not in untested}
         print(json.dumps(described, indent=2))
     else:
         print_cost(audit)

@@ -13,15 +13,15 @@ import typer
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.audit.request import Request
-from contamination.cli.audit import print_cost, print_plans
+from contamination.cli.audit import print_cost, print_plans, show_result
 from contamination.cli.options import (
     AnswerFields,
     AsJson,
-    AuditOptions,
     CsvFile,
     DataOptions,
     OptionsFields,
     OtherFields,
+    TestedOptions,
     add_options,
     option,
     template_of,
@@ -296,7 +296,7 @@ def audit_logs(
 # --- contamination test --seal --------------------------------------------------------------------
 
 
-def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
+def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
     """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
     sealed = _verified(options, seal, key)
     if alpha not in (DEFAULT_LEVEL, sealed.seal.level):
@@ -320,20 +320,20 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
         return
     assert audit.joint is not None
     level = sealed.seal.level
-    if options.as_json:
-        found = {
-            "seal": sealed.seal.model_dump(mode="json"),
-            "guarantee": guarantee(sealed.seal),
-            "not_claimed": [*NOT_CLAIMED, *left_out],
-        }
-        print(json.dumps(audit.as_dict(level) | found, indent=2))
-    else:
+    found = {
+        "seal": sealed.seal.model_dump(mode="json"),
+        "guarantee": guarantee(sealed.seal),
+        "not_claimed": [*NOT_CLAIMED, *left_out],
+    }
+
+    def show() -> None:
         _print_tested(audit, sealed, left_out)
         say(f"verdict at {level:g}: {audit.verdict(level)}")
-    raise typer.Exit(audit.verdict(level).status)
+
+    show_result(audit.as_dict(level) | found, options, show)
 
 
-def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "SealedSet":
+def _verified(options: TestedOptions, seal: Path | None, key: Path | None) -> "SealedSet":
     """Verify a sealed set, before torch is imported."""
     if seal is None:
         raise InputError("--key goes with --seal: give the seal.json that was published, too")
