@@ -4,8 +4,7 @@ Every measurement of the profile runs with `Counting` in the place of `grid.Acce
 count. What is at hand is counted: the examples of a set, by the tokenizer of a model
 in a folder; a model by its configuration, of which the hub has one if it is in reach. The rest is
 estimated: a set by the records and tokens that others counted, a model by its parameters. Nothing
-is scored, and nothing but configurations is fetched. (`contamination plan` is another thing: how
-many shards a power takes.)
+is scored, and nothing but configurations is fetched.
 """
 
 import math
