@@ -63,4 +63,6 @@ def test_power_is_that_of_the_best_test_at_the_corrected_level():
     fewer = replace(asked[2], corrected_for=2)
     assert [each.probability for each in conclude([fewer], alpha=0.05).power] == [0.5, 0.5]
     assert conclude(asked[:1], alpha=0.05).power == ()
+    loud = replace(asked[2], order="suspicious")  # a small p would prove nothing
+    assert conclude([loud], alpha=0.05).power == ()
     assert conclude(asked, alpha=0.3).power == ()  # proven

@@ -151,7 +151,8 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
         return Verdict("cannot say", reason, least.p)
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
-    power = max((_power(each, alpha) for each in evidence), key=_sum)
+    stated = [_power(each, alpha) for each in evidence if _objection(each, alpha) is None]
+    power = max(stated, key=lambda found: sum(each.probability for each in found), default=())
     return Verdict("no evidence", reason + _stated(power), least.p, power)
 
 
@@ -162,10 +163,6 @@ def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
         Found(each.test, of.model, of.copies, of.sets, float((of.p <= level).mean()))
         for of in each.planted
     )
-
-
-def _sum(power: Sequence[Found]) -> float:
-    return sum(each.probability for each in power)
 
 
 def _stated(power: Sequence[Found]) -> str:

@@ -24,8 +24,8 @@ CONDA = (
 # What a model card may say of a verdict, and what it may not; "" is for all other verdicts.
 SENTENCES = {
     "proven": (
-        "The model prefers the published order of this set more than chance explains, and no "
-        "control objects: it has read the set in that order.",
+        "The model prefers the published order of this set, and no control objects: it has read "
+        "the set in that order, or chance has struck, as rarely as p says.",
         "“It has memorised the answers”, how often it has read the set, or by how much its score "
         "is too high: the test measures none of this.",
     ),
@@ -48,16 +48,14 @@ def every_eval_ever(result: Result) -> str:
     changed before the record is sent. Added details are text, as the schema asks.
     """
     now, judged = f"{time.time():.0f}", result["verdict"]
-    local = "unknown" if result["precision"] == "unknown" else "self_deployed"
-    details = {"revision": result["model_revision"], "precision": result["precision"]}
-    data = {"records": str(result["plan"]["examples"]), "template": result["template"]}
-    data["revision"] = result["dataset_revision"]
+    records, template = str(result["plan"]["examples"]), result["template"]
+    data = {"revision": result["dataset_revision"], "records": records, "template": template}
+    source = {"dataset_name": result["dataset"], "source_type": "other", "additional_details": data}
     metric = {
-        "evaluation_description": "Probability of a preference for the published order at least as "
-        "strong, had that order been drawn at random, without regard to the model; uncorrected.",
         "metric_id": "contamination.p_value",
         "metric_name": "p-value",
-        "metric_unit": "proportion",
+        "evaluation_description": "Probability of a preference for the published order at least as "
+        "strong, had that order been drawn at random, without regard to the model; uncorrected.",
         "lower_is_better": False,
         "score_type": "continuous",
         "min_score": 0,
@@ -65,24 +63,19 @@ def every_eval_ever(result: Result) -> str:
     }
     evaluations = []
     for test in result["results"]:
-        asked = {"shards": test["shards"], "permutations": test["permutations"]}
+        asked = {name: test[name] for name in ("shards", "permutations")} | {"seed": result["seed"]}
         found = {name: str(test[name]) for name in ("log10_p", "holm_p")}
-        found |= {"alpha": str(result["alpha"]), "verdict": judged["conclusion"]}
-        evaluations.append(
-            {
-                "evaluation_name": f"contamination/{test['test']}",
-                "source_data": {
-                    "dataset_name": result["dataset"],
-                    "source_type": "other",
-                    "additional_details": data,
-                },
-                "metric_config": metric | {"metric_parameters": asked | {"seed": result["seed"]}},
-                "score_details": {
-                    "score": test["p"],
-                    "details": found | {"reason": judged["reason"]},
-                },
-            }
-        )
+        found |= {name: judged[name] for name in ("conclusion", "reason")}
+        each = {"evaluation_name": f"contamination/{test['test']}", "source_data": source}
+        each |= {"metric_config": metric | {"metric_parameters": asked}}
+        each |= {"score_details": {"score": test["p"], "details": found}}
+        evaluations.append(each)
+    about = {
+        "deployment_type": "unknown" if result["precision"] == "unknown" else "self_deployed",
+        "model_availability": "unknown",
+        "revision": result["model_revision"],
+        "precision": result["precision"],
+    }
     record = {
         "schema_version": "0.3.0",
         "evaluation_id": f"contamination/{result['model']}/{now}",
@@ -93,11 +86,8 @@ def every_eval_ever(result: Result) -> str:
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "contamination", "version": result["version"]},
-        "model_info": {
-            **dict.fromkeys(("name", "id"), result["model"]),
-            "additional_details": details
-            | {"deployment_type": local, "model_availability": "unknown"},
-        },
+        "model_info": dict.fromkeys(("name", "id"), result["model"])
+        | {"additional_details": about},
         "evaluation_results": evaluations,
     }
     return json.dumps(record, indent=2) + "\n"
