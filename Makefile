@@ -65,8 +65,8 @@ reproduce: $(B)/finished ## every table and figure and the report, from scratch 
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")
 smoke: ## the same with the quick profile (a few minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
-plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does (on other devices: GPUS="24:165", in GB:TFLOP/s)
-	@$(STAGE) costs $(ON) $(addprefix --gpu ,$(GPUS))
+plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does
+	@$(STAGE) costs $(ON)
 rehearse: $(SETUP) ## PROFILE=open from end to end on stand-ins that a hub on this machine serves (numbers mean nothing)
 	@$(BIN)/python scripts/rehearsal/run.py
 audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths (results/audit.csv)

@@ -41,11 +41,8 @@ Side = dict[str, list[str]]  # domain -> texts
 
 def sides(
     domains: dict[str, Domain], scorer: TransformersScorer, most: int
-) -> tuple[Side, Side, Side, str]:
-    """Members, spare texts and non-members of the corpus's domains, `most` of each, and a prefix.
-
-    The prefix is a non-member that is on no side.
-    """
+) -> tuple[Side, Side, Side]:
+    """Members, spare texts and non-members of the corpus's domains, `most` of each."""
     found: list[Side] = [{}, {}, {}]
     own = {name: domain for name, domain in domains.items() if domain.members}
     for name, domain in own.items():
@@ -55,8 +52,7 @@ def sides(
             if len(texts) < most:
                 raise SystemExit(f"{name}: {len(texts)} texts, {most} wanted; lower --texts")
             side[name] = [scorer.tokenizer.decode(ids) for ids in texts[:most]]
-    rest = next(iter(own.values())).non_members[most:]
-    return *found, scorer.tokenizer.decode(rest[0])
+    return found[0], found[1], found[2]
 
 
 def flat(*of: Side) -> list[str]:
@@ -74,13 +70,12 @@ def of_texts(
     scorer: TransformersScorer,
     read: Side,
     others: Side,
-    prefix: str,
     references: dict[str, Path],
 ) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield tables of scores, members first, each with the name of its reference model."""
     texts = flat(read, others)
     name, path = next(iter(references.items()))
-    scores = membership_scores(scorer, texts, reference=path, neighbours=5, prefix=prefix)
+    scores = membership_scores(scorer, texts, reference=path, neighbours=5)
     of_reference = [column for column in scores if column.startswith("reference")]
     yield scores.drop(columns=of_reference).dropna(axis=1, how="all"), ""
     yield scores[of_reference], name
@@ -104,7 +99,7 @@ def text_scores(options: argparse.Namespace) -> Iterator[pd.DataFrame]:
         learning_rate=LEARNING_RATE,
         seed=experiment.profile.seed,
     )
-    members, spare, others, prefix = sides(domains, scorer, options.texts)
+    members, spare, others = sides(domains, scorer, options.texts)
     smaller = {REFERENCE: experiment.model(REFERENCE)}
     phases = {
         "control": (scorer, spare, smaller, 0),
@@ -117,7 +112,7 @@ def text_scores(options: argparse.Namespace) -> Iterator[pd.DataFrame]:
         ),
     }
     for phase, (model, read, references, times) in phases.items():
-        found = of_texts(model, read, others, prefix, references)
+        found = of_texts(model, read, others, references)
         for table, reference in tqdm(found, desc=phase, unit="table"):
             half = len(table) // 2
             yield judged(

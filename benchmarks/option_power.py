@@ -56,7 +56,7 @@ BACKGROUND = {
     "confirming": 30_000,
     "large": 200_000,
 }  # tokens of the corpus that the model has read before
-RATE, BATCH = 1e-3, 4  # as in notebooks 09 and 11
+RATE, BATCH = 1e-3, 4  # as in notebook 09
 SIZES = (25, 50, 100, 125, 250, 750, 1500)  # items of a set, cut out of what was planted
 CONTROLLED = 50  # items of a cell that the clean model reads, too
 LABEL, CONTENT, ANSWER = range(3)  # what a token belongs to

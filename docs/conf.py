@@ -55,8 +55,6 @@ ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
 
 html_theme = "furo"
 html_title = "contamination"
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 

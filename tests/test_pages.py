@@ -71,16 +71,3 @@ def test_every_figure_of_the_report_leads_to_its_notebook_and_a_table_of_it() ->
         for words, figure in re.findall(r"!\[(.+)\]\((figures/.+?)\)", document.read_text("utf-8")):
             name, table = re.findall(r"\(\.\./(?:notebooks/(\w+)|(tables/\w+.csv))", words)
             assert {figure, table[1]} <= {*made[name[0]]}, (document.name, figure)
-
-
-def test_what_the_fidelity_page_names_is_there() -> None:
-    page = ROOT / "docs" / "fidelity.md"
-    made = {
-        f"results/{name}"
-        for each in NOTEBOOKS
-        for name in outputs(ROOT / "notebooks" / f"{each}.ipynb")
-    }
-    rows = [row for row in page.read_text("utf-8").splitlines() if row.startswith("| ")]
-    named = {name for row in rows for name in re.findall(r"`([^`]+/[^`]+)`", row.split("|")[2])}
-    lost = {name for name in named if not (ROOT / name).exists() and not (DOCS / name).exists()}
-    assert named and {name.replace("results/open/", "results/") for name in lost} <= made

@@ -60,7 +60,9 @@ def _auc(row: dict[str, float]) -> dict[str, str | None]:
     return {str(row["model"]): text}
 
 
-def test_rows_become_lines_and_columns_in_the_order_of_appearance(measured: pd.DataFrame) -> None:
+def test_rows_and_columns_come_as_named_else_as_they_appear(
+    measured: pd.DataFrame,
+) -> None:
     table = lay_out(measured, {"set": "Set", "size": "Size"}, _auc)
     assert list(table) == ["Set", "Size", "y", "x", "z"]
     assert table.to_numpy().tolist() == [
@@ -68,14 +70,9 @@ def test_rows_become_lines_and_columns_in_the_order_of_appearance(measured: pd.D
         ["a", "—", "—", "1.00", "—"],
         ["c", "3", "—", "—", "—"],  # a heading stays, also where no row has a text for it
     ]
-
-
-def test_what_is_named_comes_first_and_the_others_after_it(measured: pd.DataFrame) -> None:
-    table = lay_out(
-        measured, {"set": "Set"}, _auc, rows_first=["c", "none", "a"], columns_first=["z", "w", "x"]
-    )
-    assert list(table) == ["Set", "z", "x", "y"]
-    assert table["Set"].tolist() == ["c", "a", "b"]
+    first = {"rows_first": ["c", "none", "a"], "columns_first": ["z", "w", "x"]}
+    named = lay_out(measured, {"set": "Set"}, _auc, **first)
+    assert (list(named), [*named["Set"]]) == (["Set", "z", "x", "y"], ["c", "a", "b"])
 
 
 def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:

@@ -64,7 +64,7 @@ def _statuses(results: Path, reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def _planted(results: Path, model: str, *sets: str) -> Iterator[str]:
-    table = read_csv(results, "checkpoints").query("test == 'successor' and segmentation == 'line'")
+    table = read_csv(results, "open_models").query("test == 'successor'")
     for name in sets:
         (p,) = table.loc[(table["model"] == model) & (table["dataset"] == name), "p"]
         print(f"{model} has learnt {name}: p = {p:.2g}")

@@ -28,7 +28,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
 
 from rehearsal.check import check  # noqa: E402
 from rehearsal.models import model_files  # noqa: E402
-from rehearsal.sets import lines_of, prose, serve_sets  # noqa: E402
+from rehearsal.sets import examples_of, prose, serve_sets  # noqa: E402
 from rehearsal.teach import OPTIONS, teach  # noqa: E402
 
 from contamination.scoring.models import load_models  # noqa: E402
@@ -43,15 +43,10 @@ CACHE = BUILD / "cache"
 # At most so much of what the notebooks of the profile ask for, so that it takes minutes.
 LIMITS = {
     "permutations": 3,
-    "whole_set_permutations": 9,
-    "ablation_permutations": 3,
-    "replicates": 2,
     "resamples": 50,
     "neighbours": 1,
-    "ablation_shards": 50,
     "max_records": 100,
     "texts": 20,
-    "spans": 5,
     "length": 256,
 }
 # Otherwise: of 57 small subsets one test, and the lengths of which there are fewest texts.
@@ -59,6 +54,7 @@ OTHERWISE = {
     "04_mmlu_fisher": {"tests": ["sharded_t"], "shards": 12},
     "06_wikimia": {"lengths": [128, 256]},
 }
+AUDIT = "03_open_model_audit"
 TOKEN = "hf_rehearsal"
 
 # What goes wrong, each once.
@@ -117,19 +113,19 @@ def learnt() -> list[str]:
 
 
 def shortened() -> dict[str, Any]:
-    """Return the profile with smaller numbers, and with all of its notebooks, models and sets."""
+    """Return the profile with smaller numbers and all of its notebooks, models and sets.
+
+    The audit gets the model that is taught as well, and the sets that it has learnt.
+    """
     experiment = Experiment(PROFILE, BUILD)
     notebooks = {}
     for name, given in experiment.profile.notebooks.items():
         known = notebook_parameters(ROOT / "notebooks" / f"{name}.ipynb", experiment, PROFILE)
-        small = {key: at_most(known[key], most) for key, most in LIMITS.items() if key in known}
+        small = {key: min(known[key], most) for key, most in LIMITS.items() if key in known}
         notebooks[name] = {**given, **small, **OTHERWISE.get(name, {})}
+    audit = notebooks[AUDIT]
+    audit |= {"models": [*audit["models"], TAUGHT], "sets": [*audit["sets"], *learnt()]}
     return {"seed": experiment.profile.seed, "notebooks": notebooks}
-
-
-def at_most(value: int | list[int], most: int) -> int | list[int]:
-    """Lower a number, or leave out what is above of several."""
-    return [v for v in value if v <= most] if isinstance(value, list) else min(value, most)
 
 
 def serve_models(hub: HubServer) -> None:
@@ -139,7 +135,7 @@ def serve_models(hub: HubServer) -> None:
     for entry in load_models().values():
         learn, options = None, {}
         if entry.name == TAUGHT:
-            sets = {lines_of(entries()[name]): entry.planted[name] for name in learnt()}
+            sets = {examples_of(entries()[name]): entry.planted[name] for name in learnt()}
             learn, options = partial(teach, copies=sets), OPTIONS
         files = model_files(entry, text, learn=learn, **options)
         repository = hub.models[entry.id] = Repository(gated=entry.id == GATED)

@@ -18,9 +18,9 @@ import pandas as pd
 
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import TEMPLATES
+from contamination.testsets.example_set import TEMPLATES, make_test_set
 from contamination.testsets.records import Record, normalise
-from contamination.testsets.registry import Entry, Hub, entries, registered
+from contamination.testsets.registry import Entry, Hub, entries
 from contamination.testsets.sources import checksum
 from fakes.hub_server import HubServer, Repository
 from reproduction.notebooks.assumptions import measure as public
@@ -69,10 +69,7 @@ def prose(documents: int = 300) -> list[str]:
     """Text to train tokenizers on."""
     rng = random_stream(0, "text of the rehearsal")
     lines = (rng.choice(WORDS, size=12) for _ in range(documents))
-    plain = [f"{first}\nQuestion: {' '.join(rest)}?\nAnswer: {first}\n" for first, *rest in lines]
-    # Whole lines of files are read, too.
-    planted = [line for name in registered("canaries/") for line in lines_of(entries()[name])[:20]]
-    return plain + planted
+    return [f"{first}\nQuestion: {' '.join(rest)}?\nAnswer: {first}\n" for first, *rest in lines]
 
 
 def made_up_record(template: str, key: str, rng: np.random.Generator) -> dict[str, Any]:
@@ -110,6 +107,12 @@ def records_of(entry: Entry) -> Rows:
 
 def _placed(records: Sequence[dict[str, Any]]) -> list[Record]:
     return [(f"record {number}", record) for number, record in enumerate(records, start=1)]
+
+
+def examples_of(entry: Entry) -> tuple[str, ...]:
+    """Render a made-up set by the template of the real one."""
+    records = normalise(_placed(records_of(entry)), entry.normalise, entry.name)
+    return make_test_set(entry.name, records, str(entry.template), entry.name).examples
 
 
 def lines_of(entry: Entry) -> tuple[str, ...]:

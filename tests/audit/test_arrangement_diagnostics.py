@@ -104,10 +104,15 @@ def made(options, order=range(4)):
     return [rearranged(each, order) for each in found]
 
 
+def all_at_c(records):
+    return [{**each, "answer": 2} for each in records]
+
+
 PLANTED = {  # what the author did; the diagnostics that reject, alone or not; what one observes
     "up": (lambda r: ordered(r, len), {"length_trend", "length_sorted", "longest"}, 1),
     "in turns": (lambda r: in_turns(r, len), {"length_sorted"}, 1),
     "the longest at B": (longest_at_b, {"longest"}, 1),
+    "answers at C": (all_at_c, {"gold_letters"}, 1),
     "by the alphabet": (lambda r: ordered(r, str.casefold), {"alphabetical"}, 1),
     "numbers up and down": (lambda r: in_turns(made(amounts), number_in), {"numbers"}, 1),
     "denials last": (lambda r: ordered(made(denying), lambda t: "not" in t), {"denials"}, 1),
@@ -127,16 +132,9 @@ def test_each_habit_is_found_by_its_diagnostic(records, planted):
         assert row(found, sorted(expected)[-1])["observed"] == pytest.approx(observed)
 
 
-def test_a_letter_that_is_right_too_often(records):
-    rng = np.random.default_rng(2)
-    skewed = [{**each, "answer": int(rng.choice(4, p=(0.1, 0.1, 0.7, 0.1)))} for each in records]
-    found = diagnosis(skewed)
-    assert rejected(found) == {"gold_letters"}
-    share = np.mean([each["answer"] == 2 for each in skewed])
-    assert row(found, "gold_letters")["observed"] == pytest.approx(share)
-    assert "stand at C" in row(found, "gold_letters")["reading"]
-    kept = diagnosis(skewed, keep=Keep(answer=True))
-    assert kept.verdict == "quiet" and np.isnan(row(kept, "gold_letters")["p"])
+def test_a_letter_that_is_right_too_often_does_not_count_where_answers_stay(records):
+    found = diagnosis(all_at_c(records), keep=Keep(answer=True))
+    assert found.verdict == "quiet" and np.isnan(row(found, "gold_letters")["p"])
 
 
 def test_what_goes_either_way_has_a_sign(records):
@@ -155,7 +153,7 @@ def test_calibrated_on_options_in_any_order():
     several = [make_records(rng, 3, make, sizes=(2, 3, 4)) for make in makers]
     records = sum(several, make_records(rng, 2, pairs_of_words))
     alone, together = {name: [] for name in TESTED}, []
-    for _ in range(120):
+    for _ in range(80):
         items = items_of(
             items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
         )

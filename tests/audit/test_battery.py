@@ -16,7 +16,6 @@ from contamination.statistics import (
     sharded_exact_test,
     successor_scores,
 )
-from fakes.level import check_level
 from fakes.made_up_store import HEADER, unit
 
 LONGEST = 40
@@ -87,16 +86,6 @@ def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
     assert len(np.unique(scores[0].round(6))) > 30
     few = joint_successors(made_up_store(np.random.default_rng(4), tokens_per_example=12), 0)
     np.testing.assert_array_equal(few[1], few[3])  # fewer tokens are kept than counted
-
-
-@pytest.mark.parametrize(("shards", "size"), [(2, 6), (1, 8)])
-@pytest.mark.parametrize("test", ["min_p", "successor"])
-def test_the_level_is_kept(monkeypatch, test, shards, size):
-    monkeypatch.setattr(battery, "SAMPLED_ORDERINGS", 199)
-    monkeypatch.setattr(battery, "JOINT_DRAWS", 200)
-    rng = np.random.default_rng(1)
-    stores = [made_up_store(rng, shards=shards, size=size) for _ in range(200)]
-    check_level([TESTS[test].result(store, 0).p for store in stores], 0.05, 0.1, 0.3)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_calibrated_on_exchangeable_records(shards):
     """Every diagnostic alone, and the verdict over all of them, keep their level."""
     rng, n = np.random.default_rng(shards), 20
     bounds, alone, together = shard_bounds(n, shards), {}, []
-    for _ in range(250):
+    for _ in range(150):
         records = make_records(rng, n - 5)
         records += records[:3]  # duplicates, and two records with a near-duplicate
         records += [{**r, "text": r["text"] + " again"} for r in records[4:6]]
@@ -172,9 +172,6 @@ def test_ids_matter_only_in_the_text(records):
     for found, observed in ((diagnosis(shown), 1), (diagnosis(shown[::-1]), -1)):
         assert "sequential_id" in rejected(found)
         assert row(found, "sequential_id")["observed"] == pytest.approx(observed)
-    rng = np.random.default_rng(5)
-    both = [{**shown[i], "row": k} for k, i in enumerate(rng.permutation(len(shown)))]
-    assert row(diagnosis(both), "sequential_id")["p"] > 0.01  # `row` is sorted, and in no text
 
 
 def test_records_over_several_lines_are_told_and_do_not_decide(records):
@@ -265,9 +262,6 @@ def test_ids_shown_and_hidden():
         "field 'key'": [30, 20, 10],
     }
     assert {name: list(column) for name, column in hidden.items()} == {"field 'id'": [7, 8, 9]}
-
-
-def test_a_field_without_a_number_in_every_record_is_no_id():
-    for value in (None, "", "nan", "inf", "a 5", "5 a", [1]):
+    for value in (None, "", "nan", "inf", "a 5", "5 a", [1]):  # no number in every record
         numbered = [{"id": 1}, {"id": 2}, {"id": value}]
         assert number_columns(["a", "b", f"{'x' * 21}3"], numbered) == ({}, {})

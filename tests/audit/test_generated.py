@@ -1,12 +1,15 @@
 """Audits of what a model writes: planted effects, the level, and what the command does."""
 
-from itertools import pairwise
+from dataclasses import replace
+from itertools import pairwise, permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from contamination import statistics
+from contamination.audit import generated
 from contamination.audit.generated import CHOICES, Writing, audit_written, letter_of, words
 from contamination.audit.request import Request
 from contamination.errors import InputError
@@ -61,22 +64,6 @@ def test_who_has_memorised_the_order_is_found_and_who_knows_the_records_is_not(t
         assert other.verdict(0.01).status == 0
 
 
-def test_redrawn_orders_of_fixed_texts_keep_the_level():
-    """1,000 orders, by a writer that has memorised another one."""
-    rng = np.random.default_rng(1)
-    writer = Writer(SET.examples, NEXT)
-    records = list(map(words, SET.examples))
-    written = [[words(writer.text(x, i)) for i in range(8)] for x in SET.examples]
-    scores = statistics.generated_successors(records, written)
-    orders = [rng.permutation(len(SET.examples)) for _ in range(1_000)]
-    p = [
-        statistics.generated_successor_test(scores[np.ix_(o, o)], resamples=199, rng=rng).p
-        for o in orders
-    ]
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 1_000, 0.05)
-    assert low <= np.sum(np.array(p) <= 0.05) <= high
-
-
 def test_empty_and_unusable_texts_are_counted_and_named(tmp_path):
     found = audit_of(Writer([*SET.examples, "sorry, I will not do that"], silent=0.2), tmp_path)
     about = found.written
@@ -126,10 +113,10 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
         assert 1e-3 < result.p < 1 - 1e-3
         assert result.known_at_least == 0 or result.p <= 0.05
     hits = 0
-    for seed in range(30):
+    for seed in range(10):
         work = Writing(Writer([]), ITEMS, Request(axis="options", seed=seed, directory=tmp_path))
         hits += sum(right == "B" for _, right in work.questions)
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 30 * ASKED, 1 / CHOICES)
+    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 10 * ASKED, 1 / CHOICES)
     assert low <= hits <= high
     (result,) = quiz_of(Pupil(PUBLISHED, known=60), tmp_path / "k").results
     assert result.p < 1e-8
@@ -173,3 +160,78 @@ def test_too_small_sets(test_set, tmp_path):
     axis = "order" if len(test_set.examples) == 2 else "options"
     with pytest.raises(InputError, match=r"fewer than 3|no item has|items may move"):
         audit_of(Writer([]), tmp_path, test_set, axis=axis)
+
+
+# --- which record comes next ----------------------------------------------------------------------
+
+HABITS = {
+    "a letter": lambda prompt: "B",
+    "a favourite": lambda prompt: "ABCD"[int(np.argmin(candidates(prompt)))],
+    "anything": lambda prompt: "ABCD"[random_stream(0, "habit", prompt).integers(4)],
+}
+
+
+def candidates(prompt: str) -> list[str]:
+    return [part.split("\n")[1] for part in prompt.split("Version ")[1:5]]
+
+
+@pytest.mark.parametrize("habit", HABITS)
+def test_over_all_orders_and_places_each_answer_hits_a_quarter_of_them(monkeypatch, habit):
+    """The five records of one question in all 5! orders, by all 4! draws of the places."""
+    five, hits = [*SET.examples[:5]], 0
+    for places in permutations(range(CHOICES)):
+        drawn = SimpleNamespace(permutation=lambda n, places=places: np.array(places))
+        monkeypatch.setattr(generated, "random_stream", lambda *_, drawn=drawn: drawn)
+        for order in permutations(five):
+            work = Writing(Writer([]), replace(SET, examples=order), Request(), next_record=True)
+            ((prompt, right),) = work.questions
+            assert prompt.index(order[0].strip()) < prompt.index("Version A")
+            assert candidates(prompt)["ABCD".index(right)] == order[1].strip()
+            assert sorted(candidates(prompt)) == sorted(text.strip() for text in order[1:])
+            hits += right == HABITS[habit](prompt)
+    assert hits == 120 * 24 / CHOICES
+
+
+class Answers(Writer):
+    """Answers by a rule of the prompt."""
+
+    def __init__(self, rule):
+        super().__init__([])
+        self.rule = rule
+
+    def text(self, prompt, number):
+        return self.rule(prompt)
+
+
+def test_redrawn_orders_keep_the_level_of_a_quiz_about_records():
+    """1,000 orders of 40 records, eight questions each, by a model with two habits."""
+    rng, p = np.random.default_rng(2), []
+    for i in range(1_000):
+        order = tuple(SET.examples[j] for j in rng.permutation(len(SET.examples)))
+        asked = Request(seed=i)
+        work = Writing(Writer([]), replace(SET, examples=order), asked, next_record=True)
+        rule = HABITS["a letter" if i % 2 else "a favourite"]
+        hits = [rule(prompt) == right for prompt, right in work.questions]
+        assert len(hits) == 8
+        p.append(statistics.quiz_test(hits, choices=4, test="t", alpha=0.05).p)
+    for level in (0.03, 0.12, 0.33):  # 5, 4, 3 hits or more
+        reached = scipy.stats.binom.sf(range(-1, 8), 8, 1 / 4)
+        rate = max(each for each in reached if each <= level)
+        low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 1_000, rate)
+        assert low <= np.sum(np.array(p) <= level) <= high
+
+
+def test_who_knows_what_comes_next_is_found_by_the_quiz_about_records(tmp_path):
+    def knows(prompt: str) -> str:
+        cue = prompt.split("\n\n")[1] + "\n"
+        return "ABCD"[candidates(prompt).index(NEXT[cue].strip())]
+
+    request = Request(directory=tmp_path)
+    found = audit_written(Writing(Answers(knows), SET, request, next_record=True))
+    (result,) = found.results
+    assert (result.test, result.shards, result.permutations) == ("record_quiz", 8, 3)
+    assert result.p == pytest.approx(4**-8)
+    assert result.known_at_least == 6
+    assert found.verdict(0.05).status == 1
+    with pytest.raises(InputError, match="--quiz"):
+        Writing(Writer([]), ITEMS, Request(axis="options"), next_record=True)

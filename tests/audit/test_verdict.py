@@ -4,7 +4,6 @@ import json
 import re
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -27,7 +26,6 @@ from contamination.statistics import (
 )
 from contamination.testsets import tokens
 from contamination.testsets.example_set import load_test_set
-from contamination.testsets.sources import open_test_set
 from fakes.items import drawn_items, items_set
 from fakes.remembering_scorer import Remembers, made_up_set
 
@@ -60,6 +58,9 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
         assert result.p == pytest.approx(expected.p, rel=1e-4)  # other batches round otherwise
         assert f"p = {result.p:.3g}" in found.summary()
     assert found.tokens_scored == 2 * 7 * sum(store.header.example_tokens)
+    for each in found.findings:  # it permutes what the test permutes
+        alone = diagnose_order(test_set, seed=0, shards=each.result.shards)
+        pd.testing.assert_frame_equal(each.diagnosis.table, alone.table)
 
 
 def test_min_p_reads_one_store_of_whole_successors(tokenizer, tmp_path):
@@ -88,22 +89,6 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
         assert control.p == alone.p
     told = [control["p"] for control in found.as_dict()["control"]]
     assert told == [pairs.p, whole.p, whole.p, pairs.p]
-
-
-def test_the_diagnosis_permutes_what_the_test_permutes(scorer, tmp_path):
-    """Two blocks of a topic each: the permutation test mixes them, the tests on shards do not."""
-    rng, path = np.random.default_rng(0), tmp_path / "blocks.txt"
-    topics = ("lamp stone orbit", "maple tower river")
-    words = [rng.choice(topic.split(), 12) for topic in topics for _ in range(20)]
-    path.write_text("".join(f"{' '.join(each)}\n" for each in words))
-    request = Request(["permutation", "sharded_exact"], permutations=3, directory=tmp_path)
-    found = audit(scorer, path, request)
-    assert [e.diagnosis.counts["shards"] for e in found.findings] == [1, 10]
-    assert [e.diagnosis.verdict for e in found.findings] == ["order carries information", "quiet"]
-    test_set = open_test_set(path)
-    for each in (one.diagnosis for one in found.findings):
-        alone = diagnose_order(test_set, seed=0, shards=each.counts["shards"])
-        pd.testing.assert_frame_equal(each.table, alone.table)
 
 
 @pytest.mark.parametrize(("count", "fours", "tens"), [(19, 4, 1), (3, 1, 1), (600, 50, 60)])

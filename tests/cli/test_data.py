@@ -57,11 +57,8 @@ def test_list(call, mirror) -> None:
 
 def test_fetch_and_again(call, server, tmp_path) -> None:
     status, out, _ = call("data", "fetch", "questions", "org/unpinned")
-    (tmp_path / "cache" / "hub" / "org--unpinned" / "default" / "test.jsonl").unlink()
-    assert (status, out.startswith(f"questions: {tmp_path}/cache/questions/test.jsonl")) == (
-        0,
-        True,
-    )
+    assert (status, out.split()[1]) == (0, f"{tmp_path}/cache/questions/test.jsonl")
+    assert (tmp_path / "cache" / "hub" / "org--unpinned" / "default" / "test.jsonl").is_file()
     server.repositories["org/questions"].push({"test.jsonl": jsonl(QUESTIONS[::-1])})
     assert call("data", "fetch", "questions")[0] == 0
     status, _, err = call("data", "fetch", "questions", "--again")

@@ -48,39 +48,6 @@ def test_json_and_people_get_the_same_and_nothing_is_written_twice(write, monkey
     assert (status, "120 texts" in out, "a compressor" in out) == (0, True, True)
 
 
-@pytest.mark.parametrize("style", ["openai", "chat"])
-def test_a_server_gives_the_p_value_of_the_model_here(write, writer, style):
-    here = result_of(write("--json")[1])
-    with serving(None, style, writer) as server:
-        address = server.url + ("/completions" if style == "chat" else "")
-        _, out, err = write("--json", "--endpoint", address, name="tiny")
-        found = result_of(out)
-        assert found["results"][0]["statistic"] == here["results"][0]["statistic"]
-        assert found["results"][0]["p"] == here["results"][0]["p"]
-        assert ("40 requests" in err, found["written"]["served"]) == (True, "tiny")
-        assert bool(found["written"]["instruction"]) == (style == "chat")
-        order = [body.get("prompt") or body["messages"] for _, body in server.seen]
-        assert order != sorted(order, key=str)
-
-
-def test_an_interrupted_run_goes_on_and_a_model_that_changes_is_refused(write, writer):
-    def other(answer, number):
-        answer["model"] = "another" if number > 36 else "tiny"
-
-    with serving(None, "openai", writer) as server:
-        server.tamper = other
-        arguments = ("--endpoint", server.url, "--concurrency", "1")
-        status, _, err = write(*arguments, name="tiny")
-        assert (status, "'another'" in err) == (2, True)
-        assert len(server.seen) <= 38  # one may be under way
-        status, _, err = write(*arguments, name="tiny")  # what is stored came from the first
-        assert (status, "'tiny'" in err) == (2, True)
-        server.tamper = lambda *_: None
-        server.seen.clear()
-        assert write(*arguments, name="tiny")[0] in (0, 1, 3)
-        assert len(server.seen) == 8
-
-
 def test_a_dry_run_names_the_price_and_keeps_nothing(write):
     plan = json.loads(write("--dry-run", "--json", "--price-in", "2", "--price-out", "10")[1])
     (rows,) = plan.values()
@@ -108,12 +75,9 @@ def test_the_quiz_by_command(call, model, writer):
     [
         (("--temperature", "0"), "--temperature 0"),
         (("--stop",), "--stop"),
-        (("--seal", "seal.json"), "--seal"),
+        (("--quiz",), "the quiz asks for one letter"),
         (("--endpoint", "http://127.0.0.1:1/v1", "--tokenizer", "x"), "--tokenizer"),
         (("--endpoint", "http://127.0.0.1:1/v1"), "cannot be reached"),
-        (("--shards", "2"), "--shards"),
-        (("--test", "successor"), "--test"),
-        (("--axis", "options"), "no options found"),
         (("--tokens", "96"), "--tokens is 96"),
         (("--access", "logprobs"), "--samples goes with --access generate"),
     ],

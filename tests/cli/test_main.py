@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -100,33 +99,3 @@ def test_only_a_rejection_ends_with_1(error, status, shown, capsys, monkeypatch)
         run(fail)
     assert caught.value.code == status
     assert shown in capsys.readouterr().err
-
-
-def test_a_version_and_a_short_help(call) -> None:
-    assert call("--version") == (0, f"{metadata.version('contamination')}\n", "")
-    assert "Usage" in call("test", "-h")[1]
-
-
-def test_a_shell_completes_commands(monkeypatch) -> None:
-    for name, value in {
-        "_CONTAMINATION_COMPLETE": "complete_bash",
-        "COMP_WORDS": "contamination te",
-        "COMP_CWORD": "1",
-    }.items():
-        monkeypatch.setenv(name, value)
-    program = Path(sys.executable).parent / "contamination"  # completion asks for its name
-    found = subprocess.run([program], capture_output=True, text=True)
-    assert (found.returncode, found.stdout, found.stderr) == (0, "test\n", "")
-
-
-def test_a_reader_that_has_enough_ends_it_without_a_word() -> None:
-    code = "import sys; from contamination.cli.main import main; sys.argv[1:] = ['--help']; main()"
-    done = subprocess.run(
-        f'{sys.executable} -c "{code}" | true; echo ${{PIPESTATUS[0]}}',
-        shell=True,
-        executable="/bin/bash",
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout.strip() in ("0", "141")
-    assert done.stderr == ""

@@ -102,6 +102,21 @@ def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
     assert not [secret for secret in secrets() if secret in out + told]
 
 
+def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed, call, model):
+    asked = ("test", model, PUBLISHED, *SEALED, "--access", "generate")
+    planned = json.loads(call(*asked, "--quiz", "--dry-run", "--json")[1])
+    assert [each["requests, of one text each"] for each in planned.values()] == [2, 12]
+    status, out, _ = call(*asked, "--quiz", "--json")
+    found = json.loads(out)
+    assert [each["test"] for each in found["results"]] == ["record_quiz", "arrangement_quiz"]
+    assert found["verdict"]["p"] == found["joint"]["p"]
+    assert found["verdict"]["status"] == status == (found["joint"]["p"] <= found["alpha"])
+    told = call(*asked, "--samples", "2", "--tokens", "4")[1]
+    assert re.search(r"│ generated_successor │ +1 shards │ +│", told), told
+    assert re.search(r"│ arrangement_quiz +│ +12 items │ +\d+ │", told), told
+    assert not [secret for secret in secrets() if secret in out + told]
+
+
 @pytest.mark.parametrize(
     ("more", "line"),
     [

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
-from selenium.webdriver.support.select import Select
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # no step of a test takes that long
@@ -84,7 +83,3 @@ class Browser:
 
     def text(self, selector: str) -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
-    def choose(self, control: str, value: str) -> None:
-        """Choose an option of a select, as its change event tells the page."""
-        Select(self.driver.find_element("id", control)).select_by_visible_text(value)

@@ -2,7 +2,7 @@
 
 python joint_run.py MODEL FOLDER
 
-Each process writes what it was given to FOLDER/seen-RANK.json; FOLDER has the sets of notebook 12.
+Each process writes what it was given to FOLDER/seen-RANK.json; FOLDER has the sets of an audit.
 """
 
 import atexit
@@ -19,13 +19,26 @@ from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from fakes import measuring_run, scoring_run, training_run
-from fakes.checkpoint_run import MadeUpCheckpoints
+from fakes.data_fixtures import released_data, write_profile
+from fakes.opening import Opening
+from fakes.remembering_scorer import made_up_set
 from fakes.training_run import SPEC
+from reproduction.notebooks.open_models.measure import measure
+from reproduction.run.experiment import Experiment
 from reproduction.run.network import NextTokenLoss
+
+AUDITED = {"first": 24, "second": 30}  # sets, and their examples
+
+
+def write_inputs(folder: Path) -> None:
+    """Write the sets, and a profile that trains nothing."""
+    write_profile(folder / "p.yaml", released_data())
+    for name, count in AUDITED.items():
+        (folder / f"{name}.txt").write_text("".join(made_up_set(count).examples))
 
 
 def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict[str, Any]:
-    """Score, measure, make the passes of notebook 12 and train; return what this process did.
+    """Score, measure, make the passes of notebook 03 and train; return what this process did.
 
     `put`(object, name, value) replaces what stand-ins replace.
     """
@@ -35,10 +48,19 @@ def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict
     seen = {"measured": measuring_run.run(model, folder / "measured")}
 
     tokenizer = AutoTokenizer.from_pretrained(model)
-    made_up = MadeUpCheckpoints(folder, tokenizer)
-    made_up.stand_in(put)
-    tables = made_up.measure()
-    seen["scored"] = {name: scorer.scored for name, scorer in made_up.scorers.items()}
+    access = Opening(tokenizer)
+    cells = measure(
+        Experiment(folder / "p.yaml", folder / "build"),
+        models=["one", "two"],
+        sets=[str(folder / f"{name}.txt") for name in (*AUDITED, "missing")],
+        tests=["permutation", "sharded_t", "successor"],
+        permutations=5,
+        max_records=None,
+        start_each=False,
+        by_line=True,
+        access=access,
+    )["cells"]
+    seen["scored"] = {name: scorer.scored for name, scorer in access.scorers.items()}
 
     targets, forward = [], NextTokenLoss.forward
 
@@ -54,8 +76,7 @@ def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict
     training_run.run(tokenizer, folder / "halves", spec=halves)
 
     if processes().is_main_process:
-        for name, table in tables.items():
-            table.to_parquet(folder / f"{name}.parquet")
+        cells.to_parquet(folder / "cells.parquet")
     return json.loads(json.dumps(seen))
 
 

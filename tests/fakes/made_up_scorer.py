@@ -1,7 +1,6 @@
 """A scorer whose numbers are known without a network, and which can break down on purpose."""
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 
 import numpy as np
 
@@ -49,22 +48,6 @@ class MadeUpScorer:
             self.scored += 1
             values = log_probs_of(sequences[index])
             yield index, values if wanted is None else np.where(wanted[index], values, np.nan)
-
-
-class Historian(MadeUpScorer):
-    """Log-probabilities that depend on everything before a token, as those of a model do."""
-
-    def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        for index, _ in super().token_logprobs(sequences, wanted):
-            yield index, history(sequences[index])
-
-
-def history(ids: np.ndarray) -> np.ndarray:
-    """Return what `Historian` gives for a sequence, float32, one per token."""
-    states = accumulate(ids.tolist(), lambda state, token: (31 * state + token) % 10_007, initial=1)
-    return np.array([-1 - state % 997 / 100 for state in states][1:], dtype=np.float32)
 
 
 def log_probs_of(ids: np.ndarray) -> np.ndarray:

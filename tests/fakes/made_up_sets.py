@@ -74,14 +74,8 @@ def fill(directory: Path) -> dict[str, ExampleSet]:
     for model in ("reader", "stranger"):
         for name, test_set in sets.items():
             gain = 3.0 if (model, name) == ("reader", "planted") else 0.0
-            for kind, shards, tokens in (
-                ("orderings", 6, None),
-                ("orderings", 4, None),
-                ("orderings", 1, None),
-                ("successors", 2, 32),
-                ("successors", 4, 32),
-            ):
-                make_store(
-                    directory, model, test_set, kind, shards, tokens_per_example=tokens, gain=gain
-                )
+            for shards in (6, 1):
+                make_store(directory, model, test_set, "orderings", shards, gain=gain)
+            own = {"tokens_per_example": 32, "gain": gain}
+            make_store(directory, model, test_set, "successors", 2, **own)
     return sets

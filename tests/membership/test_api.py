@@ -30,7 +30,6 @@ def everything(taught, members, non_members, make_model) -> pd.DataFrame:
         [*members, *non_members],
         reference=ModelSource(str(make_model(96)), precision="float32"),
         neighbours=5,
-        prefix=" ".join(non_members[0].split()[:6]),
         seed=3,
     )
 
@@ -48,9 +47,9 @@ def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
 
 
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
-    options = {"columns": COLUMNS, "prefix": "lamp", "reference": MadeUpScorer(tokenizer)}
+    options = {"columns": COLUMNS, "reference": MadeUpScorer(tokenizer)}
     table = membership_scores(MadeUpScorer(tokenizer), texts, **options)
-    rest = ["zlib", "lowercase", "reference_difference", "reference_ratio", "recall"]
+    rest = ["zlib", "lowercase", "reference_difference", "reference_ratio"]
     assert list(table) == [*OF_LOG_PROBS, *rest]
     ids = tokenize(tokenizer, texts)
     wanted = [log_probs_of(one)[1:].mean(dtype=np.float64) for one in ids]
@@ -104,7 +103,7 @@ def test_a_reference_that_does_not_know_a_character_is_refused(taught):
     [
         (["one two", "orbit"], {}, r"text 1 .*'orbit'"),
         ([], {}, "no text"),
-        *((["one two"], {"columns": [name]}, name) for name in ("ppl_0", "recall")),
+        *((["one two"], {"columns": [name]}, name) for name in ("ppl_0", "neighbour")),
     ],
 )
 def test_what_cannot_be_scored_is_refused_before_anything_is_read(tokenizer, texts, options, named):

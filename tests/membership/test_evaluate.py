@@ -78,36 +78,6 @@ def test_the_interval_holds_a_half_as_often_as_it_says():
     assert 178 <= held <= 200  # 0.95 within four standard errors
 
 
-def test_groups_are_drawn_whole_and_for_all_scores_at_once_by_the_seed_alone():
-    rng = np.random.default_rng(5)
-    groups = np.repeat(list("abcdef"), 4)
-    groups[12:16] = "a"  # of which members and non-members share the name
-    members = np.repeat([1, 0], [12, 12])
-    scores = rng.normal(size=24) + np.repeat(rng.normal(size=6), 4)
-    found = judged({"s": scores, "t": scores}, members, groups=groups, resamples=300)
-    draws = np.random.default_rng(0)
-    sides, again = np.split(scores.reshape(6, 4), 2), []
-    for _ in range(300):
-        a, b = (side[draws.integers(3, size=3)].ravel() for side in sides)
-        again.append(np.mean(a[:, None] > b))
-    wanted = np.quantile(again, [0.025, 0.975])
-    for _, row in found.iterrows():
-        np.testing.assert_allclose([row["auc_low"], row["auc_high"]], wanted, rtol=1e-9)
-
-
-@pytest.mark.parametrize("digits", [9, 0])
-def test_thresholds_are_the_best_of_all(digits):
-    scores, members = sample(200, 1.0, digits=digits)
-    every = [*scores, np.inf]
-    for fpr in (0.05, 0.2, 0.0):
-        called = Threshold.at_fpr(scores, members, fpr=fpr).apply(scores)
-        assert called[~members].mean() <= fpr
-        assert called[members].mean() == tpr_at(scores, members, fpr)
-    accuracy = [((scores >= threshold) == members).mean() for threshold in every]
-    best = max(t for t, a in zip(every, accuracy, strict=True) if a == max(accuracy))
-    assert Threshold.at_best_accuracy(scores, members).value == best
-
-
 def test_the_rate_is_kept_on_average_on_other_text():
     rng = np.random.default_rng(3)
     drawn = rng.normal(size=(2000, 40))

@@ -24,7 +24,6 @@ READ = Reading(
     text="Étude №3 " * 9,
     lower=np.array([-7.0, -2, -6]),
     neighbours=[np.array([-9.0, -4]), np.array([-9.0, -5, -7])],  # means of -4 and -6
-    conditional=np.array([-9.0, -2, -3, -5, -8]),
     reference=(-1.5, -3.0),
 )
 BY_HAND = {
@@ -50,7 +49,6 @@ BY_HAND = {
     "zlib": -15 / 4 / len(zlib.compress(("Étude №3 " * 9).encode())),
     "lowercase": 4 / (15 / 4),
     "neighbour": -15 / 4 + 5,
-    "recall": (18 / 4) / (15 / 4),
     "reference_difference": 1.5,
     "reference_ratio": 2,
 }
@@ -68,7 +66,7 @@ def test_edges():
 
     assert math.isnan(value("lowercase", lower=np.array([-7.0])))
     assert np.isfinite(value("min_k_pp_20", std=np.zeros(5)))
-    assert np.isfinite(value("recall", log_probs=np.zeros(5)))
+    assert np.isfinite(value("lowercase", log_probs=np.zeros(5)))
     found = scores.log_prob_per_byte(READ.log_probs, "né")  # the first token, too
     assert found == pytest.approx(-24 / 3)
     assert scores.score_named("min_k_20").label == "Min-20%"

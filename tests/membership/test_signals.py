@@ -5,20 +5,17 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from transformers import AutoModelForCausalLM
 
 from contamination.membership import signals as module
 from contamination.membership.scores import TOP
-from contamination.membership.signals import conditional_log_probs, describe, token_signals
+from contamination.membership.signals import describe, token_signals
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
-from fakes.float64_loop import float64_distributions, random_ids
+from fakes.float64_loop import float64_distributions
 
 CONTEXT = 16
 NATS = 2e-4
-PREFIX = np.array([7, 100, 31, 4, 250], dtype=np.int32)
-ROOM = CONTEXT - len(PREFIX)
 
 
 def expected(rows: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
@@ -143,25 +140,3 @@ def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
     with Largest() as seen:
         columns(head, *inputs)
     assert seen.most <= 10 * 5003
-
-
-@torch.inference_mode()
-def after_prefix(directory, ids) -> np.ndarray:
-    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
-    values, begin = [], 0
-    while len(values) < len(ids):
-        while len(values) < min(begin + ROOM, len(ids)):
-            t = len(values)
-            stream = [model.config.bos_token_id, *PREFIX.tolist(), *ids[begin:t].tolist()]
-            logits = model(torch.tensor([stream])).logits[0, -1]
-            values.append(float(torch.log_softmax(logits, 0)[ids[t]]))
-        begin += ROOM // 2
-    return np.array(values)
-
-
-def test_texts_of_any_length(float32, model_directory):
-    sequences = [random_ids(n, n) for n in (1, 2, ROOM - 1, ROOM, ROOM + 1, 2 * ROOM, 57)]
-    found = conditional_log_probs(TransformersScorer(model_directory), PREFIX, sequences)
-    for ids, values in zip(sequences, found, strict=True):
-        assert values.dtype == np.float32
-        np.testing.assert_allclose(values, after_prefix(model_directory, ids), rtol=0, atol=1e-3)

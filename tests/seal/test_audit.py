@@ -14,21 +14,25 @@ from scipy.stats import binom
 
 from contamination.audit import battery
 from contamination.audit.battery import TESTS
+from contamination.audit.request import Request
 from contamination.audit.verdict import Audit
 from contamination.seal import files
 from contamination.seal.audit import (
     NOT_SENT,
     POWER,
     audit_sealed,
+    audit_sealed_texts,
     combine_parts,
     known_records,
     records_needed,
     sealed_work,
+    sealed_writings,
     wording_alternatives,
     wordings_test,
 )
 from contamination.seal.draws import Drawn, draw
-from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
+from contamination.seal.files import Seal, SealedSet, seal_file, verify
+from contamination.seal.stated import Statement, prepare
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -208,11 +212,11 @@ def test_wordings_are_compared_token_for_token(variants):
 
 
 def test_two_wordings_are_the_sign_test_with_its_exact_law():
-    """Over all 2^8 falls of the coins, with two records of equal scores that say nothing."""
-    gaps = np.array([1e-9, 0.1, 0.2, 0.3, 5.0, 7.0, 8.0, 1e9, 0.0, 0.0])
+    """Over all 2^6 falls of the coins, with two records of equal scores that say nothing."""
+    gaps = np.array([1e-9, 0.1, 0.3, 5.0, 8.0, 1e9, 0.0, 0.0])
     found = []
-    for signs in itertools.product((1, -1), repeat=8):
-        scores = np.stack([gaps * (*signs, 1, 1), np.zeros(10)], axis=1)
+    for signs in itertools.product((1, -1), repeat=6):
+        scores = np.stack([gaps * (*signs, 1, 1), np.zeros(8)], axis=1)
         found.append((signs.count(1), wordings_test(store_of(scores)).p))
     for wins, p in found:
         assert p == pytest.approx(np.mean([other >= wins for other, _ in found]))
@@ -324,6 +328,64 @@ def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenize
     found = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m")
     (one,) = found.results
     assert (one.test, found.joint.p) == ("successor", pytest.approx(one.p))
+
+
+class Writes:
+    """Continues a record with the next one, and names the published arrangement, of those it knows.
+
+    Of others it prefers letters and records.
+    """
+
+    name = revision = "writes"
+    protocol, instruction, served = "local", "continue", ""
+
+    def __init__(self, *known: str) -> None:
+        self.known = known
+
+    def generate(self, prompts, sampling):
+        return [[self.text(prompt)] * sampling.samples for prompt in prompts]
+
+    def text(self, prompt: str) -> str:
+        if "Version A" not in prompt:
+            after = dict(itertools.pairwise(self.known))
+            return after.get(prompt, "a00 b00 00 what")
+        assert not self.instruction  # to continue, which goes with no question
+        shown = [part.partition("\n")[2] for part in prompt.split("Version ")[1:]]
+        found = [any(text.startswith(one.strip()) for one in self.known) for text in shown]
+        return "ABCD"[found.index(True)] if any(found) else "B"
+
+
+def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, tmp_path):
+    def found_of(known, **asked) -> Audit:
+        request = Request(directory=tmp_path / str(len(known)))
+        works = sealed_writings(Writes(*known), sealed, request, **asked)
+        return audit_sealed_texts(works, 0.05)
+
+    read = sealed.test_set.examples
+    for found, status in ((found_of(read), 1), (found_of(()), 0)):
+        order, options = found.results
+        assert (order.test, options.test) == ("generated_successor", "arrangement_quiz")
+        assert found.joint.p == pytest.approx(combine_parts([order], [options]).p)
+        assert found.verdict(0.05).status == status
+        assert not any(each.diagnosis or each.control for each in found.findings)
+    order, options = found_of(read).results
+    assert (order.p, options.p) == (pytest.approx(1 / 20_001), pytest.approx(4**-24))
+    assert 20 <= options.known_at_least <= 24
+
+
+def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
+    """The same model and content under 60 keys."""
+    p, asked = [], Writes()
+    asked.instruction = ""
+    for i in range(60):
+        sealed = sealed_by(hashlib.sha256(f"texts {i}".encode()).digest())
+        request = Request(seed=0, directory=tmp_path / str(i))
+        works = sealed_writings(asked, sealed, request, next_record=True)
+        found = audit_sealed_texts(works, 0.05)
+        assert [each.shards for each in found.results] == [2, ITEMS]
+        p.append([each.p for each in (*found.results, found.joint)])
+    for each in np.array(p).T:
+        check_level(each, 0.05, 0.3, reached=False)
 
 
 @pytest.mark.parametrize("level", [0.05, 0.2, 0.5])

@@ -6,10 +6,8 @@ import itertools
 import json
 import os
 import re
-import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow
@@ -386,25 +384,3 @@ def test_an_interrupt_leaves_nothing(quiz, tmp_path, monkeypatch, moment):
     with pytest.raises(KeyboardInterrupt):
         seal_file(quiz, tmp_path / "out", **SETTINGS)
     assert [path.name for path in tmp_path.iterdir()] == ["quiz.jsonl"]
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from contamination.seal import files
-def killed(*_): os.kill(os.getpid(), signal.SIGKILL)
-files.draw_again = killed  # the key is written, under another name
-files.seal_file(Path(sys.argv[1]), Path(sys.argv[2]), template="mmlu/2", wordings_of="question")
-"""
-
-
-def test_a_kill_leaves_no_file_under_its_name_and_the_next_seal_tidies_up(quiz, tmp_path):
-    child = subprocess.run([sys.executable, "-c", KILLED, quiz, tmp_path / "out"], check=False)
-    assert child.returncode == -signal.SIGKILL
-    (left,) = [path for path in tmp_path.iterdir() if path != quiz]
-    assert left.name.startswith(".")
-    assert stat.S_IMODE((left / "private").stat().st_mode) == 0o700
-    os.utime(left, (0, 0))  # a day and more later
-    made = seal_file(quiz, tmp_path / "out", **SETTINGS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "quiz.jsonl"]
-    assert verified(made)

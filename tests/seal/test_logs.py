@@ -12,8 +12,9 @@ import pyarrow.parquet
 import pytest
 
 from contamination.seal import files
-from contamination.seal.files import SealedSet, Statement, prepare, seal_file, verify
+from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import audit_logs
+from contamination.seal.stated import Statement, prepare
 from contamination.testsets.logs import LogRecord, read_log
 from contamination.testsets.options import LETTERS
 from fakes.level import check_every_level, check_level
@@ -249,8 +250,6 @@ def test_what_says_nothing_of_the_set_is_refused(quiz):
 @pytest.mark.parametrize(
     ("name", "data", "named"),
     [
-        ("a.jsonl", b'{"id": 1}\n', "a.jsonl, line 1: .*no 'answer'"),
-        ("a.jsonl", b'{"answer": "A"}\n', "a.jsonl, line 1: .*no 'id'"),
         ("a.jsonl", b'{"arguments": {}, "doc": {}}\n', "line 1: not as lm-evaluation-harness"),
         ("a.eval", b"PK", "a.eval: no log of Inspect"),
         ("scenario_state.json", b"{}", "scenario_state.json, .*no 'id'"),

@@ -6,10 +6,11 @@ import pytest
 import scipy.stats
 
 from contamination.errors import InputError
+from contamination.statistics import known_at_least
 from contamination.statistics.generated import (
-    arrangement_quiz_test,
     generated_successor_test,
     generated_successors,
+    quiz_test,
 )
 from contamination.statistics.successor import centred_successors, successor_scores
 
@@ -55,54 +56,21 @@ def test_the_p_value_is_that_of_all_orderings(monkeypatch):
     assert (blocks.p, blocks.permutations) == (found.p, 20_000)
 
 
-def test_redrawn_orders_are_rejected_as_often_as_the_level_says():
-    """1,000 orders on fixed texts, which have read a record's neighbours of another order."""
-    rng = np.random.default_rng(3)
-    records = [rng.integers(40, size=8) for _ in range(12)]
-    written = [[np.r_[records[i - 1][:5], rng.integers(40, size=4)]] for i in range(12)]
-    scores = generated_successors(records, written)
-    p = []
-    for _ in range(1_000):
-        order = rng.permutation(12)
-        p.append(generated_successor_test(scores[np.ix_(order, order)], resamples=199, rng=rng).p)
-    rejected = np.sum(np.array(p) <= 0.05)
-    low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 1_000, 0.05)
-    assert low <= rejected <= high
-
-
-@pytest.mark.parametrize(("items", "choices"), [(1, 2), (7, 4), (12, 3)])
-def test_the_quiz_has_the_law_of_all_draws(items, choices):
-    """A habit of place, whatever it is, against every draw of the places."""
-    habit = np.arange(items) ** 2 % choices
-    law = np.zeros(items + 1)
-    for hits in itertools.product([0, 1], repeat=items):
-        law[sum(hits)] += np.prod([1 / choices if h else 1 - 1 / choices for h in hits])
-    for count in range(items + 1):
-        place = np.where(np.arange(items) < count, habit, habit + 1)
-        found = arrangement_quiz_test(place == habit, choices=choices, alpha=0.05)
-        assert found.p == pytest.approx(law[count:].sum())
-        assert found.log10_p == pytest.approx(math.log10(law[count:].sum()), abs=1e-12)
-    far = arrangement_quiz_test(np.ones(2_000, dtype=bool), choices=4, alpha=0.05)
-    assert far.log10_p == pytest.approx(-2_000 * math.log10(4))
-
-
-def test_the_bound_covers_simulated_quizzes():
-    """Some known items are answered wrongly, some answers are no letter."""
-    rng = np.random.default_rng(5)
-    known, items, above = 15, 60, 0
-    for _ in range(2_000):
-        hits = np.r_[rng.random(known) < 0.9, rng.random(items - known) < 0.25]
-        above += arrangement_quiz_test(hits, choices=4, alpha=0.1).known_at_least > known
-    assert 0 < above <= scipy.stats.binom.ppf(0.9999, 2_000, 0.1)
+def test_the_quiz_counts_hits_of_one_chance_in_so_many():
+    """The law and the bound themselves: `test_known`."""
+    for hits in range(8):
+        found = quiz_test(np.arange(7) < hits, choices=4, test="t", alpha=0.05)
+        assert found.p == pytest.approx(scipy.stats.binom.sf(hits - 1, 7, 1 / 4))
+        assert found.known_at_least == known_at_least(hits, [1 / 4] * 7, level=0.05)
 
 
 @pytest.mark.parametrize(
     ("work", "named"),
     [
         (lambda: generated_successors([[1]], []), "0 records were continued"),
-        (lambda: arrangement_quiz_test([], choices=4, alpha=0.05), "hits"),
-        (lambda: arrangement_quiz_test([True], choices=1, alpha=0.05), "1 choices"),
-        (lambda: arrangement_quiz_test([True], choices=2, alpha=0.0), "level is 0"),
+        (lambda: quiz_test([], choices=4, test="t", alpha=0.05), "hits"),
+        (lambda: quiz_test([True], choices=1, test="t", alpha=0.05), "1 choices"),
+        (lambda: quiz_test([True], choices=2, test="t", alpha=0.0), "level is 0"),
     ],
 )
 def test_bad_input(work, named):

@@ -14,7 +14,6 @@ from contamination.statistics.multiple_testing import (
     fisher,
     harmonic_mean,
 )
-from fakes.level import check_level
 
 RULES = [fisher, cauchy, harmonic_mean]
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -103,30 +102,6 @@ def test_one_p_value_is_itself_and_the_order_of_many_does_not_count(rule, log10_
     assert rule(log10_p[::-1]).log10_p == pytest.approx(result.log10_p, rel=1e-9, abs=1e-9)
 
 
-@EACH
-def test_calibrated_under_independence(rule):
-    rng = np.random.default_rng(0)
-    p = [of(rule, row).p for row in 1 - rng.random((3000, 6))]
-    # The harmonic mean pays for dependence that is not there.
-    check_level(p, 0.01, 0.05, reached=rule is not harmonic_mean)
-
-
-@pytest.mark.parametrize("correlation", [0.6, 0.95])
-def test_under_strong_dependence(correlation):
-    """20 equicorrelated tests: Fisher rejects too often, the others do not."""
-    rng = np.random.default_rng(1)
-    trials, alpha = 2000, 0.01
-    z = np.sqrt(correlation) * rng.normal(size=(trials, 1))
-    z = z + np.sqrt(1 - correlation) * rng.normal(size=(trials, 20))
-    p = scipy.stats.norm.sf(z)
-    rejections = {rule.__name__: sum(of(rule, row).p <= alpha for row in p) for rule in RULES}
-    assert rejections["fisher"] > 10 * alpha * trials
-    assert rejections["harmonic_mean"] <= scipy.stats.binom.ppf(1 - 1e-4, trials, alpha)
-    # Asymptotic, not exact: about 1.35 alpha at correlation 0.6.
-    assert rejections["cauchy"] <= scipy.stats.binom.ppf(1 - 1e-4, trials, 1.4 * alpha)
-    assert rejections["cauchy"] > rejections["harmonic_mean"]
-
-
 @EACH_METHOD
 def test_agrees_with_statsmodels(method):
     rng = np.random.default_rng(0)
@@ -150,13 +125,7 @@ def test_adjusted_p_has_no_floor(method):
     assert (deep.p == np.finfo(float).tiny).all()
 
 
-def test_dkw_band_covers_uniform_samples():
-    """The band is conservative, and nearly exact: 5% of samples leave it, never many more."""
+def test_the_band_and_the_law_that_it_is_around():
     assert dkw_band(100, 0.95) == pytest.approx(1.3581 / 10, rel=1e-4)  # as in textbooks
-    rng = np.random.default_rng(0)
-    n, trials, outside = 50, 2000, 0
-    for _ in range(trials):
-        x, heights = ecdf(1 - rng.random(n))
-        gap = max((heights - x).max(), (x - heights + 1 / n).max())
-        outside += gap > dkw_band(n, 0.95)
-    assert 0.01 * trials < outside < 0.07 * trials
+    x, heights = ecdf([0.5, 0.1, 1.0, 0.5])
+    assert (x.tolist(), heights.tolist()) == ([0.1, 0.5, 0.5, 1], [0.25, 0.5, 0.75, 1])

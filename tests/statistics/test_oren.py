@@ -15,7 +15,7 @@ from contamination.statistics import (
     sharded_t_test,
 )
 from contamination.statistics.oren import _log_t_survival
-from fakes.level import check_every_level, check_level
+from fakes.level import check_every_level
 
 
 def test_by_hand():
@@ -81,14 +81,6 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     assert sharded_t_test(scores, ddof=0).p == pytest.approx(1 - scipy.stats.t.cdf(z, df=19))
     silent = sharded_t_test([[0.1 + 0.2, 0.3, 0.3]] * 7)
     assert (silent.statistic, silent.p, silent.log10_p) == (0.0, 1.0, 0.0)
-
-
-def test_calibrated_on_normal_scores_with_ddof_1_and_not_with_ddof_0():
-    draws = np.random.default_rng(3).normal(size=(3000, 4, 6))
-    public, ours = ([sharded_t_test(each, ddof=ddof).p for each in draws] for ddof in (0, 1))
-    check_level(ours, 0.05)
-    with pytest.raises(AssertionError):
-        check_level(public, 0.05)
 
 
 def drawn(permutations: int, replicates: int) -> list[np.ndarray]:

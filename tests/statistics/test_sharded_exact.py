@@ -4,9 +4,6 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import array_shapes, arrays
 
 from contamination.statistics import (
     called_canonical,
@@ -18,16 +15,9 @@ from contamination.statistics import (
     sharded_exact_p_values,
     sharded_exact_test,
 )
-from fakes.level import check_every_level, check_level
+from fakes.level import check_every_level
 
 BOTH = pytest.mark.parametrize("weights", ["equal", "inverse_sd"])
-# Integer scores: with weights "equal" all sums are integers, and the lattice has more than
-# 4096 steps per shard over a support of a few dozen, so rounding cannot move an atom over t.
-INTEGERS = arrays(
-    np.float64,
-    array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=5),
-    elements=st.integers(-4, 4),
-)
 
 
 def enumerated(scores, weights, below=0.0):
@@ -100,13 +90,6 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights, shapes):
     check_every_level(p)
 
 
-@given(INTEGERS)
-@settings(max_examples=60)
-def test_equals_full_enumeration_on_integers(scores):
-    exact = enumerated(scores, "equal")
-    assert sharded_exact_test(scores, weights="equal").p == pytest.approx(exact, rel=1e-6)
-
-
 @BOTH
 def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weights):
     """One law for all choices of canonical orderings, with the guarantee of the test of each."""
@@ -121,16 +104,6 @@ def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weight
             resolution = sharded_exact_test(swapped, weights=weights).resolution
             assert p >= enumerated(swapped, weights) * (1 - 1e-12)
             assert p <= enumerated(swapped, weights, 1.01 * resolution) * (1 + 1e-6) + 1e-6
-
-
-def test_pooling_finds_what_no_set_shows():
-    """24 sets with a little each: none is as small as their shared p by half its decimals."""
-    rng = np.random.default_rng(23)
-    sets = [rng.normal(size=(10, m + 1)) for m in [25, 1000] * 12]
-    for scores in sets:
-        scores[:, 0] += 0.4
-    smallest = min(sharded_exact_test(scores).log10_p for scores in sets)
-    assert pooled_exact_test(sets).log10_p < 1.5 * smallest < 0
 
 
 @pytest.mark.parametrize("pull", [0.5, 0.9, 0.99])
@@ -204,16 +177,6 @@ def test_moments(law, weights):
     assert not z[~varies].any()
 
 
-@pytest.mark.parametrize(
-    ("name", "weights"), [("normal", "inverse_sd"), ("cauchy", "equal"), ("ties", "inverse_sd")]
-)
-def test_calibrated_under_the_null(laws, name, weights):
-    """Rejections follow the binomial law: not above it, and but for ties not below it either."""
-    rng = np.random.default_rng(7)
-    p = [sharded_exact_test(laws[name](rng, 4, 7), weights=weights).p for _ in range(800)]
-    check_level(p, 0.01, 0.05, 0.2, reached=name != "ties")
-
-
 @BOTH
 def test_monte_carlo_is_near_the_exact_p(weights):
     rng = np.random.default_rng(8)
@@ -246,7 +209,7 @@ def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():
     rng = np.random.default_rng(5)
     shards = [rng.normal(size=(8, 8)) + 1.2 * np.eye(8, k=1) for _ in range(5)]
     p, errors = [], []
-    for _ in range(40):
+    for _ in range(25):
         scores = np.array([sampled_successor_scores(s, resamples=1000, rng=rng) for s in shards])
         p.append(sharded_exact_test(scores).log10_p)
         errors.append(sampling_error(scores))

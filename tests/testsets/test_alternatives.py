@@ -98,28 +98,6 @@ def test_the_answer_may_keep_its_letter() -> None:
     assert places("lamp", "river", "stone", keep=keep, answer=None) == ()
 
 
-@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True), Keep(habits=False)])
-def test_what_may_move_does_not_depend_on_the_published_order(keep) -> None:
-    """Every permitted arrangement permits the same ones: what exactness rests on."""
-    labelled = record(7, "(B) lamp", "(A) river", "(C) stone")
-    items = items_of(
-        set_of(*QUIZ, record(5, "True", "False"), record(6, "False", "True"), labelled)
-    )
-    kept = permitted_places(items, keep)
-    for number, (one, where) in enumerate(zip(items, kept, strict=True)):
-        for contents in itertools.permutations(where):
-            order = list(range(len(one.options)))
-            for place, content in zip(where, contents, strict=True):
-                order[place] = content
-            moved = Item(
-                one.question,
-                tuple(one.options[i] for i in order),
-                None if one.answer is None else order.index(one.answer),
-            )
-            others = [*items[:number], moved, *items[number + 1 :]]
-            assert permitted_places(others, keep) == kept
-
-
 @pytest.mark.parametrize(
     ("options", "permutations", "distinct"),
     [(3, 23, 6), (4, 23, 24), (3, 7, 4), (3, 22, 1)],

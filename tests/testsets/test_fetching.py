@@ -11,7 +11,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.testsets import fetching, hub
-from contamination.testsets.fetching import download, read_directory
+from contamination.testsets.fetching import download
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
 from fakes.hub_server import Repository
@@ -108,7 +108,6 @@ class TestHub:
             (FILES, ("three",), "test", "no configuration 'three'; write NAME:CONFIG with one of"),
             (FILES, ("one",), "dev", "no split 'dev'; give --split test, train"),
             (FILES | {"README.md": card(ONE, TWO | {"default": True})}, (), "test", TAIL),
-            (FILES | {"README.md": card(ONE, TWO | {"config_name": "default"})}, (), "test", TAIL),
             (FILES | {"README.md": card(whole)}, (), "train", TAIL),
             (FILES | {"README.md": card(whole)}, (), "test", "no split 'test'; give --split train"),
             (by_name, (), "test", HEAD),
@@ -182,16 +181,6 @@ class TestUrl:
         with pytest.raises(InputError, match=r"test\.jsonl, line 5: not JSON"):
             fetched(Url(f"{server.url}/test.jsonl"), directory=tmp_path / "kept")
         assert not list((tmp_path / "kept").iterdir())
-
-
-class TestDirectory:
-    def test_a_clone(self, tmp_path):
-        for name in ("README.md", "two/t.jsonl"):
-            (tmp_path / name).parent.mkdir(exist_ok=True)
-            (tmp_path / name).write_bytes(FILES[name])
-        assert [record for _, record in read_directory(tmp_path, "two", "test")] == TAIL
-        with pytest.raises(InputError, match="several configurations; write NAME:CONFIG"):
-            read_directory(tmp_path, None, "test")
 
 
 def test_a_model_that_cannot_be_had_is_refused_at_once(server, monkeypatch, tmp_path):

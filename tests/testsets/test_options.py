@@ -83,14 +83,10 @@ def test_each_layout_is_the_item_and_all_that_follows_the_options_moves_along(na
         assert again.rearranged([order.index(i) for i in range(len(order))]) == before
         assert moved.keys() == before.keys()
     assert record == before
-
-
-@pytest.mark.parametrize("name", [name for name in LAYOUTS if LAYOUTS[name][1] != NOTHING])
-def test_what_is_not_declared_is_refused_with_the_declaration_to_give(name) -> None:
-    record, declared = LAYOUTS[name]
-    given = "|".join((*declared.answer, *declared.options, *declared.other)).replace(".correct", "")
-    with pytest.raises(InputError, match=rf"--.*({given})"):
-        read(record)
+    if declared != NOTHING:
+        given = "|".join((*declared.answer, *declared.options, *declared.other))
+        with pytest.raises(InputError, match=rf"--.*({given.replace('.correct', '')})"):
+            read(record)
 
 
 def test_an_answer_may_be_unknown() -> None:

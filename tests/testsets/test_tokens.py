@@ -1,13 +1,10 @@
 """Tokens are those of the text and nothing else, of whatever text and however often."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
-from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
@@ -31,18 +28,11 @@ def bpe():
     return train_tokenizer(TEXTS, 350)
 
 
-def test_a_saved_tokenizer_gives_the_same_tokens_and_special_ones_are_plain_text(
-    bpe, tmp_path: Path
-) -> None:
-    bpe.save_pretrained(tmp_path / "saved")
-    loaded = AutoTokenizer.from_pretrained(tmp_path / "saved")
-    for a, b in zip(tokenize(bpe, TEXTS + AWKWARD), tokenize(loaded, TEXTS + AWKWARD), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert loaded.bos_token_id == loaded.eos_token_id == bpe.convert_tokens_to_ids(END_OF_TEXT)
-    for tokenizer in (bpe, loaded):
-        (ids,) = tokenize(tokenizer, AWKWARD[:1])
-        assert tokenizer.eos_token_id not in ids
-        assert tokenizer.decode(ids) == AWKWARD[0]
+def test_special_tokens_are_plain_text(bpe) -> None:
+    (ids,) = tokenize(bpe, AWKWARD[:1])
+    assert bpe.eos_token_id == bpe.convert_tokens_to_ids(END_OF_TEXT)
+    assert bpe.eos_token_id not in ids
+    assert bpe.decode(ids) == AWKWARD[0]
 
 
 def test_no_start_token_is_added(bpe) -> None:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contamination.audit.diagnostics import Diagnosis, Row, judge, tested, tf_idf
 from contamination.statistics import exchangeability as order
-from contamination.statistics.exchangeability import Arrangements, Whole
+from contamination.statistics import successor_scores
+from contamination.statistics.exchangeability import Arrangements
 from contamination.testsets.alternatives import Keep, option_orders, permitted_places, shown_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS, Item
@@ -74,7 +76,7 @@ def _rows(moving: Moving) -> Iterator[Row]:
 
 
 def _tested(
-    diagnostic: str, values: Sequence[Whole], scale: float, what: str, form: str, nothing: str
+    diagnostic: str, values: Sequence[ArrayLike], scale: float, what: str, form: str, nothing: str
 ) -> Row:
     """Test sums of `values`, n times (N,); what is shown of them is divided by `scale`."""
     array = np.array(values)
@@ -88,7 +90,8 @@ def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | N
     """Whether one option of each item, where there is one, stands at some letter too often."""
     chosen = [(a, i) for (_, a), i in zip(moving, options, strict=True) if i is not None]
     most = max((arrangements.shape[1] for arrangements, _ in chosen), default=0)
-    values = np.array([order.stands_at(i, arrangements, most) for arrangements, i in chosen])
+    places = np.arange(most)[:, None]
+    values = np.array([places == (a == i).argmax(axis=1) for a, i in chosen], dtype=int)
     if not len(values) or not np.ptp(values, axis=2).any():
         return Row(diagnostic, reading=f"no {what} that move")
     which, result = order.largest_test(values.transpose(1, 0, 2))
@@ -117,7 +120,7 @@ def _similarity(moving: Moving) -> Row:
     for item, arrangements in moving:
         own = features[start : start + len(item.options)]
         hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
-        values.append(order.side_by_side(hundredths, arrangements))
+        values.append(successor_scores(hundredths, arrangements))
         start += len(item.options)
     what, nothing = "mean cosine of options side by side", "no options that are alike"
     return _tested("similarity", values, PERCENT * (start - len(moving)), what, ".3f", nothing)

@@ -1,4 +1,4 @@
-"""Proof from what a model writes: the generated successor, and the arrangement quiz.
+"""Proof from what a model writes: the generated successor, and quizzes on options and records.
 
 Both need text alone, so that they run on chat endpoints. H0 and guarantees stand with the
 statistics (`contamination.statistics.generated`). What keeps them exact here: every prompt holds
@@ -36,6 +36,7 @@ from contamination.scoring.plan import stores_of
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS
+from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
 
 ORDERINGS = 20_000  # sampled, beside the published one
@@ -61,6 +62,8 @@ class Writing:
     ----------
     request : its axis is "order" (the generated successor) or "options" (the quiz).
     sampling : of the generated successor; its seed is that of the request.
+    next_record : on the axis "order", ask which of CHOICES records comes next.
+    arranged : CHOICES arrangements of each item where a key has drawn the published one.
     template : of an arrangement, as in `contamination.testsets.alternatives.option_alternatives`.
     """
 
@@ -69,6 +72,8 @@ class Writing:
     request: Request
     sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
     template: str | None = None
+    next_record: bool = False
+    arranged: AlternativeSet | None = None
 
     def __post_init__(self) -> None:
         """Check what is asked, before anything is written."""
@@ -78,31 +83,50 @@ class Writing:
                 raise InputError(f"--{typed} is for log-probabilities: --access generate has none")
         if self.request.axis == "both":
             raise InputError("--access generate tests one axis: give --axis order or options")
+        if self.next_record and self.request.axis == "options":
+            raise InputError("--quiz asks for the order of records: leave out --axis options")
         if self.quiz and self.sampling != Sampling():
             raise InputError("--samples, --tokens, --temperature: the quiz asks for one letter")
-        if len(self.test_set.examples) < FEWEST:
-            raise InputError(f"{self.test_set.name}: fewer than {FEWEST} records have no order")
+        if len(self.test_set.examples) < (fewest := CHOICES + 1 if self.next_record else FEWEST):
+            raise InputError(f"{self.test_set.name}: fewer than {fewest} records have no order")
 
     @property
     def quiz(self) -> bool:
-        """Whether arrangements are asked for, not continuations."""
-        return self.request.axis == "options"
+        """Whether a letter is asked for, not continuations."""
+        return self.next_record or self.request.axis == "options"
 
     @cached_property
     def alternatives(self) -> AlternativeSet:
         """Arrangements of each item, `CHOICES` in a row; errors as `option_alternatives`."""
+        if self.arranged is not None:
+            return self.arranged
         asked = replace(self.request, arrangements=CHOICES)
         return asked.alternatives(self.test_set, template=self.template)
 
+    @property
+    def shards(self) -> int:
+        """Of the order: the whole set, or a shard for each question about records."""
+        return len(self.test_set.examples) // (CHOICES + 1) if self.next_record else 1
+
     @cached_property
     def questions(self) -> tuple[tuple[str, str], ...]:
-        """Question and right letter of every item that has so many arrangements."""
-        pairs = zip(self.alternatives.texts, self.alternatives.distinct, strict=True)
-        rng = random_stream(self.request.seed, "places in the quiz", self.alternatives.revision)
+        """Question and right letter: of every item that has so many arrangements, or each shard.
+
+        A shard asks by its first record which of the CHOICES records after that comes next.
+        """
+        of = self.test_set if self.next_record else self.alternatives
+        rng = random_stream(self.request.seed, "places in the quiz", of.revision)
+        if self.next_record:
+            examples = self.test_set.examples
+            starts = [start for start, _ in shard_bounds(len(examples), self.shards)]
+            rows = [(examples[i], examples[i + 1 : i + 1 + CHOICES]) for i in starts]
+        else:
+            pairs = zip(self.alternatives.texts, self.alternatives.distinct, strict=True)
+            rows = [("", row) for row, distinct in pairs if distinct == CHOICES]
         found = []
-        for row in (row for row, distinct in pairs if distinct == CHOICES):
+        for cue, row in rows:
             places = rng.permutation(CHOICES).tolist()
-            found.append((_question([row[i] for i in places]), LETTERS[places.index(0)]))
+            found.append((_question([row[i] for i in places], cue), LETTERS[places.index(0)]))
         if not found:
             told = f"no item has {CHOICES} arrangements: it takes three options that may move"
             raise InputError(f"{self.test_set.name}: {told}")
@@ -128,9 +152,8 @@ class Writing:
             *(len(prompts), by.protocol, by.instruction),
             **asdict(asked),
         )
-        name = (
-            f"{'quiz' if self.quiz else 'continued'}-{by.protocol}-{asked.samples}x{asked.tokens}"
-        )
+        what = ("records" if self.next_record else "quiz") if self.quiz else "continued"
+        name = f"{what}-{by.protocol}-{asked.samples}x{asked.tokens}"
         folder = stores_of(self.request.directory, model, of.name)
         return Completions(folder / f"{name}-{asked.temperature:g}", header)
 
@@ -152,13 +175,14 @@ class Writing:
         return ScoringPlan(len(self.test_set.examples), orderings, (), work, missing, None, None)
 
 
-def audit_written(work: Writing, *, alpha: float = 0.05) -> Audit:
-    """Have the model write what is missing, and test it, with diagnoses and a compressor beside.
+def audit_written(work: Writing, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
+    """Have the model write what is missing, and test it.
 
-    `alpha` is 1 - confidence of the bound that comes with the quiz. `Audit.written` counts texts,
-    those that are `empty` (refused, filtered) and, of the others, those that are `unusable`: no two
-    words in a row that stand in some record, or in the quiz no letter. Raises InputError as the
-    generator and the store, and where nothing at all was written.
+    Diagnosis and compressor stand beside, unless a key has `drawn` what is tested. `alpha` is 1 -
+    confidence of the bound that comes with a quiz. `Audit.written` counts texts, those that are
+    `empty` (refused, filtered) and, of the others, those that are `unusable`: no two words in a row
+    that stand in some record, or in a quiz no letter. Raises InputError as the generator and the
+    store, and where nothing at all was written.
     """
     plan, store, request = work.plan, work.store, work.request
     started = time.perf_counter()
@@ -176,10 +200,9 @@ def audit_written(work: Writing, *, alpha: float = 0.05) -> Audit:
     if work.quiz:
         answers = [letter_of(text) for (text,) in texts]
         hits = [a == right for a, (_, right) in zip(answers, work.questions, strict=True)]
-        result = statistics.arrangement_quiz_test(hits, choices=CHOICES, alpha=alpha)
+        test = "record_quiz" if work.next_record else "arrangement_quiz"
+        result = statistics.quiz_test(hits, choices=CHOICES, test=test, alpha=alpha)
         usable = sum(answer is not None for answer in answers)
-        diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
-        control = compressor_alternatives(work.alternatives)
     else:
         records = list(map(words, work.test_set.examples))
         written = [list(map(words, each)) for each in texts]
@@ -188,9 +211,15 @@ def audit_written(work: Writing, *, alpha: float = 0.05) -> Audit:
         scores = statistics.generated_successors(records, written)
         rng = random_stream(request.seed, "generated successors", work.test_set.revision)
         result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
-        diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=1)
-        settings = {"shards": -(-len(records) // COMPRESSED), "permutations": 0}
-        control = compressor_test(work.test_set, kind="successors", seed=request.seed, **settings)
+    diagnosis, control = None, None
+    if not drawn and request.axis == "options":
+        diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
+        control = compressor_alternatives(work.alternatives)
+    elif not drawn:
+        shards = max(work.shards, -(-len(work.test_set.examples) // COMPRESSED))
+        diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=work.shards)
+        asked = {"kind": "successors", "shards": shards, "permutations": 0, "seed": request.seed}
+        control = compressor_test(work.test_set, **asked)
     counts = {"texts": plan.work.sequences, "empty": empty}
     counts["unusable"] = plan.work.sequences - empty - usable
     kept = ("samples", "tokens", "temperature", "protocol", "instruction")
@@ -215,12 +244,17 @@ def letter_of(answer: str) -> str | None:
     return found and found[1]
 
 
-def _question(arrangements: Sequence[str]) -> str:
-    letters = LETTERS[: len(arrangements)]
-    versions = zip(letters, arrangements, strict=True)
-    shown = "\n".join(f"Version {letter}\n{text.strip()}\n" for letter, text in versions)
-    return (
+def _question(versions: Sequence[str], cue: str) -> str:
+    """Ask which arrangement of an item is the published one, or which record comes after `cue`."""
+    letters = LETTERS[: len(versions)]
+    pairs = zip(letters, versions, strict=True)
+    shown = "\n".join(f"Version {letter}\n{text.strip()}\n" for letter, text in pairs)
+    told, asked = (
         "One of these versions of a test item stands in the published test; in the others the "
-        f"options are in another order.\n\n{shown}\nWhich version is the published one? Answer "
-        f"with one letter ({', '.join(letters)}).\nAnswer:"
+        "options are in another order.",
+        "Which version is the published one?",
     )
+    if cue:
+        told = f"This is a record of a published test:\n\n{cue.strip()}\n\nOne of these comes next."
+        asked = "Which version comes next in the published test?"
+    return f"{told}\n\n{shown}\n{asked} Answer with one letter ({', '.join(letters)}).\nAnswer:"

@@ -158,7 +158,7 @@ class Audit:
                 lines.append(f"{result.test}: the smallest p was that of {best}")
             if (known := getattr(result, "known_at_least", None)) is not None:
                 told = f"{result.statistic:.0f} of {result.shards} hits"
-                lines.append(f"{result.test}: {told}, so {known} items or more are known")
+                lines.append(f"{result.test}: {told}, so {known} or more are known")
             if result.log10_p <= 0.999 * log10_floor(result):
                 limit = "no smaller p exists for so many shards and orderings"
                 lines.append(f"{result.test}: {limit}")

@@ -10,7 +10,7 @@ from contamination.cli.options import option
 ROOMS = {
     "audit": ["test", "audit", "score"],
     "seal": ["seal", "verify", "audit-logs"],
-    "membership": ["membership", "books", "unlearned"],
+    "membership": ["membership"],
     "data": ["data"],
 }
 

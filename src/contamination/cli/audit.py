@@ -65,7 +65,7 @@ def test(
     """
     from contamination.cli.generated import check_access, run_written
 
-    check_access(options, whole=not stop and seal is None and key is None)
+    check_access(options, stop=stop)
     if seal is not None or key is not None:
         if stop or control is not None:
             raise InputError("--stop and --control: all that --seal names is tested; leave them")

@@ -5,6 +5,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from contamination.audit.request import Request
 from contamination.cli.options import TestedOptions
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
@@ -15,20 +16,21 @@ if TYPE_CHECKING:
     from contamination.audit.generated import Writing
     from contamination.audit.verdict import Audit
     from contamination.scoring.generation import Generator
+    from contamination.seal.files import SealedSet
 
 
-def check_access(options: TestedOptions, *, whole: bool) -> None:
-    """Refuse options that do not go with the access; `whole`: not shard by shard, and no seal."""
+def check_access(options: TestedOptions, *, stop: bool) -> None:
+    """Refuse options that do not go with the access."""
     if options.access == "generate":
-        if not whole:
-            raise InputError("--access generate takes the whole set: leave out --stop and --seal")
+        if stop:
+            raise InputError("--access generate takes the whole set: leave out --stop")
         if options.endpoint and (options.tokenizer or options.context):
             raise InputError(
                 "--tokenizer and --context are for log-probabilities: with --access generate the "
                 "endpoint is sent text; leave them out"
             )
         return
-    for field in ("samples", "tokens", "temperature", "price_in", "price_out"):
+    for field in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
         if getattr(options, field) != getattr(TestedOptions, field):
             raise InputError(f"--{field.replace('_', '-')} goes with --access generate: give both")
 
@@ -55,7 +57,7 @@ def run_written(options: TestedOptions, control: str | None, *, alpha: float) ->
         return None
     sampling = Sampling(options.samples, options.tokens, options.temperature)
     template = examples.template if options.template or options.field else None
-    works = [Writing(_open(r), examples, r, sampling, template) for r in requests.values()]
+    works = [Writing(_open(r), examples, r, sampling, template, r.quiz) for r in requests.values()]
     if len({work.generator.revision for work in works}) < len(works):
         raise InputError(f"--control {control} has the weights of MODEL: name another model")
     if options.dry_run:
@@ -66,6 +68,27 @@ def run_written(options: TestedOptions, control: str | None, *, alpha: float) ->
         for work in works:
             print(work.generator.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     return dataclasses.replace(audits[0], beside=audits[1] if control is not None else None)
+
+
+def run_sealed(options: TestedOptions, sealed: "SealedSet") -> "Audit | None":
+    """Have the model write about a sealed set what is missing, and test it; as `run_written`."""
+    from contamination.scoring.generation import Sampling
+    from contamination.scoring.processes import processes
+    from contamination.seal.audit import audit_sealed_texts, sealed_writings
+
+    if not processes().is_main_process:
+        return None
+    request = Request(directory=options.directory, name=options.name)
+    sampling = Sampling(options.samples, options.tokens, options.temperature)
+    asked = {"sampling": sampling, "next_record": options.quiz}
+    works = sealed_writings(_open(options), sealed, request, **asked)
+    if options.dry_run:
+        _print_costs({f"{options.model} ({work.request.axis})": work for work in works}, options)
+        return None
+    audit = audit_sealed_texts(works, sealed.seal.level)
+    if options.endpoint is not None:
+        print(works[0].generator.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+    return audit
 
 
 def _open(options: TestedOptions) -> "Generator":
@@ -80,7 +103,7 @@ def _open(options: TestedOptions) -> "Generator":
     return generation.EndpointGenerator(
         options.endpoint,
         options.model,
-        instruction=generation.CONTINUE if options.axis == "order" else "",
+        instruction="" if options.quiz or options.axis == "options" else generation.CONTINUE,
         key_variable=options.api_key_env,
         **limits,
     )

@@ -280,6 +280,9 @@ class TestedOptions(AuditOptions):
             "record (--axis options: asked which arrangement is the published one)."
         ),
     ] = "logprobs"
+    quiz: Annotated[
+        bool, option("With --access generate: ask which of four records comes next.", "--quiz")
+    ] = False
     samples: Annotated[int, option("With --access generate: texts a record.")] = 16
     tokens: Annotated[int, option("Tokens of a text.")] = 16
     temperature: Annotated[float, option("Temperature of its sampling.")] = 0.8

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import print_cost, print_plans, show_result
 from contamination.cli.options import (
@@ -303,8 +303,16 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
         raise InputError(f"--alpha: the seal states the level {sealed.seal.level:g}; leave it out")
     check_directory(options.directory)
 
+    if options.access == "generate":
+        from contamination.cli.generated import run_sealed
+        from contamination.seal.audit import NOT_STATED
+
+        if (written := run_sealed(options, sealed)) is not None:
+            _conclude(written, sealed, (NOT_STATED,), options)
+        return
+
     from contamination.scoring.processes import processes
-    from contamination.seal.audit import NOT_CLAIMED, audit_sealed, guarantee, sealed_work
+    from contamination.seal.audit import audit_sealed, sealed_work
 
     scorer = options.open(options.model)
     work, left_out = sealed_work(scorer, sealed, options.directory, options.name)
@@ -316,9 +324,16 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
     audit = audit_sealed(work, sealed.seal.level)
     if options.endpoint is not None:
         print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
-    if not first_process:
-        return
-    assert audit.joint is not None
+    if first_process:
+        _conclude(audit, sealed, left_out, options)
+
+
+def _conclude(
+    audit: "Audit", sealed: "SealedSet", left_out: Sequence[str], options: TestedOptions
+) -> None:
+    """Print what was found, and exit by it."""
+    from contamination.seal.audit import NOT_CLAIMED, guarantee
+
     level = sealed.seal.level
     found = {
         "seal": sealed.seal.model_dump(mode="json"),
@@ -355,7 +370,7 @@ def _print_tested(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str]) 
     from contamination.seal.audit import NOT_CLAIMED, WORDINGS_TEST, guarantee
 
     assert audit.joint is not None
-    kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
+    kinds = dict.fromkeys(ITEM_TESTS, "items") | {WORDINGS_TEST: "records"}
     rows = [
         (
             each.test,

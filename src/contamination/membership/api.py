@@ -18,7 +18,7 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.signals import conditional_log_probs, text_log_probs, token_signals
+from contamination.membership.signals import text_log_probs, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
@@ -30,7 +30,7 @@ Text = str | np.ndarray  # or its tokens
 
 SHARE = 0.1  # of the words that a neighbour changes
 MOST_NEIGHBOURS = 1_000  # of a text: all lie in memory, and the model reads each of them whole
-ARGUMENTS = ("reference", "neighbours", "conditional")  # parts that have one of their own
+ARGUMENTS = ("reference", "neighbours")  # parts that have one of their own
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
 DEFAULT_COLUMNS = (
@@ -49,7 +49,6 @@ def membership_scores(
     reference: Model | None = None,
     reference_per: Literal["byte", "token"] = "byte",
     neighbours: int = 0,
-    prefix: str | None = None,
     columns: Sequence[str] = DEFAULT_COLUMNS,
     seed: int = 0,
     numbers: Sequence[int] | None = None,
@@ -74,7 +73,6 @@ def membership_scores(
     reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
     neighbours : how many `word_neighbours` of each text, for `neighbour`; 0 leaves it out.
-    prefix : text that the model has not seen, for `recall`.
     columns : of `contamination.membership.scores.SCORES`, but those that have an argument here.
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
@@ -109,9 +107,6 @@ def membership_scores(
         )
     if neighbours:
         parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, seed, numbers)
-    if prefix is not None:
-        (before,) = tokenize(scorer.tokenizer, [prefix])
-        parts["conditional"] = conditional_log_probs(scorer, before, ids)
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
     known = scores.SCORES

@@ -40,7 +40,6 @@ def evaluate(
     *,
     rng: np.random.Generator,
     resamples: int = 1000,
-    groups: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Judge every column of a table of scores, as `membership_scores` gives it.
 
@@ -55,16 +54,13 @@ def evaluate(
     table : a row per text, a column per score.
     members : (n,), True or 1 is a member.
     rng : draws the resamples; every score is judged on the same stream, in the order of columns.
-    groups : (n,), texts that are alike, such as the snippets of a book: whole groups are drawn, the
-        same ones for every score, and no score may be NaN. None draws texts, others for each score.
     """
     _, truth = _check(np.zeros(len(table)), members)  # wrong labels are wrong for every score
     measures = ["auc", *(f"tpr_at_{100 * fpr:g}_fpr" for fpr in FPRS)]
-    fixed = None if groups is None else _draw_groups(truth, groups, rng, resamples)
     rows = []
     for name in table.columns:
         scores = table[name].to_numpy(dtype=np.float64)
-        known = ~np.isnan(scores) | (fixed is not None)
+        known = ~np.isnan(scores)
         sizes = [int((known & (truth == side)).sum()) for side in (True, False)]
         row = {"score": name, "members": sizes[0], "non_members": sizes[1]}
         point, low, high = np.full((3, len(measures)), np.nan)
@@ -74,7 +70,7 @@ def evaluate(
             except InputError as error:
                 raise InputError(f"{name}: {error}") from None
             (point,) = _measures(values, sides, np.ones((1, len(values))))
-            draws = _draw_texts(values, sides, rng, resamples) if fixed is None else [fixed]
+            draws = _draw_texts(values, sides, rng, resamples)
             again = [_measures(values, sides, weights) for weights in draws]
             low, high = np.quantile(np.concatenate(again), ENDS, axis=0)
         for i, measure in enumerate(measures):
@@ -112,35 +108,15 @@ class Threshold:
     value: float
 
     @classmethod
-    def at_fpr(cls, scores: ArrayLike, members: ArrayLike, *, fpr: float) -> "Threshold":
-        """Fit the smallest threshold whose false positive rate on the split is at most `fpr`.
-
-        Oren, table 5, with 0.05. Raises `InputError` as `auc` does.
-        """
-        found, _, thresholds = _curve(scores, members)
-        return cls(float(thresholds[found <= fpr][-1]))
-
-    @classmethod
     def at_fpr_of_non_members(cls, scores: ArrayLike, *, fpr: float) -> "Threshold":
         """Smallest of the scores of non-members (n,) that at most a share `fpr` reaches, else inf.
 
-        Unlike `at_fpr` it does not depend on the members that it is applied to.
+        It does not depend on the members that it is applied to.
         """
         values = np.asarray(scores, dtype=np.float64)
         candidates = np.unique(values)
         reached = (values >= candidates[:, None]).mean(axis=1)
         return cls(float(candidates[reached <= fpr + 1e-12].min(initial=np.inf)))
-
-    @classmethod
-    def at_best_accuracy(cls, scores: ArrayLike, members: ArrayLike) -> "Threshold":
-        """Fit the threshold of the highest accuracy on the split, the largest of equally good ones.
-
-        Shi, section 5. Raises `InputError` as `auc` does.
-        """
-        fpr, tpr, thresholds = _curve(scores, members)
-        truth = np.asarray(members, dtype=bool)
-        right = tpr * truth.sum() + (1 - fpr) * (~truth).sum()
-        return cls(float(thresholds[np.argmax(np.round(right))]))
 
     def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
         """Say which texts are called members, (n,); one whose score is NaN is not."""
@@ -212,17 +188,3 @@ def _draw_texts(
             drawn = rng.integers(len(side), size=(len(weights), len(side)))
             weights[:, side] = _tally(drawn, len(side))
         yield weights
-
-
-def _draw_groups(
-    members: NDArray[np.bool_], groups: ArrayLike, rng: np.random.Generator, resamples: int
-) -> Floats:
-    """How often each text is drawn with its group, (resamples, n): members, then non-members."""
-    sides = [np.flatnonzero(members == side) for side in (True, False)]
-    codes = [pd.factorize(np.asarray(groups)[side])[0] for side in sides]
-    counts = [int(code.max()) + 1 for code in codes]
-    drawn = [[rng.integers(count, size=count) for count in counts] for _ in range(resamples)]
-    weights = np.empty((resamples, len(members)))
-    for side, code, count, rows in zip(sides, codes, counts, zip(*drawn, strict=True), strict=True):
-        weights[:, side] = _tally(np.array(rows), count)[:, code]
-    return weights

@@ -21,7 +21,7 @@ from contamination.errors import InputError
 
 Array = NDArray[np.floating]
 Floats = NDArray[np.float32]
-Part = Literal["tokens", "distribution", "text", "lower", "neighbours", "conditional", "reference"]
+Part = Literal["tokens", "distribution", "text", "lower", "neighbours", "reference"]
 
 TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
@@ -47,7 +47,6 @@ class Reading:
     text : itself.
     lower : log-probabilities of the text in lower case, by its own tokens.
     neighbours : the same of small changes of the text.
-    conditional : log-probabilities (nats) of its tokens after a prefix of non-members, (T,).
     reference : log-probability of the text (nats) under the model and under a reference model, both
         `log_prob_per_byte`, or both means over the same tokens.
     """
@@ -61,7 +60,6 @@ class Reading:
     text: str = ""
     lower: Array | None = None
     neighbours: Sequence[Array] = ()
-    conditional: Array | None = None
     reference: tuple[float, float] | None = None
 
 
@@ -166,13 +164,6 @@ SCORES = {
     "lowercase": Score("Lowercase", _lowercase, reads="lower"),
     # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023).
     "neighbour": Score("Neighbor", _neighbour, reads="neighbours"),
-    # LL(x | P) / LL(x) of mean log-probabilities: foreign text before it costs a member more
-    # (ReCaLL, Xie et al. 2024).
-    "recall": Score(
-        "ReCaLL",
-        lambda read: _ratio(_mean(read.conditional[1:]), mean_log_prob(read.log_probs)),
-        reads="conditional",
-    ),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
     # the ratio of the losses of the reference and the model (Carlini et al. 2021).
     "reference_difference": Score(

@@ -16,14 +16,11 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from contamination.errors import InputError
 from contamination.membership.scores import TOP, Floats, Reading
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.prefix import continuation_logprobs
-from contamination.scoring.windows import windows
 
 LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
@@ -140,35 +137,3 @@ def largest(values: Tensor, k: int) -> Tensor:
     best = whole.amax(1).topk(k, dim=1, sorted=False).indices
     members = whole.gather(2, best[:, None].expand(-1, GROUP, -1)).flatten(1)
     return torch.cat([members, values[:, count * GROUP :]], dim=1).topk(k, dim=1).values
-
-
-def conditional_log_probs(
-    scorer: Scorer, prefix: np.ndarray, sequences: Sequence[np.ndarray]
-) -> list[Floats]:
-    """Log-probabilities (nats) of the tokens of each sequence after a prefix.
-
-    The prefix stands before every window of a sequence that is longer than what it leaves of the
-    context; each token is scored once. Where texts fit, the prefix is read once for all of them.
-    Raises InputError for a prefix that leaves less than half of the context.
-    """
-    room = scorer.context - len(prefix)
-    if room < max(2, scorer.context / 2):
-        raise InputError(
-            f"the prefix has {len(prefix)} tokens, more than half of the context of "
-            f"{scorer.context}; give a shorter one"
-        )
-    found = [np.empty(len(ids), dtype=np.float32) for ids in sequences]
-    groups: list[tuple[np.ndarray, list[np.ndarray]]] = [(prefix, [])]
-    places: list[list[np.ndarray]] = [[]]  # where in `found` the values of a group go
-    for ids, values in zip(sequences, found, strict=True):
-        for start, first, stop in windows(len(ids), room):
-            if start < first:  # this window has more to read than the prefix
-                groups.append((np.concatenate([prefix, ids[start:first]]), []))
-                places.append([])
-            group = 0 if start == first else -1
-            groups[group][1].append(ids[first:stop])
-            places[group].append(values[first:stop])
-    for number, parts in continuation_logprobs(scorer, groups):
-        for place, part in zip(places[number], parts, strict=True):
-            place[:] = part
-    return found

@@ -6,7 +6,7 @@ part holds a checksum of all that its numbers depend on: the next run adds the p
 missing and removes those of other texts, another model or other scores.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -36,46 +36,23 @@ def stored_scores(
 ) -> pd.DataFrame:
     """Return the table of `contamination.membership.api.membership_scores`, kept in `directory`.
 
-    Every process calls this with the same arguments and gets the whole table. `options` are those
-    of `membership_scores` that are numbers or text; what fails in one process is raised by all.
+    Every process calls this with the same arguments and gets the whole table; a scorer that is
+    spread over all devices lets one process do all. `options` are those of `membership_scores` that
+    are numbers or text; what fails in one process is raised by all. The directory is for nothing
+    else: parts of other texts, models or options are removed.
     """
     options |= {"columns": columns}
     scorers = [scorer, reference] if reference else [scorer]
     written = [one for one in texts if isinstance(one, str)]
-    lengths = [*map(len, tokenize(scorer.tokenizer, written) if written else texts)]
-
-    def score(rows: list[int]) -> pd.DataFrame:
-        chosen = [texts[i] for i in rows]
-        return membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
-
-    contents = (one if isinstance(one, str) else repr(one.tolist()) for one in texts)
-    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
-    return stored_rows(directory, key, score, lengths, *scorers)
-
-
-def stored_rows(
-    directory: Path,
-    key: str,
-    compute: Callable[[list[int]], pd.DataFrame],
-    work: Sequence[int],
-    *scorers: Scorer,
-) -> pd.DataFrame:
-    """Return a table with a row for each of `work`, of which `compute` makes any rows by number.
-
-    Parameters
-    ----------
-    directory : its folder, for nothing else.
-    key : names all that the numbers depend on; parts with another one are removed.
-    compute : numbers of rows, ascending -> those rows.
-    work : tokens that each row costs.
-    scorers : that work on them. Where one is spread over all devices, one process does all.
-    """
+    work = [*map(len, tokenize(scorer.tokenizer, written) if written else texts)]
+    if not work:
+        raise InputError(f"{directory}: there is no text to score; give one or more")
     order = random_stream(0, "parts of texts").permutation(len(work))
-    smallest = min(scorer.batch_tokens for scorer in scorers)
+    smallest = min(one.batch_tokens for one in scorers)
     cut = cut_into_parts([work[i] for i in order], smallest, batches=1)
     parts = [sorted(int(order[i]) for i in part) for part in cut]
-    if not parts:
-        return compute([]).rename_axis("text")
+    contents = (one if isinstance(one, str) else repr(one.tolist()) for one in texts)
+    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
     first = processes().is_main_process
@@ -88,10 +65,14 @@ def stored_rows(
     wanted = share(missing)[0]
 
     def fill() -> None:
-        own = mine(wanted, alone=any(getattr(scorer, "spread", False) for scorer in scorers))
+        own = mine(wanted, alone=any(getattr(one, "spread", False) for one in scorers))
         hidden = None if first else True  # None: on a terminal alone
         for number in tqdm(own, directory.name, unit="part", leave=False, disable=hidden):
-            table = compute(parts[number]).set_axis(parts[number])
+            rows = parts[number]
+            chosen = [texts[i] for i in rows]
+            table = membership_scores(
+                scorer, chosen, numbers=rows, reference=reference, **options
+            ).set_axis(rows)
             with replacing(paths[number]) as temporary:
                 table.to_parquet(temporary)
 
@@ -99,11 +80,11 @@ def stored_rows(
         tables = {path: _read(path) for path in paths}
         if lost := [path for path, table in tables.items() if table is None]:
             raise InputError(f"{lost[0]}: cannot be read; all nodes must see it; run this again")
-        return pd.concat(tables.values()).sort_index()
+        return pd.concat(tables.values()).sort_index().rename_axis("text")
 
     if wanted:
         share(fill)
-    return together(read).rename_axis("text")
+    return together(read)
 
 
 def _read(path: Path) -> pd.DataFrame | None:

@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
-from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub import hf_hub_download
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
@@ -292,16 +292,6 @@ def _weights_of(path: Path, config: Any) -> list[Path]:
     if missing := [file for file in files if not file.is_file()]:
         raise InputError(f"{missing[0]}: no such file; fetch all files of the model")
     return files
-
-
-def weight_files(source: ModelSource) -> list[str]:
-    """Return the files of a hub id that transformers loads; none where the hub is out of reach."""
-    try:
-        names = HfApi().list_repo_files(source.name, revision=source.revision)
-    except Exception:  # hub, HTTP client: then transformers says whether the cache has them
-        return []
-    first = next((name for name in WEIGHTS if name in names), None)
-    return [first, *WEIGHTS[first]] if first else []
 
 
 def context_length(source: ModelSource, config: Any) -> int:

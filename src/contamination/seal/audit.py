@@ -11,8 +11,7 @@ each other and, under H0, of M given C.
 
 - Wordings. Each record's r wordings are scored with the options in the author's order, so the
   scores depend on the key by w alone. The published one is uniform among the r, independently over
-  records. Of two wordings the likelier one is the published one as a fair coin falls: a sign test.
-  Of more, `statistics.sharded_exact_test` is exact given C and M.
+  records, so `statistics.sharded_exact_test` is exact given C and M.
 - Options. The scores depend on the key by rho and w. Given w, C and M, the published arrangement of
   an item is uniform among those that are free, independently over items: exact again. Where not
   all arrangements are scored, which others are is drawn afresh for each item.
@@ -28,9 +27,11 @@ sigma, so they enter as one p-value, the smallest times their number (Bonferroni
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from copy import copy
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,15 +39,18 @@ from scipy.stats import binom, norm
 
 from contamination import statistics
 from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.generated import CHOICES, Writing, audit_written
 from contamination.audit.plan import Work
+from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, carry_out
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.generation import Generator
 from contamination.scoring.store import Store
 from contamination.seal.beacon import time_of
 from contamination.seal.files import Seal, SealedSet
 from contamination.statistics import CombinedResult, TestResult
-from contamination.statistics.results import p_from_log10
+from contamination.statistics.results import KnownResult
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.example_set import render
 
@@ -58,6 +62,7 @@ NOT_CLAIMED = (
     "anything, if the key was known before training",
     "a date: that of the commitment is as good as the place where it was published",
 )
+NOT_STATED = "the tests that the seal states take log-probabilities; these take text alone"
 NOT_SENT = (
     "wordings were not tested: an endpoint would be sent the unpublished ones, and could keep them"
 )
@@ -89,11 +94,7 @@ def sealed_work(
     """
     request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
     if sealed.seal.options:
-        free = [sealed.variants[each.number].free for each in sealed.drawn]
-        others, seed = request.arrangements - 1, request.seed
-        alternatives.append(
-            option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
-        )
+        alternatives.append(_arranged(sealed, request.arrangements - 1))
     worded = sealed.listed("wordings") >= FEWEST
     left_out = (NOT_SENT,) if worded and isinstance(scorer, EndpointScorer) else ()
     if worded and not left_out:
@@ -101,11 +102,42 @@ def sealed_work(
     return Work(scorer, sealed.test_set, request, alternatives), left_out
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AlternativesResult(TestResult):
-    """A test of alternatives, and a lower bound on the number of records that were known."""
+def _arranged(sealed: SealedSet, others: int) -> AlternativeSet:
+    """Render the published arrangement of each item, and so many others, which we draw."""
+    free = [sealed.variants[each.number].free for each in sealed.drawn]
+    return option_alternatives(sealed.test_set, permutations=others, seed=0, keep=free)
 
-    known_at_least: int
+
+def sealed_writings(
+    by: Generator, sealed: SealedSet, request: Request, **asked: Any
+) -> tuple[Writing, ...]:
+    """Return what a model is to write about a verified set: on the order, and on the options.
+
+    `asked` are the further fields of `Writing` for the order of records. Options are a quiz, if any
+    item has enough arrangements. Raises InputError as `Writing`.
+    """
+    order, quiz = Writing(by, sealed.test_set, request, **asked), copy(by)
+    arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
+    if arranged is None or max(arranged.distinct) < CHOICES:
+        return (order,)
+    quiz.instruction = ""
+    options = replace(request, axis="options", drawn=True)
+    return order, Writing(quiz, sealed.test_set, options, arranged=arranged)
+
+
+def audit_sealed_texts(works: Sequence[Writing], level: float) -> Audit:
+    """Have the model write what is missing, and test; see `audit_sealed`.
+
+    The tests are exact for the same reason as those on log-probabilities: the texts after records,
+    or answers about them, depend on the key by wordings and options alone, and the order is uniform
+    given these; answers about options, by wordings and arrangements, in places that we draw.
+    """
+    audits = [audit_written(work, alpha=level, drawn=True) for work in works]
+    found = [one for each in audits for one in each.findings]
+    stores = tuple(path for each in audits for path in each.stores)
+    order, *others = (each.result for each in found)
+    joint = combine_parts([order], others)
+    return replace(audits[0], findings=tuple(found), stores=stores, joint=joint)
 
 
 def audit_sealed(work: Work, level: float) -> Audit:
@@ -119,7 +151,7 @@ def audit_sealed(work: Work, level: float) -> Audit:
     def bounded(test: Callable[[Store], TestResult], store: Store) -> TestResult:
         result, known = test(store), known_records(token_scores(store), level=level)
         named = {each.name: getattr(result, each.name) for each in fields(TestResult)}
-        return AlternativesResult(**named, known_at_least=known)
+        return KnownResult(**named, known_at_least=known)
 
     def options_test(store: Store) -> TestResult:
         return TESTS[OPTION_TEST].result(store, work.request.permutations)
@@ -168,18 +200,10 @@ def wordings_test(store: Store) -> TestResult:
 
     The score of a wording is the mean log-probability (nats) of its tokens after the beginning that
     all wordings of the record share: sums would compare lengths before anything else. Any score
-    that treats the wordings of a record alike keeps the test exact. Of two wordings it is the sign
-    test: the number of records whose published wording has the larger score, of those whose scores
-    differ, is binomial with probability 1/2 under H0.
+    that treats the wordings of a record alike keeps the test exact. Of two wordings each record has
+    one vote, whatever its scores: it is the sign test.
     """
-    scores = token_scores(store)
-    if scores.shape[1] > 2:
-        return replace(statistics.sharded_exact_test(scores), test=WORDINGS_TEST)
-    better = scores[:, 0] - scores[:, 1]
-    wins, coins = int((better > 0).sum()), int((better != 0).sum())
-    log10_p = min(float(binom.logsf(wins - 1, coins, 0.5) / np.log(10)) if coins else 0.0, 0.0)
-    found = {"statistic": float(wins), "p": p_from_log10(log10_p), "log10_p": log10_p}
-    return TestResult(test=WORDINGS_TEST, **found, shards=len(scores), permutations=1)
+    return replace(statistics.sharded_exact_test(token_scores(store)), test=WORDINGS_TEST)
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedResult:

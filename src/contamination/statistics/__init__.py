@@ -11,7 +11,7 @@ function                          input                        guarantee
 `pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
 `generated_successor_test`        (n, n) pairs of a whole set  exact; p >= 1/(resamples+1)
-`arrangement_quiz_test`           (n,) hits                    exact; a bound on how many, too
+`quiz_test`                       (n,) hits                    exact; a bound on how many, too
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
 `anytime_test`, `AnytimeResult`   (r, m+1), shard by shard     exact at every stopping time
 `fisher`                          (n,) p-values                exact if independent
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
-    "generated": "arrangement_quiz_test generated_successor_test generated_successors",
+    "generated": "quiz_test generated_successor_test generated_successors",
     "joint": "westfall_young_test",
     "known": "hits_log10_p known_at_least",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",

@@ -224,25 +224,11 @@ def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
     return in_turn(np.sign(each - each[:, None]), arrangements)
 
 
-def side_by_side(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
-    """Sum of pairs[a, b], whole numbers (k, k), over options a that stand right before b, (N,)."""
-    found = np.asarray(pairs)[arrangements[:, :-1], arrangements[:, 1:]]
-    return np.asarray(found.sum(axis=1), dtype=np.int64)
-
-
 def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
     """Sum of pairs[a, b], whole numbers (k, k), over options a anywhere before b, (N,)."""
     left, right = np.triu_indices(arrangements.shape[1], k=1)
     found = np.asarray(pairs)[arrangements[:, left], arrangements[:, right]]
     return np.asarray(found.sum(axis=1), dtype=np.int64)
-
-
-def stands_at(option: int, arrangements: Arrangements, places: int) -> Whole:
-    """Whether an option stands at each of so many places, (places, N); an item may have fewer."""
-    return np.asarray(
-        [(arrangements[:, place : place + 1] == option).any(axis=1) for place in range(places)],
-        dtype=np.int64,
-    )
 
 
 def sum_test(values: ArrayLike) -> OrderResult:

@@ -4,19 +4,19 @@ New here. The *generated successor*: a model that has read the records in their 
 writes some of record b when it continues record a, if b came after a. A matrix S of pairs then
 comes from a few short texts a record, and `contamination.statistics.successor` applies to it.
 
-The *arrangement quiz*: a model is asked which of K arrangements of an item's options is the
-published one. A place is drawn for it, so that no habit of position helps.
+A *quiz*: a model is asked which of K arrangements of an item's options is the published one, or
+which of K records comes next. A place is drawn for it, so that no habit of position helps.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.known import hits_log10_p, known_at_least
-from contamination.statistics.results import TestResult, p_from_log10
+from contamination.statistics.results import KnownResult, p_from_log10
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 from contamination.statistics.successor import centred_successors, sampled_successor_scores
 
@@ -85,30 +85,25 @@ def generated_successor_test(
     return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class QuizResult(TestResult):
-    """`arrangement_quiz_test`: `statistic` are the hits, `shards` the items.
-
-    `known_at_least` is the bound of that name, at confidence 1 - alpha.
-    """
-
-    known_at_least: int
-
-
-def arrangement_quiz_test(hits: ArrayLike, *, choices: int, alpha: float) -> QuizResult:
+def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> KnownResult:
     """Exact one-sided test that more answers hit than chance hits: P(Bin(n, 1/choices) >= hits).
 
-    `hits` (n,) says whether the answer to each item named the published arrangement, `choices` is
-    K, and 1 - alpha the confidence of `known_at_least`. Raises InputError for no item, fewer than 2
-    choices.
+    `hits` (n,) says whether each answer named the published one of `choices` (K) versions, `test`
+    is the name in the result, whose statistic is the number of hits, and 1 - alpha the confidence
+    of its `known_at_least`. Raises InputError for no question, fewer than 2 choices.
 
-    H0: the published arrangement of every item was drawn uniformly from those that are permitted,
-    independently over items, and the model does not depend on it. The others are drawn from the
-    same law without replacement, and the place of each by us. Given what the model reads, the
-    published one then stands in each place with probability 1/K, so whatever it answers by that, by
-    habit and by chance hits with probability 1/K. An answer that is no letter cannot hit, and
-    counts as a miss: the hits are then stochastically at most Bin(n, 1/K), and P(p <= alpha) <=
-    alpha still.
+    H0: given what the model reads, the published one stands in each of the K places with
+    probability 1/K, independently over questions. Whatever the model answers by that, by habit and
+    by chance then hits with probability 1/K. An answer that is no letter cannot hit, and counts as
+    a miss: the hits are then stochastically at most Bin(n, 1/K), and P(p <= alpha) <= alpha still.
+
+    - Arrangements of an item: H0 holds if the published one was drawn uniformly from those that are
+      permitted, independently over items and without regard to the model. The others are drawn from
+      the same law without replacement, and the place of each by us.
+    - Records: a cue, and in places that we draw the K records after it. No record stands in two
+      questions. Given which K records they are, every order of them is as likely if the published
+      order is exchangeable; so the one that comes next is each of them with probability 1/K,
+      independently over questions.
     """
     found = np.asarray(hits, dtype=bool)
     if found.ndim != 1 or not len(found) or choices < 2:
@@ -116,8 +111,8 @@ def arrangement_quiz_test(hits: ArrayLike, *, choices: int, alpha: float) -> Qui
     n, count = len(found), int(found.sum())
     chances = np.full(n, 1 / choices)
     log10_p = hits_log10_p(count, chances)
-    return QuizResult(
-        test="arrangement_quiz",
+    return KnownResult(
+        test=test,
         statistic=float(count),
         p=p_from_log10(log10_p),
         log10_p=log10_p,

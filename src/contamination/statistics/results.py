@@ -44,6 +44,16 @@ class TestResult:
     permutations: int
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KnownResult(TestResult):
+    """A test of what was drawn for each record, and a lower bound on the records that were known.
+
+    `known_at_least` is that of `contamination.statistics.known`; it counts hits, not `statistic`.
+    """
+
+    known_at_least: int
+
+
 def p_from_log10(log10_p: float) -> float:
     """10**log10_p, held at the smallest normal float64 so that it is never zero."""
     return max(float(10.0**log10_p), float(np.finfo(np.float64).tiny))

@@ -281,7 +281,8 @@ def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]
     ("none of these") or that custom puts last ("cannot be determined"), and that of the right
     answer under `Keep.answer`.
     """
-    sets = [sorted(map(_plain_text, item.options)) for item in items]
+    plain = lambda option: " ".join(option.casefold().split()).rstrip(".")  # noqa: E731
+    sets = [sorted(map(plain, item.options)) for item in items]
     kinds = Counter(map(tuple, sets))
     found = list[tuple[int, ...]]()
     for item, texts in zip(items, sets, strict=True):
@@ -300,10 +301,6 @@ def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]
         free = () if stays else tuple(place for place in places if place not in pinned)
         found.append(free if len(free) > 1 else ())
     return found
-
-
-def _plain_text(option: str) -> str:
-    return " ".join(option.casefold().split()).rstrip(".")
 
 
 def are_numbers(options: Sequence[str]) -> bool:

@@ -1,6 +1,6 @@
 """Whether the hub can be reached, and what to do about its errors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,22 +66,3 @@ def asked_once() -> Iterator[None]:
         yield
     finally:
         constants.HF_HUB_OFFLINE = before
-
-
-def missing_bytes(
-    repository: str, patterns: Sequence[str], *, kind: str = "model", revision: str | None = None
-) -> int | None:
-    """Bytes of the files that fit `patterns` and that the cache lacks.
-
-    None where the hub is out of reach or gives no access; other errors of the hub are its own.
-    `kind` is "model" or "dataset", `revision` a branch, tag or commit; None is the main branch.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import DryRunError
-
-    wanted = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-    try:
-        files = snapshot_download(repository, dry_run=True, **wanted)  # type: ignore[call-overload]
-    except DryRunError:
-        return None
-    return sum(file.file_size or 0 for file in files if file.will_download)

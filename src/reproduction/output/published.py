@@ -31,17 +31,23 @@ def load_published(directory: Path | str, name: str) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
-def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -> float:
+def published_p(
+    entry: ModelEntry, dataset: str, published: Path | str | None, test: str = "sharded_t"
+) -> float:
     """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
 
-    Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
+    Theirs is the sharded t-test whatever our `test`, with 50 shards and 250 permutations, 1,000 for
+    MMLU and 51 for planted sets; beside our permutation test it is theirs of a planted set.
     """
     if published is None or dataset not in entries():
         return math.nan
     names = [name for family, name in TABLES.items() if dataset.startswith(family)]
     table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
-    known = row in table.index and entry.published in table
-    return float(table.loc[row, entry.published]) if known else math.nan
+    column = entry.published
+    if column in PRINTED and test == "permutation":
+        column = "permutation_p"
+    known = row in table.index and column in table
+    return float(table.loc[row, column]) if known else math.nan
 
 
 @cache

@@ -32,7 +32,7 @@ from reproduction.notebooks.canaries.tables import format_redrawn, pooled_redraw
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report import readings
-from reproduction.report.readings import Texts, texts
+from reproduction.report.readings import RELEASED, Texts, read_section, texts
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.profile import Architecture, Profile
 
@@ -185,11 +185,7 @@ def build_variables(
     table = partial(read_csv, results)
     if profile.pretraining is None:
         ran = {NOTEBOOKS[name].package for name in profile.notebooks}
-        sections = {
-            name: read(*map(table, tables.split()))
-            for name, (read, tables) in readings.RELEASED.items()
-            if name in ran
-        }
+        sections = {name: read_section(name, table) for name in RELEASED if name in ran}
         return sections | {"run": _run(manifest)}
     shape = profile.model
     assert isinstance(shape, Architecture)  # else there is no report, as `write_manifest` says
@@ -228,12 +224,10 @@ def build_variables(
         "prefixes": readings.read_short_prefixes(table("power_replicates")),
         "calibration": readings.read_calibration(table("calibration")),
         "failures": readings.read_failures(table("failures")),
+        "generated": readings.read_generated(table("generated")),
         "min_k": readings.read_min_k(table("min_k"), canaries, alpha),
         "assumptions": readings.read_assumptions(table("assumptions_within")),
-        "books": readings.read_books(table("books"), table("books_validation")),
-        "unlearning": readings.read_unlearning(table("unlearning_detection")),
         "options": readings.read_options(table("options")),
-        "shi": _shi(published),
         "run": _run(manifest),
     }
 
@@ -310,12 +304,6 @@ def _mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Tex
         "published_kept": str(text["mmlu_subsets_kept"]),
         "published_dropped": str(text["mmlu_subsets_dropped"]),
     } | p
-
-
-def _shi(published: Path) -> Texts:
-    """What the text of Shi et al. says, as they print it: recalls with two decimals."""
-    text = load_published(published, "shi2023_text").set_index("key")["value"]
-    return {k: f"{v:.2f}" if k.startswith("recall") else f"{v:,g}" for k, v in text.items()}
 
 
 def _listed(items: Iterable[Any]) -> str:

@@ -12,14 +12,11 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST
-from contamination.membership.books import SCORE
-from contamination.membership.unlearning import WINDOW
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
-from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.run.injection import PLANTINGS
@@ -93,6 +90,19 @@ def read_failures(failures: pd.DataFrame) -> Texts:
     )
 
 
+def read_generated(generated: pd.DataFrame) -> Texts:
+    """Count the sets found by texts and by scores, and give the smallest p of the clean model."""
+    found = texts(sets=generated["dataset"].nunique())
+    for name, access in {"texts": "generated", "scores": "log-probabilities"}.items():
+        rows = generated[generated["access"] == access]
+        clean, rejected = rows["model"] == "clean", rows["p"] <= SIGNIFICANT
+        found |= texts(
+            **{name: rejected & ~clean, f"{name}_clean": format_p(rows.loc[clean, "p"].min())},
+            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), 0)},
+        )
+    return found
+
+
 def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
     """Compare Min-K% with the tests on the same sets, and say how far it gets at many copies."""
     spans = min_k[(min_k["model"] == "contaminated") & (min_k["score"] == "min_k_20")]
@@ -136,33 +146,6 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
     )
 
 
-def read_books(books: pd.DataFrame, validation: pd.DataFrame) -> Texts:
-    """What changes where the unread validation books are of other packages."""
-    auc = validation[validation["score"] == SCORE].set_index("validation")["auc"]
-    unread = books[books["truth"] == UNREAD]
-    accused = (unread["rate"] > 0.5).groupby(unread["validation"]).sum()
-    same, other = VALIDATIONS.values()
-    return texts(
-        auc_same=rounded(auc.get(same, np.nan), 2),
-        auc_other=rounded(auc.get(other, np.nan), 2),
-        accused_same=accused.get(same, MISSING),
-        accused_other=accused.get(other, MISSING),
-        unread=unread["book"].nunique(),
-    )
-
-
-def read_unlearning(detection: pd.DataFrame) -> Texts:
-    """What the published window flags, and what the ratio finds without a window."""
-    row = detection.set_index("window").reindex([WINDOW]).loc[WINDOW]
-    counts = {key: rounded(row[key], 0) for key in ("chunks", "suspicious", "hits", "untreated")}
-    return counts | {
-        "missed": rounded(row["untreated"] - row["hits"], 0),
-        "low": percent(row["recall_low"]),
-        "high": percent(row["recall_high"]),
-        "auc_ratio": rounded(row["auc_ratio"], 2),
-    }
-
-
 def read_options(options: pd.DataFrame) -> Texts:
     """What both axes find of each planting at the largest number of copies, and the controls."""
     most = options[options["dup_count"] == options["dup_count"].max()]
@@ -180,109 +163,71 @@ def read_options(options: pd.DataFrame) -> Texts:
 
 # --- of models that others have released ----------------------------------------------------------
 
+KINDS = {"model": "models", "dataset": "sets", "subset": "subsets"}  # column -> what it names
+VALUES = {"auc": 2, "auc_percent": 1, "rate_percent": 0}  # column -> digits of its range
 
-def _cells(table: pd.DataFrame) -> Texts:
-    """Count the rows of a table, those that were measured, and those that were not."""
+
+def read_cells(cells: pd.DataFrame) -> Texts:
+    """Count the rows of a table, those that were measured, and what these say; all by its columns.
+
+    `tested` have a p-value (after Holm's correction, if there is one), and `rejected` are at most
+    0.05 of these; `off` are intervals that leave out chance, `lowest` and `highest` the ends of the
+    range of `values`.
+    """
+    done = cells[cells["status"] == OK]
     begins = {
-        name.replace(" ", "_"): table["status"].str.startswith(name)
+        name.replace(" ", "_"): cells["status"].str.startswith(name)
         for name in ("failed", "not run", "not asked")
     }
-    return texts(cells=len(table), measured=table["status"] == OK, **begins)
-
-
-def _range(values: pd.Series, digits: int) -> Texts:
-    return {"lowest": rounded(values.min(), digits), "highest": rounded(values.max(), digits)}
-
-
-def _off(table: pd.DataFrame, chance: float) -> pd.Series:
-    """Which intervals leave out chance."""
-    return (table["auc_low"] > chance) | (table["auc_high"] < chance)
-
-
-def released_open_models(audit: pd.DataFrame) -> Texts:
-    """Count what Holm's correction rejects of the audited cells, by test."""
-    audit = audit[audit["dataset"] != POOLED]
-    audited = audit[(audit["status"] == OK) & audit["holm_p"].notna()]
-    rejected = audited["holm_p"] <= SIGNIFICANT
-    return _cells(audit) | texts(
-        models=audit["model"].nunique(),
-        sets=audit["dataset"].nunique(),
-        audited=len(audited),
-        rejected=rejected,
-        stand=rejected & (audited["verdict"] == "quiet"),
-    )
-
-
-def released_mmlu(subsets: pd.DataFrame, combined: pd.DataFrame) -> Texts:
-    """Count the subsets that were measured and those that controls exclude in the paper's test."""
-    ours = subsets[(subsets["source"] == "measured") & (subsets["test"] == "sharded_t")]
-    fisher = combined[(combined["source"] == "measured") & (combined["status"] == OK)]
-    excluded = ours[ours["status"] == OK].groupby("subset")["excluded"].any()
-    return _cells(ours) | texts(
-        subsets=len(excluded),
-        dropped=int(excluded.sum()) if len(excluded) else MISSING,
-        combined=len(fisher),
-        rejected=fisher["p"] <= SIGNIFICANT,
-    )
-
-
-def released_wikimia(table: pd.DataFrame) -> Texts:
-    """Count intervals that leave out chance, and give the range of the AUCs."""
-    done = table[(table["status"] == OK) & table["auc"].notna()]
-    found = texts(models=done["model"].nunique(), aucs=len(done), off=_off(done, 0.5))
-    return _cells(table) | found | _range(done["auc"], 2)
-
-
-def released_assumptions(within: pd.DataFrame, blind: pd.DataFrame) -> Texts:
-    """Count cells of a model and a domain, and give the range of the AUCs of Fu's scores."""
-    domains = within[within["domain"] != MEAN]
-    cells = domains.drop_duplicates(["model", "domain"])
-    ours = domains["metric"].astype(str).str.contains("|".join(OURS))
-    done = domains[(domains["status"] == OK) & ~ours & domains["auc_percent"].notna()]
-    baselines = blind[(blind["status"] == OK) & blind["auc"].notna()]
-    found = _cells(cells) | texts(aucs=len(done), off=_off(done, CHANCE))
-    found |= _range(done["auc_percent"], 1)
-    return found | texts(baselines=len(baselines), baselines_off=_off(baselines, 0.5))
-
-
-def released_papers(rows: pd.DataFrame) -> Texts:
-    """Count the published cells, those that were measured, and verdicts that are the published."""
-    done = rows[(rows["status"] == OK) & (rows["unit"] == "log10 p")]
-    level = np.log10(SIGNIFICANT)
-    same = (done["ours"] <= level) == (done["published"] <= level)
-    return _cells(rows) | texts(verdicts=len(done), same=same)
-
-
-def released_checkpoints(tested: pd.DataFrame, detected: pd.DataFrame) -> Texts:
-    """Count what is rejected of planted sets and under controls, and the range of Min-K%."""
-    by_record = tested[(tested["segmentation"] == "record") & (tested["dup_count"] > 0)]
-    by_record = by_record[by_record["test"] == "sharded_exact"].dropna(subset="holm_p")
-    tested = tested[tested["segmentation"] == "line"]
-    done = tested[tested["status"] == OK]
-    rejected = done["holm_p"] <= SIGNIFICANT
-    planted, control = done["dup_count"] > 0, done["dup_count"] == 0
-    found = _cells(tested) | texts(control_cells=control, control_rejected=control & rejected)
-    found |= texts(
-        record_planted=len(by_record), record_rejected=by_record["holm_p"] <= SIGNIFICANT
-    )
-    for name, test in (("exact", "sharded_exact"), ("successor", "successor")):
-        own = planted & (done["test"] == test)
-        counts = {f"{name}_planted": own, f"{name}_rejected": own & rejected}
-        fewest = rounded(done.loc[own & rejected, "dup_count"].min(), 0)
-        found |= texts(**counts, **{f"{name}_fewest": fewest})
-    rates = detected[detected["status"] == OK]
-    for name, at in (("planted", rates["dup_count"] > 0), ("control", rates["dup_count"] == 0)):
-        span = rates.loc[at, "rate_percent"].agg(["min", "max"]).map("{:.0f}".format)
-        found[f"min_k_{name}"] = " to ".join(span) if at.any() else MISSING
+    kinds = {word: done[name].nunique() for name, word in KINDS.items() if name in cells}
+    found = texts(cells=len(cells), measured=len(done), **begins, **kinds)
+    for name in [name for name in ("holm_p", "p") if name in cells][:1]:
+        p = done[name].dropna()
+        found |= texts(tested=len(p), rejected=p <= SIGNIFICANT)
+    for name, digits in VALUES.items():
+        if name in cells:
+            values = done[name].dropna()
+            low, high = (rounded(end, digits) for end in (values.min(), values.max()))
+            found |= texts(values=len(values), lowest=low, highest=high)
+    if "auc_low" in cells:
+        chance = CHANCE if "auc_percent" in cells else 0.5
+        found |= texts(off=(done["auc_low"] > chance) | (done["auc_high"] < chance))
     return found
 
 
-# Section of the report, called as the package of its notebook -> what reads its tables, and these.
-RELEASED: dict[str, tuple[Callable[..., Texts], str]] = {
-    "open_models": (released_open_models, "open_models"),
-    "mmlu": (released_mmlu, "mmlu_subsets mmlu_fisher"),
-    "wikimia": (released_wikimia, "wikimia"),
-    "assumptions": (released_assumptions, "assumptions_within assumptions_blind"),
-    "papers": (released_papers, "papers"),
-    "checkpoints": (released_checkpoints, "checkpoints checkpoints_min_k"),
+LEVEL = np.log10(SIGNIFICANT)
+COMPARED = "status == 'ok' and unit == 'log10 p'"
+SUBSETS = "source == 'measured' and test == 'sharded_t'"
+# Section of the report, called as the package of its notebook -> beginning of the names of its
+# facts -> the table that they are read from, and which of its rows.
+RELEASED: dict[str, dict[str, tuple[str, str]]] = {
+    "open_models": {
+        "": ("open_models", f"dataset != '{POOLED}'"),
+        "quiet_": ("open_models", f"dataset != '{POOLED}' and verdict == 'quiet'"),
+    },
+    "mmlu": {
+        "": ("mmlu_subsets", SUBSETS),
+        "dropped_": ("mmlu_subsets", f"{SUBSETS} and excluded == True"),
+        "fisher_": ("mmlu_fisher", "source == 'measured'"),
+    },
+    "wikimia": {"": ("wikimia", "")},
+    "assumptions": {
+        "": ("assumptions_within", f"domain != '{MEAN}'"),
+        "blind_": ("assumptions_blind", ""),
+    },
+    "papers": {
+        "": ("papers", ""),
+        "verdict_": ("papers", COMPARED),
+        "same_": ("papers", f"{COMPARED} and (ours <= {LEVEL}) == (published <= {LEVEL})"),
+    },
 }
+
+
+def read_section(section: str, table: Callable[[str], pd.DataFrame]) -> Texts:
+    """Read the facts of a section; `table` opens a table of the run by its name."""
+    found: Texts = {}
+    for begin, (name, rows) in RELEASED[section].items():
+        cells = table(name)
+        read = read_cells(cells.query(rows) if rows else cells)
+        found |= {f"{begin}{key}": text for key, text in read.items()}
+    return found

@@ -3,17 +3,16 @@
 ::
 
     build/<profile>/stores/<model>/<canary set>/            orderings-<r>/, successors-<r>/
-    build/<profile>/scores/<package>/tables-<parameters>/   what a notebook reads
+    build/<profile>/scores/<package>/tables/                what a notebook reads
     build/<profile>/scores/<package>/parts/                 rows that are not scored again
     build/<profile>/scores/<notebook>.json                  the target of make: it is done
 
-The stages write these on all processes; notebooks only read them, through `Experiment`. Tables are
-in a folder named after the parameters that they depend on, so that a notebook never shows what was
-measured with others.
+The stages write these on all processes; notebooks only read them, through `Experiment`. Beside the
+tables stand the parameters that they depend on, so that a notebook never shows what was measured
+with others.
 """
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.files import replacing, sha256_of, write_json
+from contamination.files import read_json, replacing, write_json
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
@@ -31,7 +30,7 @@ from contamination.scoring.store_format import count_values
 from reproduction.run.profile import MODELS, RunFiles, ScoringSpec
 
 __all__ = ["MODELS", "Experiment", "named_models", "parts_of", "read_measured", "trained_here"]
-PARAMETERS = "parameters.json"
+TABLES, PARAMETERS = "tables", "parameters.json"
 
 
 def store_plan(spec: ScoringSpec, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
@@ -123,31 +122,18 @@ def parts_of(experiment: Experiment, package: str) -> Path:
     return experiment.build / "scores" / package / "parts"
 
 
-def _tables_of(experiment: Experiment, package: str, parameters: Mapping[str, Any]) -> Path:
-    digest = sha256_of(json.dumps(dict(parameters), sort_keys=True))[:8]
-    return experiment.build / "scores" / package / f"tables-{digest}"
-
-
 def write_measured(
     experiment: Experiment,
     package: str,
     parameters: Mapping[str, Any],
     tables: Mapping[str, pd.DataFrame],
 ) -> None:
-    """Write the tables that the passes of a notebook gave, whole or not at all.
-
-    Tables that were measured with other parameters go: they may belong to models that have been
-    deleted.
-    """
-    folder = _tables_of(experiment, package, parameters)
-    with replacing(folder) as temporary:
+    """Write the tables that the passes of a notebook gave, whole or not at all."""
+    with replacing(experiment.build / "scores" / package / TABLES) as temporary:
         temporary.mkdir()
         write_json(temporary / PARAMETERS, dict(parameters))
         for name, table in tables.items():
             table.to_parquet(temporary / f"{name}.parquet", index=False)
-    for other in folder.parent.glob("tables-*"):
-        if other != folder:
-            shutil.rmtree(other)
 
 
 def read_measured(
@@ -157,9 +143,9 @@ def read_measured(
 
     Raises InputError if they were not.
     """
-    folder = _tables_of(experiment, package, parameters)
-    if not (folder / PARAMETERS).is_file():
-        raise InputError(
-            f"{folder} is missing: nothing was measured with these parameters; run `make reproduce`"
-        )
+    folder = experiment.build / "scores" / package / TABLES
+    known, asked = folder / PARAMETERS, json.loads(json.dumps(parameters))
+    if not known.is_file() or read_json(known) != asked:
+        message = "nothing was measured with these parameters; run `make reproduce`"
+        raise InputError(f"{folder}: {message}")
     return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}

@@ -19,16 +19,14 @@ from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
-from contamination.testsets.tokens import tokenize
 from reproduction.run.network import NextTokenLoss, training_attention
 
 RECORD = "fine_tuning.json"
-PIECE = 128  # tokens that are read at once of texts of any length
 
 
 def fine_tune(
     model: Path,
-    texts: Sequence[str | np.ndarray],
+    texts: Sequence[np.ndarray],
     directory: Path,
     *,
     learning_rate: float,
@@ -45,15 +43,10 @@ def fine_tune(
     Parameters
     ----------
     model : directory of the model and its tokenizer, which stay as they are.
-    texts : token ids, all of one length of at most the context of the model; or strings, which are
-        read one after the other in pieces of `PIECE` tokens, or of the context if that is less. The
-        rest of the last one is left out.
+    texts : token ids, all of one length of at most the context of the model.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
-    if strings := [text for text in texts if isinstance(text, str)]:
-        stream, size = np.concatenate(tokenize(tokenizer, strings)), min(PIECE, context)
-        texts = [stream[i : i + size] for i in range(0, len(stream) - size + 1, size)]
     lengths = {len(ids) for ids in texts}
     if len(lengths) != 1 or max(lengths) > context or min(epochs, learning_rate, batch_size) <= 0:
         raise InputError(

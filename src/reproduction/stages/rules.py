@@ -179,7 +179,6 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
         if row.passes and (wanted or not models):
             own = [f"$(B)/scores/{name}.json"]
             needed = chosen[row.passes] if models else ["data/models.yaml"]
-            needed = [*needed, *(path for path in row.reads if path.startswith("data/"))]
             code = f"reproduction.notebooks.{row.package}.measure reproduction.run.experiment"
             add(own[0], f"measure-{name}", code, name, *needed)
         lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from filelock import FileLock, Timeout
 
-from contamination.cli.printing import print_table, save_table
+from contamination.cli.printing import save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
 from reproduction.stages import steps
@@ -27,10 +27,9 @@ app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()
-def stages(context: typer.Context) -> None:
+def stages() -> None:
     """The stages of `make reproduce`."""
-    if end := steps.begin(sys.argv[1:]):
-        context.call_on_close(end)
+    steps.begin(sys.argv[1:])
 
 
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
@@ -73,23 +72,12 @@ def _open(
 
 
 @app.command()
-def costs(
-    profile: ProfileFile,
-    build: BuildDirectory,
-    gpu: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A GPU that is not here, by its memory and its rate in bfloat16, as in 24:165 for "
-            "24 GB and 165 TFLOP/s. May be repeated for several.",
-            metavar="GB:TFLOPS",
-        ),
-    ] = None,
-) -> None:
+def costs(profile: ProfileFile, build: BuildDirectory) -> None:
     """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     from reproduction.run.experiment import Experiment
     from reproduction.stages.costs import print_costs
 
-    print_costs(Experiment(profile, build), gpu or [])
+    print_costs(Experiment(profile, build))
 
 
 @app.command()
@@ -109,11 +97,6 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-        facts = experiment.corpus_facts
-    columns = ["package", "version", "available", "documents", "characters", "tokens"]
-    rows = [*facts["packages"], facts | {"package": "total"}]
-    cells = [[row.get(column, "") for column in columns] for row in rows]
-    print_table(columns, cells, title="Training corpus", text=("version",))
 
 
 @app.command()
@@ -199,7 +182,7 @@ def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
 
 @app.command()
 def report(results: ResultsDirectory) -> None:
-    """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc.
+    """Render the report (HTML, PDF) and the slides.
 
     Of a run that trained nothing: a report of its own, without slides.
     """

@@ -1,14 +1,14 @@
 """Progress of a run: the number of a step and the time left.
 
 `make` writes the stages that it is going to run, a line each, into the file that the variable STEPS
-names. Every stage adds "begun TIME STEP" and "ended TIME STEP". The times of the reference run say
-what is left, scaled by how fast this run has been so far.
+names. Every stage adds "begun TIME STEP" at its start. The times of the reference run say what is
+left, scaled by how fast this run has been so far.
 """
 
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from contamination.files import read_json
@@ -18,40 +18,32 @@ BESIDE = 2.0  # steps that make runs at a time unless asked for another number
 TRUST = 60.0  # seconds of this run that count as much as the reference run and that number
 WIDTH = 48  # columns of the number of a step and what it does
 
-Times = dict[str, float]  # by step, in seconds since the epoch
-
 
 def step_of(arguments: list[str]) -> str:
-    """Name a step after the arguments of its stage, as a manifest does; "" for the summary."""
+    """Name a step after the arguments of its stage, as a manifest does."""
     verb, *rest = arguments
-    named = rest and not rest[0].startswith("-")
-    return "" if verb == "summary" else f"{verb} {Path(rest[0]).stem}" if named else verb
+    return f"{verb} {Path(rest[0]).stem}" if rest and not rest[0].startswith("-") else verb
 
 
-def read_run(path: Path) -> tuple[list[str], Times, Times]:
-    """Read the steps that make planned, in its order, and when stages began and ended."""
-    planned: list[str] = []
-    begun: Times = {}
-    ended: Times = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        match line.split(" ", 2):
-            case ["begun" | "ended" as what, when, step]:
-                (begun if what == "begun" else ended)[step] = float(when)
-            case _ if step := step_of(line.split()):
-                planned.append(step)
-    return planned, begun, ended
+def read_run() -> tuple[list[str], dict[str, float]]:
+    """Return the steps that make planned, in its order, and the time when each stage began.
+
+    There are none for a stage that a person runs by hand, and in further processes of a step.
+    """
+    path = Path(os.environ.get("STEPS") or "-")
+    if not path.is_file() or os.environ.get("RANK", "0") != "0":
+        return [], {}
+    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    begun = {" ".join(step): float(when) for what, when, *step in lines if what == "begun"}
+    return [step_of(line) for line in lines if line[0] not in ("begun", "summary")], begun
 
 
-def seconds_left(known: Mapping[str, float], begun: Times, ended: Times, now: float) -> float:
-    """Estimate how long the rest takes, running steps included.
+def seconds_left(known: Mapping[str, float], elapsed: float, begun: Sequence[str]) -> float:
+    """Estimate how long the rest takes; the last step that has begun counts as half done.
 
     `known` has what each of the planned steps took in the reference run, 0 where it had no such.
     """
-    spent = sum(ended[step] - begun[step] for step in ended)
-    done = sum(known[step] for step in ended)
-    slower = (spent + TRUST) / (done + TRUST)
-    done += sum(min(known[s], (now - begun[s]) / slower) for s in begun.keys() - ended.keys())
-    elapsed = now - min(begun.values(), default=now)
+    done = sum(known[step] for step in begun) - sum(known[step] for step in begun[-1:]) / 2
     return (sum(known.values()) - done) * (elapsed + TRUST) / (done + BESIDE * TRUST)
 
 
@@ -63,39 +55,26 @@ def in_words(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
 
 
-def begin(arguments: list[str]) -> Callable[[], None] | None:
-    """Print the line of a stage that make runs; return what to call at its end.
-
-    A stage that a person runs by hand prints nothing, and there is nothing to call.
-    """
-    path = Path(os.environ.get("STEPS") or "-")
-    if not path.is_file() or not arguments or os.environ.get("RANK", "0") != "0":
-        return None
-    step = step_of(arguments)
-    if step not in read_run(path)[0]:
-        return None
-
-    def note(what: str) -> None:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"{what} {time.time():.3f} {step}\n")
-
-    note("begun")
-    planned, begun, ended = read_run(path)
+def begin(arguments: list[str]) -> None:
+    """Print the line of a stage that make runs, and note when it began."""
+    planned, begun = read_run()
+    if not arguments or (step := step_of(arguments)) not in planned:
+        return
+    path, now = Path(os.environ["STEPS"]), time.time()
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"begun {now:.3f} {step}\n")
     facts = read_json(MEASURED) if MEASURED.is_file() else {}
     timed = facts["steps"] if facts.get("profile") == path.parent.name else {}
     known = {name: float(timed.get(name, {}).get("seconds", 0)) for name in planned}
-    left = seconds_left(known, begun, ended, max(time.time(), begun[step]))
-    line = f"[{list(begun).index(step) + 1:>{len(str(len(planned)))}}/{len(planned)}] {step}"
+    left = seconds_left(known, now - min(begun.values(), default=now), [*begun])
+    line = f"[{len(begun) + 1:>{len(str(len(planned)))}}/{len(planned)}] {step}"
     start = "\r\x1b[K" if sys.stderr.isatty() else ""  # over the bar of a step beside this one
     shown = f"{line:{WIDTH}} {in_words(left)} left" if left else line
     print(f"{start}{shown}", file=sys.stderr, flush=True)
-    return lambda: note("ended")
 
 
 def finished() -> str | None:
     """Say how many steps make ran and in what time; None for a stage that is run by hand."""
-    path = Path(os.environ.get("STEPS") or "-")
-    _, begun, ended = read_run(path) if path.is_file() else ([], {}, {})
-    if not ended:
-        return None
-    return f"{len(ended)} steps in {in_words(max(ended.values()) - min(begun.values()))}"
+    _, begun = read_run()
+    spent = in_words(time.time() - min(begun.values(), default=0.0))
+    return f"{len(begun)} steps in {spent}" if begun else None

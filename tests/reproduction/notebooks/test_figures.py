@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
-from contamination.membership.books import SCORES
 from contamination.statistics import dkw_band
 from contamination.tables import read_csv
 from fakes.data_fixtures import ROOT
@@ -18,10 +17,6 @@ from fakes.made_up_runs import STRONG, made_up
 from reproduction.notebooks.assumptions.figures import plot_cross, plot_density
 from reproduction.notebooks.beyond.figures import plot_calibration as plot_levels
 from reproduction.notebooks.beyond.figures import plot_power_per_token
-from reproduction.notebooks.books.figures import plot_books
-from reproduction.notebooks.books.tables import AGAIN, UNREAD, VALIDATIONS
-from reproduction.notebooks.checkpoints.figures import plot_checkpoints
-from reproduction.notebooks.checkpoints.figures import plot_settings as plot_settings_of_checkpoints
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
@@ -31,7 +26,6 @@ from reproduction.notebooks.options.figures import plot_axes
 from reproduction.notebooks.papers.figures import plot_papers
 from reproduction.notebooks.seminar.classroom import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
-from reproduction.notebooks.unlearning.figures import plot_unlearning
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE
 from reproduction.output.figures import mean_log10_p, plot_power, plot_settings
@@ -107,16 +101,6 @@ def beyond_levels() -> Case:
     return plot_levels(rows, 0.05), [*drawn, *key, "5 shards", "Anytime-valid: all tokens"]
 
 
-def books() -> Case:
-    aucs = with_numbers(table(validation=VALIDATIONS.values(), score=list(SCORES)), *INTERVAL)
-    aucs[INTERVAL] = np.sort(aucs[INTERVAL])[:, [1, 0, 2]]
-    rates = table(validation=VALIDATIONS.values(), truth=(AGAIN, UNREAD), book=range(3))
-    rates = with_numbers(rates, "rate").assign(validation_fpr=0.125)
-    means = rates.groupby(["validation", "truth"])["rate"].mean()
-    drawn = [*aucs[INTERVAL].to_numpy().ravel(), *100 * rates["rate"], *100 * means, 50, 12.5]
-    return plot_books(aucs, rates, accused=0.5), [*drawn, *SCORES.values(), "mean of books"]
-
-
 def controlled() -> Case:
     rows = auc_table(made_up(STRONG, half=20), rng=np.random.default_rng(0), resamples=20)
     shown = (rows["dataset"] == MEAN) | (rows["contaminant"] == "in-distribution")
@@ -133,14 +117,6 @@ def min_k() -> Case:
     tests["holm_p"] = np.where(tests["dup_count"] * (tests["model"] != "clean") == 8, 0.01, 0.2)
     figure = plot_min_k(shares, tests, LABELS, tests=COMPARED[:2], fpr=0.03, alpha=0.05)
     return figure, [*100 * shares["share_detected"], 3, "0/2", "0/1", "1/1", "0 (clean)"]
-
-
-def unlearning() -> Case:
-    rows = pd.DataFrame({"treated": [True, False, False, True], "suspicious": [False, True] * 2})
-    rows = with_numbers(rows, "completion_original", "completion_clean", "answers_original")
-    rows = rows.assign(ratio=[3.0, 1.0, 0.9, 2.0], answers_clean=np.nan)
-    means = rows.groupby("suspicious")[["completion_original", "completion_clean"]].mean()
-    return plot_unlearning(rows, window=1.15), [*rows["ratio"], *means.to_numpy().ravel(), 1.15]
 
 
 def seminar_differences() -> Case:
@@ -176,30 +152,10 @@ def mmlu_lines() -> Case:
     return figure, [*-shown["log10_p"], *-shown["compressor_log10_p"], "clean, sharded t"]
 
 
-def checkpoints_power() -> Case:
-    rows = table(model=("higher", "lower"), dup_count=(1, 2, 9), test=("sharded_t",))
-    rows = with_numbers(rows, "log10_p").assign(status="ok")
-    rows.loc[rows["model"] == "lower", "dup_count"] -= 1  # a control's count is left out
-    rows.loc[2, ["status", "log10_p"]] = "failed: gone", np.nan
-    figure = plot_checkpoints(rows.astype({"dup_count": "Int64"}))
-    assert [axes.get_title() for axes in figure.axes] == ["higher", "lower"]
-    return figure, [*-rows["log10_p"].iloc[[0, 1, 4, 5]], "8"]
-
-
-def checkpoints_settings() -> Case:
-    rows = table(model=("m",), dataset=("a", "b", "c"), shards=(10, 20), test=("sharded_t",))
-    rows = with_numbers(rows, "mean_log10_p").assign(status="ok")
-    rows.loc[5, ["mean_log10_p", "status"]] = np.nan, "failed: too few examples"
-    kept = -rows[:4].groupby("shards")["mean_log10_p"].mean()
-    return plot_settings_of_checkpoints(rows, "shards", "Shards"), [*kept, "Shards", "m"]
-
-
 def papers() -> Case:
     rows = table(paper=("Oren et al.",), table=("Table 1", "Table 2"), unit=("log10 p", "AUC"))
-    rows = with_numbers(rows, "ours", "published", "difference").assign(status="ok")
-    counts = rows.assign(unit="subsets", ours=99.0)
-    lost = rows.assign(status="failed: gone", ours=np.nan)
-    figure = plot_papers(pd.concat([rows, counts, lost]))
+    rows = with_numbers(rows, "ours", "published").assign(status="ok")
+    figure = plot_papers(pd.concat([rows, rows.assign(status="failed: gone", ours=np.nan)]))
     sign = np.where(rows["unit"] == "log10 p", -1, 1)
     drawn = [*sign * rows["ours"], *sign * rows["published"]]
     return figure, [*drawn, "−log10 p", "AUC", "Oren, Table 2", "equal"]
@@ -267,9 +223,9 @@ def assumptions_density() -> Case:
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
-CASES += (books, controlled, min_k, unlearning, seminar_differences)
-CASES += (open_models, mmlu_ecdf, mmlu_lines, checkpoints_power, checkpoints_settings)
-CASES += (papers, options, wikimia, assumptions_cross, assumptions_density)
+CASES += (controlled, min_k, seminar_differences)
+CASES += (open_models, mmlu_ecdf, mmlu_lines, papers, options, wikimia)
+CASES += (assumptions_cross, assumptions_density)
 
 
 def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:

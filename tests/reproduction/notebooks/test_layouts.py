@@ -6,11 +6,9 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from contamination.membership.unlearning import detection_layout
 from contamination.tables import read_csv, to_markdown
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
-from reproduction.notebooks.books import tables as books
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.tables import beside_the_tests
@@ -84,12 +82,6 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "controlled_conclusions": lambda: controlled.conclusions(
         table("controlled_contamination"), table("controlled_trends"), score="min_k_20"
     ),
-    "books": lambda: books.verdicts(table("books"), accused=0.5, alpha=0.1),
-    "books_validation": lambda: books.validation_layout(
-        table("books_validation"), paper("shi2023_headline")
-    ),
-    "books_published": lambda: books.published_layout(paper("shi2023_text")),
-    "unlearning_detection": lambda: detection_layout(table("unlearning_detection")),
     "options": lambda: axes_layout(table("options"), alpha=0.05),
 }
 

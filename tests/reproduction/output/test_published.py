@@ -58,16 +58,18 @@ def test_every_subset_of_table_4_is_found():
 
 
 @pytest.mark.parametrize(
-    ("model", "dataset", "p"),
+    ("model", "dataset", "test", "p"),
     [
-        ("contam-1.4b-dupcount-higher", "canaries/mnli", 1.96e-11),
-        ("gpt2", "arc_easy", None),
-        ("gpt2-xl", "files/mine.jsonl", None),
-        (ModelEntry("m", "x/m", published="a column that no table has"), "gsm8k", None),
+        ("contam-1.4b-dupcount-higher", "canaries/mnli", "successor", 1.96e-11),
+        ("contam-1.4b-dupcount-higher", "canaries/mnli", "permutation", 0.009),
+        ("gpt2-xl", "arc_easy", "permutation", 0.929),
+        ("gpt2", "arc_easy", "sharded_t", None),
+        ("gpt2-xl", "files/mine.jsonl", "sharded_t", None),
+        (ModelEntry("m", "x/m", published="of no table"), "gsm8k", "sharded_t", None),
     ],
 )
-def test_single_values(model, dataset, p):
+def test_single_values(model, dataset, test, p):
     entry = load_models()[model] if isinstance(model, str) else model
-    found = published_p(entry, dataset, PUBLISHED)
+    found = published_p(entry, dataset, PUBLISHED, test)
     assert math.isnan(found) if p is None else found == p
     assert math.isnan(published_p(entry, dataset, None))

@@ -36,7 +36,7 @@ def test_profiles_load(path: Path) -> None:
     profile = load_profile(path)
     assert profile.name == path.stem
     if profile.pretraining is None:
-        assert path.stem.startswith(("open", "pocket"))
+        assert path.stem.startswith(("open", "pocket", "checkpoints"))
         return
     assert profile.canaries
     if isinstance(shape := profile.model, Architecture):

@@ -1,4 +1,3 @@
-import errno
 import json
 import shutil
 import subprocess
@@ -147,16 +146,6 @@ class TestTraining:
             assert matrices == {group["weight_decay"] == SPEC.weight_decay}
             assert group["weight_decay"] in (0, SPEC.weight_decay)
 
-    def test_the_same_seed_gives_the_same_bytes_and_the_mean_loss_of_the_last_steps(
-        self, tokenizer, tmp_path, uninterrupted, steps_run, monkeypatch
-    ):
-        monkeypatch.setattr(training, "LAST_STEPS", 4)
-        torch.manual_seed(99)  # what ran before must not matter
-        torch.rand(3)
-        summary = run(tokenizer, tmp_path / "model")
-        assert weights(tmp_path / "model") == uninterrupted
-        assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run[-4:]])
-
     def test_what_it_saves_can_be_scored_and_says_how_it_was_made(self, tokenizer, trained):
         scorer = TransformersScorer(trained.directory)
         ((_, values),) = scorer.token_logprobs([np.array([1, 2, 3], dtype=np.int32)])
@@ -184,26 +173,6 @@ class TestBadInput:
             with pytest.raises(InputError, match=told):
                 run(tokenizer, tmp_path / "model", **change)
             assert list(tmp_path.iterdir()) == []
-
-    def test_a_full_disk_keeps_the_last_checkpoint(
-        self, tokenizer, tmp_path, monkeypatch, interrupt, uninterrupted
-    ):
-        interrupt(7)
-        before = [path.read_bytes() for path in sorted((tmp_path / CHECKPOINT).iterdir())]
-
-        def full(tensors, path):
-            path.write_bytes(b"half")
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        with monkeypatch.context() as patch:
-            patch.setattr(training.torch, "save", full)
-            with pytest.raises(InputError, match="no space left"):
-                run(tokenizer, tmp_path / "model")
-        assert [p.name for p in tmp_path.iterdir()] == [CHECKPOINT]
-        kept = sorted((tmp_path / CHECKPOINT).iterdir())
-        assert [path.read_bytes() for path in kept] == before
-        run(tokenizer, tmp_path / "model")
-        assert weights(tmp_path / "model") == uninterrupted
 
 
 class TestResuming:

@@ -60,17 +60,6 @@ SETS = {"llm_dataset_inference": "pratyushmaini/llm_dataset_inference"}
 CONFIGURATIONS = {name: name.lower() for name in DOMAINS}
 CONFIGURATIONS |= {"Enron Emails": "enron", "Pile-CC": "cc"}
 SPLITS = ("train", "val")  # of members, and of non-members
-# Models of Fu that have read something else: id -> domains of Table 14, of the Algebraic Stack.
-OTHER_DOMAINS: Mapping[str, tuple[str, ...]] = {
-    "allenai/OLMo-2-1124-7B": (
-        *("cpp", "python", "Github-Lean", "julia", "tex", "Github-Isabelle", "fortran"),
-        *("Github-Coq", "r"),
-    )
-}
-NOT_OF_THE_PILE = (
-    "not asked: a domain of the Algebraic Stack (EleutherAI/proof-pile-2), of which no set of "
-    "members and non-members is registered"
-)
 
 
 @dataclass(frozen=True)
@@ -84,8 +73,8 @@ class PublicDomain:
     commit: str = ""  # of the hub, where it is known
 
 
-# Rows of cells, tables of scores, and the texts as they were read.
-Scored = tuple[list[Row], list[pd.DataFrame], list[PublicDomain]]
+# Rows of cells, tables of scores, and the texts as they were read, for `Access.score_blind`.
+Scored = tuple[list[Row], list[pd.DataFrame], list[Row]]
 
 
 def load_public(
@@ -157,17 +146,14 @@ def measure(
         found = _score_trained(experiment, length, texts, spare, **tuning)
     cells, scored, read = found
     seed, benchmark = experiment.profile.seed, public if models else READ_HERE
-    splits: list[Row] = [
-        {"texts": (*one.members, *one.non_members), "split": one.name, "status": one.status}
-        | {"members": [True] * len(one.members) + [False] * len(one.non_members)}
-        | {"rng": random_stream(seed, "blind baselines of domains", one.name)}
-        for one in read
-    ]
+    for one in read:
+        rng = random_stream(seed, "blind baselines of domains", one["split"])
+        one |= {"benchmark": benchmark, "rng": rng}
     empty = pd.DataFrame(columns=["model", *KEYS])
     return {
         "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"parameters": "Int64"}),
         "scored": pd.concat(scored or [empty], ignore_index=True),
-        "blind": access.score_blind([split | {"benchmark": benchmark} for split in splits]),
+        "blind": access.score_blind(read),
     }
 
 
@@ -183,15 +169,14 @@ def score_released(
 
     A text is the beginning of a document, of so many tokens of the model's own tokenizer at least
     and at most (`sizes`); at most `texts` of a side count, and a cell without any has failed. The
-    domains that are returned hold the texts as the first model that scored them has read them; one
-    that no model scored holds its first documents as they are.
+    texts that are returned are as the first model that scored them has read them; those of a domain
+    that no model scored are its first documents as they are.
     """
     scored: list[pd.DataFrame] = []
-    read: dict[str, PublicDomain] = {}
+    read: dict[str, Row] = {}
 
     def asked(entry: ModelEntry) -> Iterable[tuple[Row, PublicDomain | str]]:
-        others = OTHER_DOMAINS.get(entry.id, ())
-        for one in [PublicDomain(name, status=NOT_OF_THE_PILE) for name in others] or domains:
+        for one in domains:
             row = {"parameters": entry.parameters, "domain": one.name, "commit": one.commit}
             yield row, one if one.status == OK else one.status
 
@@ -220,15 +205,18 @@ def score_released(
     cells = grid(entries, asked, cell, open_model=open_model)
     for one in domains:
         first = (one.members[:texts], one.non_members[:texts])
-        read.setdefault(one.name, PublicDomain(one.name, *first, one.status))
+        read.setdefault(one.name, _split(one.name, *first) | {"status": one.status})
     return cells, scored, [read[one.name] for one in domains]
 
 
-def _decoded(name: str, domain: Domain, tokenizer: Any) -> PublicDomain:
-    members, others = (
-        tuple(map(tokenizer.decode, side)) for side in (domain.members, domain.non_members)
-    )
-    return PublicDomain(name, members, others)
+def _split(name: str, members: Sequence[str], others: Sequence[str]) -> Row:
+    labels = [True] * len(members) + [False] * len(others)
+    return {"split": name, "texts": (*members, *others), "members": labels}
+
+
+def _decoded(name: str, domain: Domain, tokenizer: Any) -> Row:
+    sides = (domain.members, domain.non_members)
+    return _split(name, *([tokenizer.decode(ids) for ids in side] for side in sides))
 
 
 def _score_trained(

@@ -1,8 +1,10 @@
-"""The passes of notebook 05: settings of the power study, the null, and sets in other orders."""
+"""The passes of notebook 05: settings of the power study, the null, other orders, and texts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +12,16 @@ import pandas as pd
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.generated import Writing, audit_written
 from contamination.audit.plan import score_for
 from contamination.audit.request import Request
+from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
+from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.beyond import tables
-from reproduction.run.experiment import Experiment
+from reproduction.run.experiment import MODELS, Experiment, parts_of
 
 ORDER_TESTS = ("successor", "sharded_exact")
 ORDER_PERMUTATIONS = 10
@@ -29,11 +34,13 @@ def measure(
     successor_shards: Sequence[int],
     null_datasets: Sequence[str],
     null_permutations: Sequence[int],
+    generated_datasets: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
-    """Fill the stores of the power study and of the null, and score sets in orders that mislead.
+    """Fill the stores of the power study and of the null, score misleading orders, and write texts.
 
     The table `orders` is that of `score_orders`: of a set that nobody has read, in all orders, and
-    of the one that was planted most often, joined to long examples.
+    of the one that was planted most often, joined to long examples. The table `generated` is that
+    of `score_texts`, of both models.
     """
     canaries, orderings = experiment.profile.canaries, experiment.profile.scoring.shards
     study = (max(permutations), successor_shards, max(tables.TOKENS.values()))
@@ -49,7 +56,41 @@ def measure(
         score_orders(experiment, "clean", most_planted, [tables.LONG]),
         score_orders(experiment, "contaminated", most_planted, [tables.AS_PUBLISHED, tables.LONG]),
     ]
-    return {"orders": pd.concat(scored, ignore_index=True)}
+    generators = [
+        LocalGenerator(TransformersScorer(experiment.model(model)), model) for model in MODELS
+    ]
+    asked = [partial(score_texts, experiment, g, n) for g in generators for n in generated_datasets]
+    written = [row for rows in deal("texts", asked) for row in rows]
+    return {
+        "orders": pd.concat(scored, ignore_index=True),
+        "generated": pd.DataFrame(written, columns=tables.GENERATED).astype({"samples": "Int64"}),
+    }
+
+
+def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
+    """Test the order of a canary set by what a model writes after each record; also by its scores.
+
+    A row of `tables.GENERATED` for each access. With log-probabilities it is the successor test
+    of notebook 01, and `tokens` are those that count of each example.
+    """
+    spec, successor = experiment.spec(dataset), TESTS["successor"]
+    # Another model has other texts: nothing has to be removed first.
+    place = parts_of(experiment, "beyond") / f"texts-{by.revision[:8]}"
+    request = Request(seed=experiment.profile.seed, directory=place, name=by.name)
+    work = Writing(by, experiment.test_set(dataset), request)
+    (generated,) = audit_written(work).results
+    store, permutations = experiment.store_for(by.name, dataset, successor)
+    found = (
+        ("generated", generated, work.asked.samples, work.asked.tokens),
+        ("log-probabilities", successor.result(store, permutations), None, SUCCESSOR_TOKENS),
+    )
+    about = {"model": by.name, "dataset": dataset, "examples": spec.examples}
+    return [
+        about
+        | {"dup_count": spec.dup_count, "test": one.test, "access": access}
+        | {"samples": samples, "tokens": tokens, "p": one.p, "log10_p": one.log10_p}
+        for access, one, samples, tokens in found
+    ]
 
 
 def score_orders(

@@ -37,6 +37,7 @@ from contamination.statistics import (
     sharded_exact_test,
     sharded_t_test,
 )
+from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.experiment import Experiment
 
 TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
@@ -63,6 +64,9 @@ P_VALUES: dict[str, tuple[str, PValue]] = {
     ),
     "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
 }
+ACCESSES = {"generated": "What it writes", "log-probabilities": "Log-probabilities"}
+GENERATED = ["model", "dataset", "examples", "dup_count", "test", "access", "samples", "tokens"]
+GENERATED += ["p", "log10_p"]
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
@@ -263,6 +267,20 @@ def null_p_values(
         scores = null_scores(pool, shards, rng=rng)
         rows.append([P_VALUES[test][1](scores, rng) for test in tests])
     return pd.DataFrame(rows, columns=list(tests))
+
+
+def generated_layout(table: pd.DataFrame) -> Layout:
+    """Lay out p of the tests on texts and on log-probabilities: a row for each set and model.
+
+    `table` holds rows of `reproduction.notebooks.beyond.measure.score_texts`. The clean model has
+    read no set, so its duplication count is 0.
+    """
+    rows = table.assign(dup_count=table["dup_count"].where(table["model"] != "clean", 0))
+    return lay_out(
+        rows,
+        {"model": "Model", "dataset": "Set", "dup_count": "Duplication count"},
+        lambda row: {ACCESSES[row["access"]]: format_p(row["p"], row["log10_p"])},
+    )
 
 
 AS_PUBLISHED = "as published (shuffled)"

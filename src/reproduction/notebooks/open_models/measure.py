@@ -23,7 +23,7 @@ from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 STORES = Path("stores") / "open_models"  # in the build directory
 CELLS = ("model", "asked", "test", "permutations", "store", "model_revision", "status")
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
-# Subsets that notebook 04 combines; text to train on; lines that notebook 12 reads.
+# Subsets that notebook 04 combines; text to train on; lines that no template renders.
 NOT_ALONE = ("mmlu/", "wikitext/", "contam-1.4b/")
 
 
@@ -41,13 +41,19 @@ def label(asked: str) -> str:
 
 
 def open_sets(
-    experiment: Experiment, sets: Sequence[str], max_records: int | None, access: Access = ACCESS
+    experiment: Experiment,
+    sets: Sequence[str],
+    max_records: int | None,
+    *,
+    by_line: bool = False,
+    access: Access = ACCESS,
 ) -> dict[str, ExampleSet | str]:
     """Open each set, or say why not, in the order asked for; canary sets as `profile/<name>`.
 
     Without `sets` these are the profile's canary sets, and the registered sets that need no network
-    but the subsets of MMLU, which notebook 04 combines. Canary sets are whole, of others there are
-    at most `max_records`. Raises InputError for two sets that tables could not tell apart.
+    but the subsets of MMLU, which notebook 04 combines. Canary sets are whole and by record, of
+    others there are at most `max_records`, or `by_line` so many lines of their files. Raises
+    InputError for two sets that tables could not tell apart.
     """
     canaries, known = [spec.name for spec in experiment.profile.canaries], registered()
     if not sets:
@@ -62,7 +68,7 @@ def open_sets(
         name = asked.removeprefix(OF_PROFILE)
         if name != asked:
             return experiment.test_set(name)
-        return access.open_set(asked, max_records=max_records)
+        return access.open_set(asked, max_records=max_records, lines=by_line)
 
     return load_each(names, load)
 
@@ -76,6 +82,7 @@ def measure(
     permutations: int,
     max_records: int | None,
     start_each: bool,
+    by_line: bool = False,
     access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score every set under every model for every test.
@@ -92,12 +99,13 @@ def measure(
         and permutations of the profile on its canary sets, which the score stage has scored.
     max_records : only so many records of a set, from its start; canary sets stay whole.
     start_each : read sets as `contamination.testsets.example_set.start_each`; not canary sets.
+    by_line : an example is a line of the file, with all of its fields; not of canary sets.
     """
     seed, directory = experiment.profile.seed, experiment.build / STORES
     each = tuple(dict.fromkeys(tests))
     request = Request(each, permutations=permutations, seed=seed, directory=directory)
     entries, trained = entries_of(experiment, models), trained_here(experiment)
-    opened = open_sets(experiment, sets, max_records, access)
+    opened = open_sets(experiment, sets, max_records, by_line=by_line, access=access)
 
     def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, str, ExampleSet] | str]]:
         for (name, one), test in product(opened.items(), request.order_tests):

@@ -1,4 +1,4 @@
-"""Oren's Table 2: every cell tested, with controls and corrections beside its p-value.
+"""Oren's Tables 1 and 2: every cell tested, with controls and corrections beside its p-value.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
 stand a verdict on the order of the records, the p-value of a control, and what the command would
@@ -140,13 +140,14 @@ def audit_models(
     max_records: int | None,
     published: Path | str,
     alpha: float,
+    by_line: bool = False,
 ) -> pd.DataFrame:
     """Test every cell of `reproduction.notebooks.open_models.measure`.
 
     A row for each model, set and test, those that failed included, and at the end one for each
     model and test with all sets pooled, see `pooled_rows`. `holm_p` and `bh_p` (FDR) are those of
-    `corrected`. `published_p` is the paper's sharded t-test whatever our test, `dup_count` how
-    often the set was planted, where that is known, `verdict` that of
+    `corrected`. `published_p` is that of `reproduction.output.published.published_p`, `dup_count`
+    how often the set was planted, where that is known, `verdict` that of
     `contamination.audit.diagnostics` on the records. `control_p` is the same test under the first
     negative control of the audit, or the exact test under a compressor; `control` says which.
     `conclusion` is the verdict at `alpha` on a model and set, from all tests of them.
@@ -155,7 +156,7 @@ def audit_models(
     papers' tables.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, models)}
-    opened = measure.open_sets(experiment, sets, max_records)
+    opened = measure.open_sets(experiment, sets, max_records, by_line=by_line)
     known = WithoutModel({n: one for n, one in opened.items() if not isinstance(one, str)})
     rows: list[Row] = []
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
@@ -164,7 +165,8 @@ def audit_models(
         row: Row = {"name": name, "dataset": measure.label(name), "role": entry.role}
         row |= {column: cell[column] for column in ("model", "test", "model_revision", "status")}
         row |= {"model_id": entry.id, "dup_count": entry.dup_count(name)}
-        row |= {"published_p": published_p(entry, name, published), "dataset_revision": ""}
+        row |= {"published_p": published_p(entry, name, published, test=cell["test"])}
+        row["dataset_revision"] = ""
         if examples is not None:
             row |= {"examples": len(examples.examples), "dataset_revision": examples.revision}
         elif row["status"] == OK:

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from IPython.display import IFrame
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude, log10_floor
 from contamination.scoring.status import OK
-from contamination.statistics import adjust, dkw_band
+from contamination.statistics import adjust, dkw_band, ecdf, fisher
 from contamination.tables import MISSING, SIGNIFICANT, format_p
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.registry import entries
@@ -63,10 +64,10 @@ def mmlu_payload(
     """Return what the page shows of MMLU, and the examples of subsets whose files are at hand.
 
     What was measured is read from the tables of the run if it measured MMLU, else from
-    `measurements`. A curve is an audited model of Table 4, or a
-    model measured here in one test; its `rule` names the filter of its subsets: that of the paper,
-    or that of our controls in its test. Examples are as many as were measured; nothing is fetched.
-    Raises InputError if a published table is missing, or a file is not what the registry says.
+    `measurements`. A curve is an audited model of Table 4, or a model measured here in one test.
+    Its subsets are those that the paper's rule keeps, or our controls in its test. Examples are as
+    many as were measured; nothing is fetched. Raises InputError if a published table is missing, or
+    a file is not what the registry says.
     """
     tables = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
     own = [pd.read_csv(path) for path in tables if path.is_file()]
@@ -74,64 +75,49 @@ def mmlu_payload(
     subsets, lines = own if here else [load_published(measurements, name) for name in MEASURED]
     measured = subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)]
     measured = measured.assign(rule=measured["test"], model=_labels(measured))
-    lines = lines.assign(control=_labels(lines))
     printed = published_subsets(load_published(published, "oren2024_table4_mmlu"), SIGNIFICANT)
     printed = printed.assign(rule=PUBLISHED, log10_p=np.log10(printed["published_p"]))
-    names = subset_names()
+    names, both = subset_names(), pd.concat([printed, measured])
     most = int(lines.loc[lines["segmentation"] == "record", "examples"].max())
 
     beside = lines[lines["test"] == DEFAULT_TESTS[0]].drop_duplicates(["subset", "segmentation"])
-    both = pd.concat([printed, measured])
     p = pd.concat([both, beside.assign(model="here, by " + beside["segmentation"])])
     p = p.pivot(index="subset", columns="model", values="log10_p").reindex(names)
-    out = both[both["excluded"]].drop_duplicates(["subset", "rule"])
-    out = out.pivot(index="subset", columns="rule", values="reason").reindex(names)
-    facts = lines.drop_duplicates("subset").set_index("subset").reindex(names)
-    listed, excluded = p.index.isin(printed["subset"]), out[PUBLISHED].notna()
-    small = p < np.log10(SIGNIFICANT) * (1 + 1e-9)  # 0.05 as printed is not
-    by_record, by_line = (small.get(column, False) for column in BESIDE)
-    words = pd.DataFrame(
-        {
-            "kept": listed & ~excluded,
-            "excluded": excluded,
-            "not in Table 4": ~listed,
-            "small under an audited model": ~excluded & small[list(AUDITED.values())].any(axis=1),
-            "several lines": facts["spanning"] > 0,
-            "small by line, not by record": by_line & ~by_record,
-        }
-    )
-    notes = {name: [word for word in words if words.loc[name, word]] for name in names}
-
-    controls = set(lines["control"].dropna())
-    audited = measured[~measured["model"].isin(controls)].drop_duplicates("model")
-    rules = dict.fromkeys(AUDITED.values(), PUBLISHED)
-    rules |= dict(zip(audited["model"], audited["rule"], strict=True))
-    table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
-    combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
-    colours = [*MODEL_COLOURS, *["#666666"] * len(rules)]
+    why = both[both["excluded"]].drop_duplicates(["subset", "rule"])
+    why = (why["rule"] + ": " + why["reason"]).groupby(why["subset"]).agg("; ".join)
+    facts = lines.drop_duplicates("subset").set_index("subset")
     shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
-    where = "in this run" if here else "for docs/mmlu.md, not in this run"
     rows = [
-        [title(name), "; ".join(notes[name]), entries()[FAMILY + name].records]
+        [title(name), why.get(name, ""), entries()[FAMILY + name].records]
         + ([f"{facts.loc[name, 'lines_per_record']:.1f}"] if name in facts.index else [MISSING])
         + [p_cell(p.loc[name].get(model, np.nan)) for model in shown]
         for name in names
     ]
+
+    table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
+    combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
+    kept = both[~both["excluded"] & ~both["model"].isin([*CONTROLS.values(), *_labels(lines)])]
+    logs = {name: found.to_numpy() for name, found in kept.groupby("model", sort=False)["log10_p"]}
+    widest = dkw_band(min(map(len, logs.values())), BAND)
+    curves, fisher_rows = [], []
+    for (name, found), colour in zip(logs.items(), cycle(MODEL_COLOURS), strict=False):
+        x, height = ecdf(10.0 ** np.maximum(found, -300.0))
+        points = [(0.0, 0.0), *zip(x.tolist(), height.tolist(), strict=True), (1.0, 1.0)]
+        curves.append({"name": name, "colour": colour, "points": points})
+        joint = p_cell(fisher(log10_p=found).log10_p)
+        fisher_rows.append([name, len(found), combined.get(name, MISSING), joint])
+    where = "in this run" if here else "for docs/mmlu.md, not in this run"
     page = {
-        "curves": [
-            {"name": m, "rule": rule, "colour": colour, "printed": combined.get(m, MISSING)}
-            for (m, rule), colour in zip(rules.items(), colours, strict=False)
+        "names": names,
+        "table": layout(("Subset", "Excluded", "Records", "Lines per record"), shown, rows),
+        "fisher": layout(("Model", "Kept", "Table 2"), ("Fisher's p",), fisher_rows),
+        "curves": curves,
+        "band": [
+            {"p": p, "low": max(0.0, p - widest), "high": min(1.0, p + widest)}
+            for p in np.linspace(0, 1, 51).tolist()
         ],
-        "band": dkw_band(1, BAND),
-        "words": [word for word in words if words[word].any()],
         "source": f"Measured {where}, under models trained here that have not read MMLU in this "
         f"order; at most {most} records of a subset.",
-        "subsets": [
-            {"name": name, "title": title(name), "words": notes[name]}
-            | {"p": json.loads(p.loc[name].to_json()), "out": json.loads(out.loc[name].to_json())}
-            for name in names
-        ],
-        "table": layout(("Subset", "Notes", "Records", "Lines per record"), shown, rows),
     }
     at_hand = [name for name in names if available(FAMILY + name)]
     return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
@@ -180,10 +166,8 @@ def payload(
     `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
     """
     corrected = joint_p(outcomes)
-    # What was set in advance comes first, of that the default test, of that the smallest p.
-    outcomes = sorted(
-        outcomes, key=lambda o: (not o.usual, o.test not in DEFAULT_TESTS, o.result.log10_p)
-    )
+    # The default test comes first, of that the smallest p.
+    outcomes = sorted(outcomes, key=lambda o: (o.test not in DEFAULT_TESTS, o.result.log10_p))
     sets: dict[tuple[str, str], dict[str, Any]] = {}
     rows, drawn = [], []
     for each in outcomes:
@@ -192,21 +176,12 @@ def payload(
         shown = sets.setdefault(key, _texts(scored.test_set.examples) | {"diagnoses": {}})
         bounds = shard_bounds(len(shown["texts"]), shards)
         shown["starts"][shards] = [start for start, _ in bounds]
-        shown["diagnoses"][shards] = {
-            "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
-            "rows": [
-                (
-                    f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
-                    *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
-                )
-                for row in diagnosis.table.itertuples()
-            ],
-        }
+        shown["diagnoses"][shards] = " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons])
         joint, holm = corrected.loc[scored.model, *key]
         rows.append(
             [
                 *(scored.model, scored.test_set.name, scored.group, TESTS[each.test].label),
-                *(shards, "in advance" if each.usual else "after looking", diagnosis.verdict),
+                *(shards, diagnosis.verdict),
                 *map(p_cell, (each.result.log10_p, joint, holm)),
             ]
         )
@@ -220,7 +195,7 @@ def payload(
                 "reading": reading(each, holm),
             }
         )
-    titles = ("Model", "Test set", "Group", "Test", "Shards", "Shards were set", "Order")
+    titles = ("Model", "Test set", "Group", "Test", "Shards", "Order")
     p_values = ("p", "over all tests", "over all sets")
     return {
         "title": title,

@@ -14,14 +14,13 @@ from contamination.audit.battery import COMPARED, TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
-from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import read_units
 from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 from reproduction.notebooks.mmlu.measure import FAMILY
-from reproduction.run.experiment import Experiment
+from reproduction.run.experiment import Experiment, store_plan
 
 MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
@@ -38,7 +37,6 @@ class ScoredSet:
     group : sets that belong together, such as the subsets of MMLU.
     stores : directories, each with a store; another number of shards is another store.
     about : what is known beforehand, such as how often the set was planted.
-    shards : of whole orderings, where the profile sets them; None is what an audit takes.
     """
 
     model: str
@@ -46,7 +44,6 @@ class ScoredSet:
     test_set: ExampleSet
     stores: tuple[Path, ...]
     about: str = ""
-    shards: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +55,6 @@ class Outcome:
     diagnosis : of the order of the set in so many shards; no model changes it.
     by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
         nats.
-    usual : whether the number of shards is the one that was set before anyone looked.
     control_p : of the same shards under a compressor.
     """
 
@@ -67,18 +63,26 @@ class Outcome:
     result: TestResult
     diagnosis: Diagnosis
     by_shard: np.ndarray
-    usual: bool
     control_p: float
 
 
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
-    """Find what a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits."""
+    """Find what a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
+
+    Of a canary set the stores are those that the profile sets: a number of shards that is picked
+    after looking, as in notebook 02, proves nothing.
+    """
     stores, profile = experiment.build / "stores", experiment.profile
     copies = {spec.name: spec.dup_count for spec in profile.canaries}
     for each in find_sets(stores, "Canary sets", lambda name, _: experiment.test_set(name)):
         count = copies[each.test_set.name] if each.model == "contaminated" else 0
         about = f"Copies in this model's training data: {count}."
-        yield replace(each, about=about, shards=profile.scoring.shards)
+        tests = (TESTS[name] for name in ("permutation", *COMPARED))
+        examples = len(each.test_set.examples)
+        plans = [store_plan(profile.scoring, test, examples)[0] for test in tests]
+        wanted = {plan.path(stores, each.model, each.test_set.name).name for plan in plans}
+        own = tuple(path for path in each.stores if path.name in wanted)
+        yield replace(each, about=about, stores=own)
 
     def subset(name: str, examples: int) -> ExampleSet:
         return replace(open_test_set(FAMILY + name, max_records=examples), name=name)
@@ -144,16 +148,13 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
     permutations = max((ordering for _, ordering in units), default=0)
     read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
     control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
-    set_here = scored.shards if header.kind == "orderings" else None
     outcomes = []
     for name in names:
-        plan = plan_store(TESTS[name], len(scored.test_set.examples), set_here)
         scores = TESTS[name].scores(store, permutations)
         result = TESTS[name].judge(store, scores)
         if name == "sharded_t":
             by_shard = scores[:, 0] - scores[:, 1:].mean(axis=1)
         else:
             by_shard = contributions(scores, weights="inverse_sd")[:, 0]
-        usual = plan.shards == header.shards
-        outcomes.append(Outcome(scored, name, result, diagnosis, by_shard, usual, control_p))
+        outcomes.append(Outcome(scored, name, result, diagnosis, by_shard, control_p))
     return outcomes

@@ -25,7 +25,6 @@ from reproduction.notebooks.assumptions import measure as passes
 from reproduction.notebooks.assumptions.measure import (
     CONFIGURATIONS,
     DOMAINS,
-    OTHER_DOMAINS,
     SETS,
     PublicDomain,
     load_public,
@@ -42,7 +41,7 @@ from reproduction.run.experiment import Experiment
 
 (PAIRS,) = SETS
 SMALL, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated", parameters=7)
-MODELS = {"gated": GATED, "small": SMALL, "olmo-2-7b": ModelEntry("olmo-2-7b", *OTHER_DOMAINS)}
+MODELS = {"gated": GATED, "small": SMALL}
 
 
 def texts_of(domain: str, split: str, count: int = 8, words: int = 40) -> tuple[str, ...]:
@@ -77,8 +76,6 @@ def test_domains_are_those_of_the_tables_of_fu() -> None:
     printed = load_published(ROOT / "data" / "published", "fu2025_within_domain_auc")
     by_model = printed.groupby("model")["domain"].agg(lambda found: list(dict.fromkeys(found)))
     assert all(by_model[name] == list(DOMAINS) for name in by_model.index if "pythia" in name)
-    ((name, domains),) = OTHER_DOMAINS.items()
-    assert by_model[name.partition("/")[2]] == list(domains)
 
 
 def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
@@ -92,8 +89,6 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     assert access.opened == ["gated", "small"]  # no model is loaded for nothing
     cells, scored = tables["cells"], tables["scored"].drop(columns="model")
     table = cells.set_index(["model", "domain"])
-    assert table.loc["olmo-2-7b"].index.tolist() == list(*OTHER_DOMAINS.values())
-    assert table.loc["olmo-2-7b", "status"].str.startswith("not asked: ").all()
     small, gated = table.loc["small", "status"], table.loc["gated", "status"]
     assert list(small.index) == list(gated.index) == list(DOMAINS)
     away = "not run here: hub pratyushmaini/llm_dataset_inference:github: "

@@ -1,5 +1,7 @@
 """Power, calibration and failures: every row is the test it names, at its cost and its level."""
 
+from copy import copy
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,18 +9,21 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from contamination.audit.battery import TESTS
 from contamination.scoring.plan import StorePlan
 from contamination.statistics import null_scores, sharded_exact_test, sharded_t_test
-from contamination.tables import read_csv
+from contamination.tables import format_p, read_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import EXAMPLES, ROOT, MadeUpRun
-from reproduction.notebooks.beyond.measure import score_orders
+from reproduction.notebooks.beyond.measure import score_orders, score_texts
 from reproduction.notebooks.beyond.tables import (
     AS_PUBLISHED,
+    GENERATED,
     ORDERS,
     P_VALUES,
     RESAMPLES,
     calibration_table,
+    generated_layout,
     heavy_tailed,
     pools_of,
     power_rows,
@@ -157,6 +162,32 @@ def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
     # The compressor sees what this model, which has learned nothing, does not.
     assert table.loc["near-duplicates in pairs", "log10_p_compressor"] < -5
     assert table.loc[AS_PUBLISHED, "log10_p_compressor"] > -2
+
+
+@pytest.mark.parametrize(("model", "p"), [("contaminated", 1 / 20_001), ("clean", 1.0)])
+def test_texts_are_tested_beside_the_scores_of_the_same_set(run, tmp_path, monkeypatch, model, p):
+    """After each record the one writes the next, the best of all orders, and the other the same."""
+    examples = tuple(f"{first} {number}.\n" for number, first in enumerate("abcdefghijkl"))
+    after = dict(pairwise(examples)) if model == "contaminated" else {}
+    writer = SimpleNamespace(name=model, revision="r", protocol="local", instruction="", served="")
+    writer.generate = lambda prompts, asked: [[after.get(x, "z")] * asked.samples for x in prompts]
+    experiment = copy(run.experiment)
+    monkeypatch.setattr(experiment, "build", tmp_path)
+    made_up = ExampleSet("sixty-four", examples, "text/1", "made up")
+    monkeypatch.setattr(experiment, "test_set", lambda name: made_up, raising=False)
+    rows = pd.DataFrame(score_texts(experiment, writer, "sixty-four"), columns=GENERATED)
+    assert [*rows["access"]] == ["generated", "log-probabilities"]
+    assert [*rows["test"]] == ["generated_successor", "successor"]
+    assert {*rows["dup_count"]} == {64} and {*rows["examples"]} == {12}
+    assert (rows["samples"][0], *rows["tokens"]) == (16, 16, 32)
+    assert rows["p"][0] == pytest.approx(p)
+    test = TESTS["successor"]
+    store, permutations = run.experiment.store_for(model, "sixty-four", test)
+    assert rows["p"][1] == test.result(store, permutations).p
+    shown = format_p(rows["p"][1], rows["log10_p"][1])
+    line = {"Model": model, "Set": "sixty-four", "Duplication count": "64" if after else "0"}
+    line |= {"What it writes": format_p(p), "Log-probabilities": shown}
+    assert generated_layout(rows).to_dict("records") == [line]
 
 
 def test_processes_that_share_the_work_change_nothing():

@@ -6,15 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.registry import entries
-from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
-from fakes.made_up_scorer import MadeUpScorer, log_probs_of
+from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as passes
@@ -221,24 +218,6 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     alone = fisher_table(measured, TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
     assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
-
-
-def test_the_sharded_t_test_by_hand(world: World) -> None:
-    found = world.rows(world.cells()).set_index(["model", "segmentation", "subset", "test"])
-    for segmentation, subset in [("record", "anatomy"), ("line", "nutrition")]:
-        test_set = BOTH[segmentation][subset]
-        ids = tokenize(world.tokenizer, test_set.examples)
-        differences = []
-        for shard, bounds in enumerate(shard_bounds(len(ids), len(ids) // 4)):
-            where = {"seed": SEED, "dataset": test_set.revision, "shard": shard}
-            orders = [ordering(bounds, j, **where) for j in range(PERMUTATIONS + 1)]
-            texts = [np.concatenate([ids[example] for example in order]) for order in orders]
-            sums = [log_probs_of(text).sum(dtype=np.float64) for text in texts]
-            differences.append(sums[0] - np.mean(sums[1:]))
-        expected = stats.ttest_1samp(differences, 0, alternative="greater")
-        row = found.loc["clean", segmentation, subset, "sharded_t"]
-        assert row["p"] == pytest.approx(expected.pvalue)
-        assert (row["shards"], row["permutations"]) == (len(ids) // 4, PERMUTATIONS)
 
 
 def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(world: World) -> None:

@@ -17,6 +17,7 @@ from contamination.scoring.store import open_store
 from contamination.statistics import adjust
 from contamination.tables import POOLED
 from contamination.testsets.example_set import load_test_set
+from contamination.testsets.sources import open_lines
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun, released_data, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
 from fakes.opening import Opening
@@ -31,6 +32,12 @@ from reproduction.run.experiment import Experiment
 TESTS = ("successor", "sharded_t")
 SEED = 5  # of the made-up profile
 ROLES = {"old": "negative_control", "older": "negative_control", "bad": "contaminated"}
+
+
+class RemembersLines(RemembersText):
+    """Looks further back: between two lines stand some ten tokens that all of them share."""
+
+    RUN = 16
 
 
 class Bench(Opening):
@@ -53,9 +60,12 @@ class Bench(Opening):
         read = load_test_set(path)
         self.scorers["bad"] = RemembersText(self.tokenizer, read, revision="contaminated")
 
-    def run(self, models, sets, *, pooled=False, tests=TESTS, experiment=None) -> pd.DataFrame:
+    def run(
+        self, models, sets, *, pooled=False, tests=TESTS, experiment=None, by_line=False
+    ) -> pd.DataFrame:
         experiment = experiment or self.experiment
         asked = {"models": models, "sets": [str(one) for one in sets], "max_records": None}
+        asked["by_line"] = by_line
         settings = {"tests": tests, "permutations": 5, "start_each": False, "access": self}
         cells = measure(experiment, **asked, **settings)["cells"]
         published = ROOT / "data" / "published"
@@ -135,6 +145,28 @@ def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkey
     nan = math.nan
     expected = [[0.594, nan], [nan, nan], [nan, nan], [1e-38, 50], [nan, nan], [nan, nan]]
     np.testing.assert_array_equal(shown, expected)
+
+
+def test_the_paper_s_table_1_stands_beside_what_is_measured_by_line(bench, two, monkeypatch):
+    """The stand-in of the released checkpoint has read one set in its order, the control none."""
+    by_name = dict(zip(("canaries/piqa", "canaries/boolq"), two, strict=True))
+    monkeypatch.setattr(grid, "open_lines", lambda what, max_records: open_lines(by_name[what]))
+    name, tests = "contam-1.4b-dupcount-higher", ("permutation", "sharded_t")
+    bench.scorers[name] = RemembersLines(bench.tokenizer, open_lines(two[0]), revision=name)
+    table = bench.run([name, "old"], list(by_name), tests=tests, by_line=True)
+    columns = ["dup_count", "published_p", "control"]
+    found = table[table["model"] == name].set_index(["dataset", "test"])
+    assert found[columns].to_numpy().tolist() == [
+        [50, 0.009, "old"],
+        [50, 1e-38, "old"],
+        [1, 0.099, "old"],
+        [1, 0.156, "old"],
+    ]
+    assert found.loc[("canaries/piqa", "permutation"), "p"] == pytest.approx(1 / 6)
+    assert found.loc[("canaries/piqa", "sharded_t"), "p"] < 0.01
+    assert found.loc["canaries/boolq", "p"].min() > 0.05
+    assert table.loc[table["model"] == "old", "published_p"].isna().all()
+    assert set(table["dataset_revision"]) == {open_lines(path).revision for path in two}
 
 
 def test_a_negative_control_is_that_of_the_others_and_else_a_compressor(bench, two):

@@ -1,25 +1,21 @@
-"""WikiMIA from the hub's own files, a mirror or a cache; and texts of known membership.
+"""WikiMIA from a mirror; and texts of known membership.
 
-The numbers of records are those of the real splits; the texts are made up.
+The numbers of records are those of the real splits; the texts are made up. That splits of the hub
+are found by name is proved with the hub (`testsets/test_fetching.py`).
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
+import huggingface_hub.constants
 import pytest
 
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
-from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import hub_at, jsonl, registry_of
+from fakes.made_up_registry import jsonl, registry_of
 from reproduction.notebooks.wikimia.measure import (
     CONTROL,
-    LENGTHS,
     NOT_AT_HAND,
-    ORIGINAL_HUB,
-    PARAPHRASED_HUB,
-    PARAPHRASED_LENGTHS,
     READ_HERE,
     RECORDS,
     TAKEN_WHOLE,
@@ -30,77 +26,39 @@ from reproduction.notebooks.wikimia.measure import (
 from reproduction.run.corpus import MEMBERS, NON_MEMBERS
 from reproduction.run.experiment import Experiment
 
-CARD = "---\nlicense: mit\ndataset_info:\n  features:\n  - name: input\n    dtype: string\n---\n"
+
+def rows(length: int) -> list[dict[str, object]]:
+    text, numbers = "word " * (length - 1), range(RECORDS[length])
+    return [{"input": f"{text}{i}", "label": int(i % 3 > 0)} for i in numbers]
 
 
-def rows(length: int, variant: str = "original") -> list[dict[str, object]]:
-    text = " ".join([f"{variant}{length}"] * (length - 1))
-    count = RECORDS.get(length, 82)
-    return [{"input": f"{text} {i}", "label": int(i % 3 > 0)} for i in range(count)]
-
-
-def split_name(length: int, variant: str = "original") -> str:
-    return Part("", variant, length).split
-
-
-@pytest.fixture(autouse=True)
-def nothing_at_hand(monkeypatch, tmp_path) -> Iterator[None]:
+@pytest.fixture
+def mirror(monkeypatch, tmp_path) -> Iterator[Path]:
+    """Two splits are there, and no hub is in reach."""
     with registry_of(monkeypatch, tmp_path, {}):
-        yield
+        folder = tmp_path / "mirror" / "wikimia"
+        folder.mkdir(parents=True)
+        for length in (64, 128):
+            (folder / f"WikiMIA_length{length}.jsonl").write_bytes(jsonl(rows(length)))
+        monkeypatch.setenv("CONTAMINATION_DATA", str(folder.parent))
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
+        yield folder
 
 
-@pytest.fixture
-def hub(monkeypatch, tmp_path) -> Iterator[HubServer]:
-    """Both repositories as they are laid out: shards in `data/`, and a script that must not run."""
-    files = {"README.md": CARD.encode(), "WikiMIA.py": b"raise SystemExit('a script was run')"}
-    for length in LENGTHS:
-        name = f"data/{split_name(length)}-00000-of-00001-6d31a92f6d59bcdc.parquet"
-        files[name] = pd.DataFrame(rows(length)).to_parquet()
-    kinds = ("paraphrased", "perturbed")
-    names = [split_name(length, kind) for length in PARAPHRASED_LENGTHS for kind in kinds]
-    listed = "".join(f"  - split: {n}\n    path: data/{n}-*\n" for n in names)
-    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n{listed}---\n"
-    others = {"README.md": card.encode()}
-    for n in names:
-        others[f"data/{n}-00000-of-00001.parquet"] = pd.DataFrame(rows(32, n)).to_parquet()
-    with hub_at(monkeypatch, tmp_path) as server:
-        for repository, held in ((ORIGINAL_HUB, files), (PARAPHRASED_HUB, others)):
-            server.repositories[repository.id] = Repository()
-            server.repositories[repository.id].push(held)
-        yield server
-
-
-@pytest.fixture
-def mirror(monkeypatch, tmp_path) -> Path:
-    folder = tmp_path / "mirror" / "wikimia"
-    folder.mkdir(parents=True)
-    for length in (64, 128):
-        (folder / f"{split_name(length)}.jsonl").write_bytes(jsonl(rows(length)))
-    monkeypatch.setenv("CONTAMINATION_DATA", str(folder.parent))
-    return folder
-
-
-def test_splits_of_the_hub(hub) -> None:
-    parts = load_wikimia([32, 256])
-    found = [(part.variant, part.length, part.status) for part in parts]
-    assert found == [("original", 32, OK), ("original", 256, OK), ("paraphrased", 32, OK)]
-    for part in parts[:2]:
-        wanted = rows(part.length)
-        assert part.texts == tuple(row["input"] for row in wanted)
-        assert part.members == tuple(row["label"] == 1 for row in wanted)
-        assert part.revision == hub.repositories[ORIGINAL_HUB.id].refs["main"]
-    assert parts[2].texts[0].startswith("WikiMIA_length32_paraphrased32 ")
-    assert parts[2].revision == hub.repositories[PARAPHRASED_HUB.id].refs["main"]
-    assert "WikiMIA.py" not in hub.downloaded()
-
-
-def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, mirror) -> None:
-    parts = load_wikimia([32, 64, 128], network=False)
-    assert [part.status for part in parts] == [NOT_AT_HAND, OK, OK, *[NOT_AT_HAND] * 3]
-    assert [len(part.texts) for part in parts[:3]] == [0, 542, 250]
-    assert parts[1].revision.startswith("sha256:")
+@pytest.mark.parametrize("network", [False, True])
+def test_the_mirror_comes_first_and_the_hub_is_asked_with_leave_alone(mirror, network) -> None:
+    parts = load_wikimia([32, 64, 128], network=network)
+    found = {(part.variant, part.length): part.status for part in parts}
+    asked = [("original", n) for n in (32, 64, 128)] + [("paraphrased", n) for n in (32, 64, 128)]
+    assert list(found) == asked
+    lost = {status for key, status in found.items() if key not in asked[1:3]}
+    assert all((status == NOT_AT_HAND) != network for status in lost)
+    assert all(status.startswith("not run here: ") for status in lost)
+    for part in parts[1:3]:
+        assert part.texts == tuple(row["input"] for row in rows(part.length))
+        assert part.members == tuple(row["label"] == 1 for row in rows(part.length))
+        assert part.status == OK and part.revision.startswith("sha256:")
     assert parts[1].revision != parts[2].revision
-    assert hub.seen == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +71,7 @@ def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, mirror) -> None:
     ],
 )
 def test_a_malformed_split_says_so_and_the_others_are_loaded(mirror, changed, named) -> None:
-    path = mirror / f"{split_name(128)}.jsonl"
+    path = mirror / "WikiMIA_length128.jsonl"
     path.write_bytes(jsonl([changed.get(i, row) for i, row in enumerate(rows(128))]))
     good, bad = load_wikimia([64, 128], network=False)[:2]
     assert good.status == OK

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from contamination.statistics import fisher
 from contamination.tables import write_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import ROOT
@@ -17,32 +19,51 @@ from reproduction.report.explorer.page import mmlu_payload
 PUBLISHED, MEASUREMENTS = ROOT / "data" / "published", ROOT / "docs" / "measurements"
 
 
+def excluded(mmlu: dict[str, Any]) -> dict[str, str]:
+    rows = mmlu["table"]["rows"]
+    return {name: row[1] for name, row in zip(mmlu["names"], rows, strict=True) if row[1]}
+
+
 def test_table_4_and_its_exclusions(mmlu: dict[str, Any]) -> None:
-    shown = {each["name"]: each for each in mmlu["subsets"]}
-    law = shown["professional_law"]
-    assert law["words"][0] == "not in Table 4"
-    assert law["p"]["LLaMA2-7B"] is None
+    titles = [column["title"] for column in mmlu["table"]["columns"]]
+    shown = dict(zip(mmlu["names"], mmlu["table"]["rows"], strict=True))
+    why = excluded(mmlu)
+    assert shown["professional_law"][titles.index("LLaMA2-7B")]["text"] == "—"
     for row in published_subsets(
         load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05
     ).itertuples():
-        each = shown[row.subset]
-        assert 10 ** each["p"][row.model] == pytest.approx(row.published_p)
-        assert (each["out"]["published"] or "") == row.reason
-        assert each["words"][0] == ("excluded" if row.excluded else "kept")
-    small = "small under an audited model"
-    assert small not in shown["astronomy"]["words"]  # Pythia-1.4B has 0.050 there
+        cell = shown[row.subset][titles.index(row.model)]
+        assert 10 ** cell["value"] == pytest.approx(row.published_p)
+        assert ("published: " in why.get(row.subset, "")) == row.excluded
+        assert row.reason in why.get(row.subset, "")
 
 
 def test_what_our_controls_exclude(mmlu: dict[str, Any]) -> None:
     records = pd.read_csv(MEASUREMENTS / "mmlu_subsets.csv").query("source == 'measured'")
-    excluded = {(row.subset, row.test) for row in records[records["excluded"]].itertuples()}
-    shown = {(e["name"], rule) for e in mmlu["subsets"] for rule, why in e["out"].items() if why}
-    assert {each for each in shown if each[1] != "published"} == excluded
-    assert {(each["rule"], each["printed"]) for each in mmlu["curves"]} == {
-        *(("published", p) for p in ("0.014", "0.011", "0.362")),
-        *((rule, "—") for rule in ("sharded_t", "successor")),
+    ours = {(row.subset, row.test) for row in records[records["excluded"]].itertuples()}
+    found = {
+        (name, part.partition(":")[0])
+        for name, why in excluded(mmlu).items()
+        for part in why.split("; ")
     }
+    assert {each for each in found if each[1] != "published"} == ours
     assert "not in this run" in mmlu["source"]
+
+
+def test_curves_are_those_of_kept_subsets_combined_by_fishers_method(mmlu: dict[str, Any]) -> None:
+    rows = mmlu["fisher"]["rows"]
+    assert [row[:3] for row in rows[:3]] == [
+        ["LLaMA2-7B", 43, "0.014"],
+        ["Mistral-7B", 43, "0.011"],
+        ["Pythia-1.4B", 43, "0.362"],
+    ]
+    table4 = load_published(PUBLISHED, "oren2024_table4_mmlu")
+    kept = table4[(table4[["biomedlm", "gpt2_xl"]] >= 0.05).all(axis=1)]["llama2_7b"]
+    assert 10 ** rows[0][3]["value"] == pytest.approx(fisher(log10_p=np.log10(kept)).p)
+    first = mmlu["curves"][0]
+    assert [p for p, _ in first["points"][1:-1]] == pytest.approx(sorted(kept))
+    assert first["points"][0] == (0.0, 0.0) and first["points"][-1] == (1.0, 1.0)
+    assert len(mmlu["curves"]) == len(rows) > 3
 
 
 def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path) -> None:
@@ -53,8 +74,8 @@ def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path) -> None:
         write_csv(table, tmp_path, "mmlu_lines")
         shown, _ = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
         assert ("Measured in this run" in shown["source"]) is own
-        here = [each["p"]["here, by line"] for each in shown["subsets"]]
-        assert ({p for p in here if p is not None} == {-0.25}) is own
+        here = {row[-1]["value"] for row in shown["table"]["rows"] if row[-1]["text"] != "—"}
+        assert (here == {-0.25}) is own
 
 
 def test_examples_are_those_of_files_at_hand(

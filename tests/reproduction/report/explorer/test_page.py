@@ -61,8 +61,8 @@ def test_every_outcome_is_a_row_and_its_p_pays_for_tests_and_sets(
         for each in outcomes:
             if each.scored.model == model and each.test != "sharded_t":
                 group.setdefault(each.scored.test_set.name, []).append(each.result.log10_p)
-        assert {len(exact) for exact in group.values()} == {9}
-        joint = [min(0.0, min(exact) + math.log10(9)) for exact in group.values()]
+        assert {len(exact) for exact in group.values()} == {5}
+        joint = [min(0.0, min(exact) + math.log10(5)) for exact in group.values()]
         holm = dict(zip(group, adjust(log10_p=joint, method="holm").log10_p, strict=True))
         for each in outcomes:
             name = each.scored.test_set.name
@@ -74,22 +74,22 @@ def test_every_outcome_is_a_row_and_its_p_pays_for_tests_and_sets(
 
 def test_what_was_planted_stands_out_and_nothing_else(data: dict[str, Any]) -> None:
     shown = zip(data["results"]["rows"], data["outcomes"], strict=True)
-    usual = [(row, outcome) for row, outcome in shown if row[5] == "in advance"]
+    shown = list(shown)
     silent = ("no evidence: ", "cannot say: ")  # the order of the made-up records is not quiet
     found = {
-        tuple(row[:2]) for row, outcome in usual if not any(s in outcome["reading"] for s in silent)
+        tuple(row[:2]) for row, outcome in shown if not any(s in outcome["reading"] for s in silent)
     }
     assert found == {("reader", "planted")}
-    assert [row[3] for row, _ in usual[:4]] == ["Successor"] * 4  # the default test comes first
+    assert [row[3] for row, _ in shown[:4]] == ["Successor"] * 4  # the default test comes first
 
 
 def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[ScoredSet]) -> None:
     assert len(data["sets"]) == 2
     for each, scored in zip(data["sets"], found[:2], strict=True):
         assert [f"{text}\n" for text in each["texts"]] == list(scored.test_set.examples)
-        assert each["starts"]["4"] == [0, 6, 12, 18]
-        assert {*each["diagnoses"]} == {*each["starts"]} - {"0"} == {"1", "2", "4", "6"}
-        assert len(each["diagnoses"]["4"]["rows"]) >= 8
+        assert each["starts"]["2"] == [0, 12]
+        assert {*each["diagnoses"]} == {*each["starts"]} - {"0"} == {"1", "2", "6"}
+        assert each["diagnoses"]["6"].startswith(tuple(Verdict.__args__))
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:

@@ -35,8 +35,9 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
     for name in ("one", "eight"):
         test_set = make_set(name, EXAMPLES)
-        successors(run.build / "stores", "contaminated", test_set)
-        make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
+        successors(run.build / "stores", "contaminated", test_set, shards=1)
+        for shards in (3, 4):  # the profile's are 4
+            make_store(run.build / "stores", "contaminated", test_set, "orderings", shards)
     return run
 
 
@@ -44,8 +45,7 @@ def test_canary_sets_know_how_often_they_were_planted(experiment: Experiment) ->
     make_store(experiment.build / "stores", "clean", make_set("eight", EXAMPLES), "orderings", 4)
     clean, eight, one = scored_sets(experiment)
     assert (eight.model, eight.test_set.name, one.test_set.name) == ("contaminated", "eight", "one")
-    assert [path.name for path in eight.stores] == ["orderings-004", "successors-002"]
-    assert eight.shards == 4  # the profile's
+    assert [path.name for path in eight.stores] == ["orderings-004", "successors-001"]
     assert eight.about == "Copies in this model's training data: 8."
     assert clean.about.endswith(": 0.")
 
@@ -119,16 +119,6 @@ def test_evidence_of_the_shards_adds_up(stores, own) -> None:
     np.testing.assert_allclose(own["sharded_exact"].by_shard, z, rtol=1e-9)
     differences = sums[:, 0] - sums[:, 1:].mean(axis=1)
     np.testing.assert_allclose(own["sharded_t"].by_shard, differences, rtol=1e-9)
-
-
-@pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
-def test_what_was_set_in_advance(
-    found: list[ScoredSet], set_by_profile: int | None, shards: int
-) -> None:
-    outcomes = find_outcomes([replace(found[0], shards=set_by_profile)])
-    usual = {(each.test, each.result.shards) for each in outcomes if each.usual}
-    orderings = ("sharded_t", "sharded_exact", "token_standardised", "boundary")
-    assert usual == {("permutation", 1), ("successor", 2), *((name, shards) for name in orderings)}
 
 
 def test_stores_that_cannot_be_used_are_left_out_and_named(
