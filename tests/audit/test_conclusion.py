@@ -1,11 +1,13 @@
 """One verdict from p-values and what stands beside them."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude
+from contamination.audit.redrawn import Planted
 
 ORDERS = ("quiet", "suspicious", "order carries information", "too few records")
 
@@ -42,3 +44,25 @@ def test_nothing_that_stands_beside_p_raises_the_level():
         evidence = Evidence("successor", float(p), 0.0, order, {COMPRESSOR: control}, habit)
         proven = conclude([evidence], alpha=0.05).conclusion == "proven"
         assert proven == (p <= 0.05 and order == "quiet" and control > 0.05 and not habit)
+
+
+def test_power_is_that_of_the_best_test_at_the_corrected_level():
+    def planted(*p):
+        return tuple(Planted("a study", n, 16, np.array(each)) for n, each in enumerate(p, 1))
+
+    weak, strong = planted([0.9, 0.2], [0.04, 0.9]), planted([0.01, 0.9], [0.01, 0.03])
+    asked = [
+        Evidence("sharded_t", 0.3),
+        Evidence("boundary", 0.4, planted=weak),
+        Evidence("successor", 0.2, planted=strong),
+    ]
+    found = [
+        (each.test, each.copies, each.probability) for each in conclude(asked, alpha=0.05).power
+    ]
+    assert found == [("successor", 1, 0.5), ("successor", 2, 1.0)]
+    fewer = replace(asked[2], corrected_for=2)
+    assert [each.probability for each in conclude([fewer], alpha=0.05).power] == [0.5, 0.5]
+    assert conclude(asked[:1], alpha=0.05).power == ()
+    loud = replace(asked[2], order="suspicious")  # a small p would prove nothing
+    assert conclude([loud], alpha=0.05).power == ()
+    assert conclude(asked, alpha=0.3).power == ()  # proven

@@ -11,10 +11,9 @@ from contamination.audit import Request, audit
 from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
-from contamination.audit.plan import Work, plan_from_pilot
+from contamination.audit.plan import Work
 from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
-from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
@@ -22,7 +21,6 @@ from contamination.scoring.store import Store, open_store
 from contamination.statistics import (
     anytime_test,
     permutation_test,
-    plan,
     sharded_exact_test,
     sharded_t_test,
 )
@@ -191,36 +189,3 @@ def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose
     with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
         audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
     assert not (tmp_path / "stores").exists()
-
-
-@pytest.fixture
-def planned(scorer, test_set, tmp_path):
-    def run(test, shards):
-        request = Request([test], shards=shards, seed=1, directory=tmp_path / test, name="m")
-        found = plan_from_pilot(scorer, test_set, request, alpha=0.05, power=0.8)
-        (path,) = (tmp_path / test / "m" / "prose-pilot").iterdir()
-        return found, open_store(path)
-
-    return run
-
-
-def test_a_pilot_reads_the_first_records_and_successors_cost_a_matrix_a_shard(planned):
-    found, store = planned("sharded_exact", 4)
-    header = store.header
-    assert len(header.example_tokens) == 16
-    settings = {"tokens_per_shard": sum(header.example_tokens) / 4, "alpha": 0.05, "power": 0.8}
-    rng = random_stream(1, "power plan", header.dataset_revision)
-    assert found == plan(store.log_probs(10), **settings, rng=rng)
-    found, store = planned("successor", 2)
-    (design,) = found.designs
-    assert design.tokens[0] == pytest.approx(design.shards[0] * store.header.tokens_of(0) / 2)
-    assert design.permutations == 10_000
-
-
-@pytest.mark.parametrize(
-    ("test", "shards", "named"),
-    [("permutation", 4, "sharded_t"), ("min_p", 4, "sharded_t"), ("successor", 3, "30 records")],
-)
-def test_pilots_that_are_refused(planned, test, shards, named):
-    with pytest.raises(InputError, match=named):
-        planned(test, shards)

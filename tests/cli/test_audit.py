@@ -11,6 +11,7 @@ from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
 from fakes.items import drawn_items
 from fakes.made_up_registry import jsonl
+from fakes.results import result_of
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_json_for_programs_holds_what_the_status_says(audit):
     status, _, err = audit("test", *tests, "--alpha", "1e-3")
     assert (status, "tok/s" in err) == (0, False)  # bars are for terminals
     status, out, _ = audit("test", *tests, "--json", "--alpha", "1")
-    found = json.loads(out)
+    found = result_of(out)
     assert (status, found["verdict"]["conclusion"]) == (3, "order is no evidence here")
     assert (found["template"], found["plan"]["examples"]) == ("{question} {answer}\n", 20)
     assert [result["min_p"] for result in found["results"]] == pytest.approx([6**-5, 1 / 6])
@@ -36,6 +37,18 @@ def test_json_for_programs_holds_what_the_status_says(audit):
     assert min(p) < between
     status, out, _ = audit("test", *tests, "--alpha", str(between))
     assert (status, "no evidence: p = " in " ".join(out.split())) == (0, True)
+
+
+def test_files_hold_what_is_printed(audit):
+    names = ("a.json", "b.eee.json", "c.conda.csv", "d.md")
+    outputs = [each for name in names for each in ("--output", name)]
+    status, out, _ = audit("test", "--json", *outputs, "--test", "sharded_exact", "--alpha", "1e-3")
+    found = result_of(out)
+    assert (status, json.loads(Path("a.json").read_bytes())) == (0, found)
+    assert {each["test"] for each in found["verdict"]["power"]} == {"sharded_exact"}
+    assert json.loads(Path("b.eee.json").read_bytes())["model_info"]["name"] == found["model"]
+    assert len(Path("c.conda.csv").read_text().splitlines()) == 1
+    assert found["verdict"]["reason"] in Path("d.md").read_text(encoding="utf-8")
 
 
 def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(audit, monkeypatch):
@@ -51,7 +64,7 @@ def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(audit, 
 
 def test_stopping_early_is_the_evidence_of_one_test(audit):
     arguments = ("test", "--stop", "--test=sharded_exact", "--alpha=1e-6")
-    found = json.loads(audit(*arguments, "--json")[1])
+    found = result_of(audit(*arguments, "--json")[1])
     assert (found["results"][0]["stopped_at"], found["diagnosis"][0]["shards"]) == (None, 5)
     status, out, _ = audit(*arguments)
     assert (status, "not enough evidence after 5 shards" in out) == (0, True)
@@ -67,6 +80,8 @@ def test_stopping_early_is_the_evidence_of_one_test(audit):
         ("", "", ("--field", "answer", "--tokenizer", "gpt2"), "--tokenizer goes with --endpoint"),
         ("", "", ("--field", "answer", "--endpoint", "http://127.0.0.1:1/v1"), "--tokenizer"),
         ("", "", ("--stop", "--dry-run"), "--dry-run"),
+        ("", "", ("--output", "x.txt"), ".eee.json"),
+        ("", "", ("--output", "./prose.csv"), "prose.csv is what is read"),
         ("", "", ("--stop", "--control", "x"), "--control"),
         ("", "", ("--field", "answer", "--store", "/dev/null"), "/dev/null: no directory"),
         ("model", "", ("--control", "model"), "--control is the model itself"),
@@ -118,7 +133,7 @@ def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
     other = make_model(120)
     assert quiz("--alpha", "1e-12")[0] == 0
     assert quiz("--alpha", "1")[0] == 3  # the compressor rejects at this level, too
-    found = json.loads(quiz("--json", "--control", other)[1])
+    found = result_of(quiz("--json", "--control", other)[1])
     assert found["results"][0]["shards"] == 11
     p, theirs = (one["results"][0]["p"] for one in (found, found["control_model"]))
     compressor, quiet = found["control"][0]["p"], found["diagnosis"][0]["verdict"] == "quiet"
@@ -128,7 +143,7 @@ def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
     status = quiz("--alpha", str(alpha), "--control", other)[0]
     assert status == (1 if min(theirs, compressor) > alpha and quiet else 3)
     # What a seed has arranged needs no control: the law is a fact, so numbers move, too.
-    found = json.loads(quiz("--drawn", "--json", "--alpha", "1")[1])
+    found = result_of(quiz("--drawn", "--json", "--alpha", "1")[1])
     assert found["results"][0]["shards"] == 12
     p, compressor = found["results"][0]["p"], found["control"][0]["p"]
     quiet = found["diagnosis"][0]["verdict"] == "quiet"
@@ -137,7 +152,7 @@ def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
 
 
 def test_both_axes_stand_beside_their_combination_which_decides(quiz) -> None:
-    found = json.loads(quiz("--json", "--alpha", "1e-4", axis="both")[1])
+    found = result_of(quiz("--json", "--alpha", "1e-4", axis="both")[1])
     assert [result["test"] for result in found["results"]] == ["successor", "options"]
     assert found["verdict"]["conclusion"] == "no evidence"
     p, order = found["joint"]["p"], found["results"][0]["p"]

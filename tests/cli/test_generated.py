@@ -10,6 +10,7 @@ from contamination.scoring.local import TransformersScorer
 from fakes.completions_server import serving
 from fakes.items import drawn_items
 from fakes.made_up_registry import jsonl
+from fakes.results import result_of
 
 WRITE = ("--access", "generate", "--samples", "3", "--tokens", "6")
 
@@ -38,7 +39,7 @@ def write(call, model, prose):
 def test_json_and_people_get_the_same_and_nothing_is_written_twice(write, monkeypatch):
     status, out, _ = write("--json", "--control", "copy", name="missing/model/here")
     assert status == 2
-    found = json.loads(write("--json")[1])
+    found = result_of(write("--json")[1])
     assert [result["test"] for result in found["results"]] == ["generated_successor"]
     assert (found["written"]["texts"], found["written"]["protocol"]) == (120, "local")
     assert found["results"][0]["min_p"] == pytest.approx(1 / 20_001)
@@ -64,7 +65,7 @@ def test_the_quiz_by_command(call, model, writer):
     with serving(None, "chat", writer) as server:
         status, out, _ = call("test", "tiny", *arguments, "--endpoint", server.url)
         assert "Version D" in server.seen[0][1]["messages"][0]["content"]
-    found = json.loads(out)
+    found = result_of(out)
     assert found["results"][0]["test"] == "arrangement_quiz"
     assert (status, found["results"][0]["known_at_least"], found["results"][0]["p"]) == (0, 0, 1.0)
 

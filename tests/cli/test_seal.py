@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from contamination.seal import beacon, files
 from fakes.made_up_registry import jsonl
+from fakes.results import result_of
 from seal.test_beacon import ROUND, SIGNATURE
 
 ITEMS = [
@@ -93,7 +94,7 @@ def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
     told = call("test", model, PUBLISHED, *SEALED)[1]
     assert re.search(r"│ wordings +│ +12 records │", told), told
     status, out, _ = call("test", model, PUBLISHED, *SEALED, "--json")
-    found = json.loads(out)
+    found = result_of(out)
     assert [each["test"] for each in found["results"]] == ["successor", "options", "wordings"]
     assert found["verdict"]["p"] == found["joint"]["p"]
     assert found["verdict"]["status"] == status == (found["joint"]["p"] <= found["alpha"])

@@ -5,7 +5,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.statistics import exchangeability as order
-from contamination.statistics import joint, multiple_testing, oren, planning, successor
+from contamination.statistics import joint, multiple_testing, oren, power, successor
 from contamination.statistics import results as given
 from contamination.statistics import sharded_exact as exact
 from contamination.statistics import token_scores as tokens
@@ -13,12 +13,6 @@ from contamination.statistics.anytime import anytime_test
 
 RNG, PAIR, LED = np.random.default_rng(0), [[0.0, 1.0]], np.zeros((2, 3), dtype=bool)
 PILOT = np.random.default_rng(0).normal(size=(3, 7))
-FLAT = np.where(np.arange(7) > 0, [[0.0], [-7.0], [0.0]], 1.0) + [[1], [0], [1]] * PILOT
-
-
-def planned(pilot, **settings):
-    asked = {"tokens_per_shard": 1, "alpha": 0.05, "power": 0.8, "rng": RNG}
-    return lambda: planning.plan(pilot, **asked | settings)
 
 
 def two(scores, named):
@@ -65,11 +59,8 @@ REFUSED = [
     (lambda: anytime_test([], alpha=0.05), "shards is empty"),
     (lambda: anytime_test([[1.0, 2.0], [1.0, np.nan]], alpha=0.05), "ordering 1 is nan"),
     *((lambda a=a: anytime_test(PAIR, alpha=a), "alpha is") for a in (0.0, 1.0, np.nan)),
-    (planned(PILOT[:1]), "at least 2"),
-    (planned(PILOT[:, :5]), "4 permutation"),
-    (planned(FLAT), "pilot shard 1 scores the same"),
-    (planned(PILOT, alpha=0.5), "alpha is 0.5"),
-    (planned(PILOT, power=1.0), "power is 1.0"),
+    (lambda: power.planted_p_values(PILOT[:, :5], np.zeros((2, 3)), rng=RNG), "at least 5"),
+    (lambda: power.planted_p_values(PILOT, np.zeros(3), rng=RNG), r"\(draws, 3\)"),
     (lambda: order.random_orderings([(0, 3)], 0, rng=RNG), "permutations is 0"),
     (lambda: order.order_test([1.0], alternative="greater"), "1 permutation"),
     *((lambda s=s: successor.centred_successors(np.zeros(s)), "k >= 2") for s in ((2, 3), 4)),

@@ -14,17 +14,13 @@ from contamination.audit.battery import ITEM_TESTS
 
 if TYPE_CHECKING:  # `contamination --help` does without pandas
     from contamination.audit.diagnostics import Verdict as Order
+    from contamination.audit.redrawn import Planted
     from contamination.audit.verdict import Audit
     from contamination.statistics.results import TestResult
 
 Conclusion = Literal["proven", "no evidence", "order is no evidence here", "cannot say"]
 STATUS = {"proven": 1, "no evidence": 0}  # 3: the order proves nothing, or nothing can be said
 COMPRESSOR = "a compressor"  # the control that every p-value has
-# Copies from which on a test found four of five sets of 80 to 100 records (docs/power.md).
-FOUND_FROM = {
-    "successor": 4,
-    **dict.fromkeys(("sharded_t", "sharded_exact", "token_standardised", "boundary"), 8),
-}
 
 
 @dataclass(frozen=True)
@@ -39,6 +35,8 @@ class Evidence:
     order : what diagnostics without a model say of what the test permutes (`Diagnosis.verdict`).
     controls : p under what cannot have read the set, by its name: a compressor, a model.
     habit : whether how people write options could explain a small p; it takes a control model.
+    planted : what copies of this set would have shown, and for how many tests p was corrected.
+    corrected_for : number of tests.
     """
 
     test: str
@@ -47,15 +45,29 @@ class Evidence:
     order: "Order" = "quiet"
     controls: Mapping[str, float] = field(default_factory=dict)
     habit: bool = False
+    planted: Sequence["Planted"] = ()
+    corrected_for: int = 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """With which probability a test would have found so many copies, remembered as in a study."""
+
+    test: str
+    model: str
+    copies: int
+    sets: int
+    probability: float
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit concludes, why, and from which p-value."""
+    """What an audit concludes, why, and from which p-value; its power, if that is no proof."""
 
     conclusion: Conclusion
     reason: str
     p: float
+    power: tuple[Found, ...] = ()
 
     @property
     def status(self) -> int:
@@ -98,6 +110,8 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
                 each.diagnosis.verdict if each.diagnosis else "quiet",
                 controls,
                 result.test in ITEM_TESTS and not audit.drawn,
+                each.planted,
+                corrected_for,
             )
         )
     if audit.joint is None:
@@ -136,12 +150,35 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     if (floor := min(each.floor for each in evidence)) > alpha:
         reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
         return Verdict("cannot say", reason, least.p)
-    found = [FOUND_FROM[each.test] for each in evidence if each.test in FOUND_FROM]
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
-    if found:
-        study = "in the power study, of 4.3 million parameters and 100 records"
-        reason += f": {study}, sets were found from {min(found)} copies on"
-    return Verdict("no evidence", reason, least.p)
+    stated = [_power(each, alpha) for each in evidence if _objection(each, alpha) is None]
+    power = max(stated, key=lambda found: sum(each.probability for each in found), default=())
+    return Verdict("no evidence", reason + _stated(power), least.p, power)
+
+
+def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
+    """How often the test would have found copies: Bonferroni's level, and Holm's finds as many."""
+    level = alpha / each.corrected_for
+    return tuple(
+        Found(each.test, of.model, of.copies, of.sets, float((of.p <= level).mean()))
+        for of in each.planted
+    )
+
+
+def _stated(power: Sequence[Found]) -> str:
+    """Say the power by the model of each study; nothing where no study has measured the test."""
+    studies: dict[str, list[str]] = {}
+    for each in power:
+        read = "once" if each.copies == 1 else f"{each.copies} times"
+        chance = f"{min(max(each.probability, 0.01), 0.99):.0%} if read {read}"
+        studies.setdefault(f"{each.model}, {each.sets} sets each", []).append(chance)
+    if not power:
+        return ""
+    said = "; ".join(f"{study}: {', '.join(chances)}" for study, chances in studies.items())
+    return (
+        ". Had the model remembered as those of our studies, which nothing here shows, "
+        f"{power[0].test} would have found this set with a probability of ({said})"
+    )
 
 
 def _objection(each: Evidence, alpha: float) -> tuple[Conclusion, str] | None:

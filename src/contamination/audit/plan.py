@@ -1,4 +1,4 @@
-"""What an audit has to score, the stores that it fills, and how much a wanted power takes.
+"""What an audit has to score, and the stores that it fills.
 
 Shards, tokens, FLOPs and time are counted before anything is paid for. A set is tokenised once for
 each model: what was planned is what is scored.
@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.randomness import random_stream
 from contamination.scoring import cost, score
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import model_shape
@@ -30,11 +28,7 @@ from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 if TYPE_CHECKING:
-    from contamination.statistics import PowerPlan
     from contamination.testsets.alternatives import AlternativeSet
-
-PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
-PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
 
 
 @dataclass(frozen=True)
@@ -207,46 +201,6 @@ def score_for(
         identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
     (part,) = work.parts
     return work.order_part(part.store, identity).fill(replace=not identity)
-
-
-def plan_from_pilot(
-    scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float, power: float
-) -> "PowerPlan":
-    """Score the first shards of a set, and predict what a test needs (`statistics.plan`).
-
-    The request names one test, and the shards of the pilot, of the size that the test takes by
-    itself; their records are the first of the set. Raises InputError for a test without shards or
-    of several statistics, and for too few records for the pilot.
-    """
-    # What combines several statistics has no one spread to plan with.
-    planned = [name for name in TESTS if TESTS[name].shard_size and not name.startswith("min_p")]
-    (test,), shards = request.order_tests, request.shards or 1
-    if test not in planned:
-        raise InputError(f"test is {test!r}: a pilot needs one of {', '.join(planned)}")
-    chosen = TESTS[test]
-    records = shards * int(chosen.shard_size or 0)
-    if records > len(test_set.examples):
-        raise InputError(f"{test_set.name}: not {records} records; give fewer shards (--pilot)")
-    first = replace(
-        test_set,
-        name=f"{test_set.name}-pilot",
-        examples=test_set.examples[:records],
-        revision=f"{test_set.revision} first {records}",
-        records=test_set.records[:records],
-    )
-    work = Work(scorer, first, replace(request, permutations=PILOT_PERMUTATIONS))
-    store = work.order_part(StorePlan(chosen.kind, shards, chosen.tokens_per_example)).fill()
-    scores = chosen.scores(store, PILOT_PERMUTATIONS)
-    free = chosen.kind == "successors"  # orderings cost nothing
-    orderings = scores.shape[1] if free else PILOT_PERMUTATIONS + 1
-    return statistics.plan(
-        scores,
-        tokens_per_shard=store.header.tokens_of(PILOT_PERMUTATIONS) / shards / orderings,
-        alpha=alpha,
-        power=power,
-        permutations=(orderings - 1,) if free else PLANNED_PERMUTATIONS,
-        rng=random_stream(request.seed, "power plan", first.revision),
-    )
 
 
 def missing_share(directory: Path, tokens: int) -> float:

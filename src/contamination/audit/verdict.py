@@ -24,6 +24,7 @@ from contamination.audit.compressor import compressor_alternatives, compressor_t
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.audit.plan import ScoringPlan, Work
+from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
@@ -38,6 +39,7 @@ from contamination.testsets.sources import open_test_set
 if TYPE_CHECKING:
     from contamination.scoring.completions import CompletionHeader
 
+SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 T = TypeVar("T")
@@ -57,12 +59,14 @@ class Finding:
         small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
+    planted : what copies of this set would have shown, where a study has measured them.
     """
 
     result: TestResult
     diagnosis: Diagnosis | None = None
     control: TestResult | None = None
     error: float | None = None
+    planted: tuple[Planted, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +126,7 @@ class Audit:
             error = {} if each.error is None else {"log10_p_error": each.error}
             result |= {"holm_p": holm, "min_p": 10 ** log10_floor(each.result)} | error
         return {
+            "schema": SCHEMA,
             **{name: getattr(self.header, name) for name in IDENTITY},
             "version": version("contamination"),
             "precision": self.precision,
@@ -248,10 +253,12 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
         if test in others:
             findings.append(Finding(others[test](store)))
             continue
-        result, error = TESTS[test].result(store, permutations), None
+        scores = TESTS[test].scores(store, permutations)
+        result, error = TESTS[test].judge(store, scores), None
         if test in SAMPLED and result.log10_p < FAR:
-            error = statistics.sampling_error(TESTS[test].scores(store, permutations))
-        findings.append(Finding(result, error=error))
+            error = statistics.sampling_error(scores)
+        planted = planted_copies(TESTS[test], store, scores)
+        findings.append(Finding(result, error=error, planted=planted))
     return _audit_of(work, plan, stores, seconds, findings)
 
 

@@ -8,7 +8,7 @@ import typer
 from contamination.cli.options import option
 
 ROOMS = {
-    "audit": ["test", "audit", "score", "plan"],
+    "audit": ["test", "audit", "score"],
     "seal": ["seal", "verify", "audit-logs"],
     "membership": ["membership"],
     "data": ["data"],

@@ -1,25 +1,23 @@
-"""`contamination test`, `audit`, `score`, `plan`: p-values, what stands beside them, the cost."""
+"""`contamination test`, `audit`, `score`: p-values, what stands beside them, the cost."""
 
 import fnmatch
 import json
-import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from contamination.audit.battery import DEFAULT_TESTS, ITEM_TESTS
+from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.conclusion import STATUS
+from contamination.audit.report import format_of
 from contamination.audit.request import Request
 from contamination.cli.options import (
     AuditOptions,
     CsvFile,
-    ScoringOptions,
-    Seed,
     TestedOptions,
     TestOptions,
     add_options,
@@ -28,8 +26,8 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.files import check_directory
-from contamination.scoring.models import label, label_control
+from contamination.files import check_directory, write_text
+from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
@@ -82,13 +80,22 @@ def test(
         audit = run_written(options, control, alpha=alpha)
     else:
         audit = _run(options, control, stop=alpha if stop else None)
-    if audit is None:
-        return None
+    if audit is not None:
+        show_result(audit.as_dict(alpha), options, lambda: _print_audit(audit, alpha))
+    return None
+
+
+def show_result(
+    result: dict[str, Any], options: TestedOptions, show: Callable[[], None]
+) -> NoReturn:
+    """Write a result to the files that were asked for, print it, and exit by its verdict."""
+    for path in options.output or ():
+        write_text(path, format_of(path)(result))
     if options.as_json:
-        print(json.dumps(audit.as_dict(alpha), indent=2))
+        print(json.dumps(result, indent=2))
     else:
-        _print_audit(audit, alpha)
-    raise typer.Exit(audit.verdict(alpha).status)
+        show()
+    raise typer.Exit(result["verdict"]["status"])
 
 
 @add_options
@@ -98,47 +105,11 @@ def score(options: AuditOptions) -> None:
     if audit is None:
         return
     if options.as_json:
-        described = audit.as_dict()
-        del described["results"]
+        untested = ("schema", "alpha", "verdict", "results")
+        described = {k: each for k, each in audit.as_dict().items() if k not in untested}
         print(json.dumps(described, indent=2))
     else:
         print_cost(audit)
-
-
-@add_options
-def plan(
-    options: ScoringOptions,
-    test: Annotated[str, option("Test to plan for.")] = DEFAULT_TESTS[0],
-    pilot: Annotated[int, option("Shards to score for the pilot.", min=1, metavar="N")] = 5,
-    alpha: Annotated[float, option("Level of the planned test.")] = 0.05,
-    power: Annotated[float, option("Wanted chance of p <= alpha.")] = 0.8,
-    seed: Seed = 0,
-    store: Annotated[Path, option("Where log-probabilities are kept.")] = Path(
-        "contamination-stores"
-    ),
-) -> None:
-    """Score a pilot of a few shards, and estimate how many a wanted power takes."""
-    examples = options.load(options.dataset)
-
-    from contamination.audit.plan import plan_from_pilot
-
-    name = label(options.model)
-    request = Request([test], shards=pilot, seed=seed, directory=store, name=name)
-    scorer = options.open(options.model)
-    planned = plan_from_pilot(scorer, examples, request, alpha=alpha, power=power)
-    effect = "effect {:.2f} sd (95% interval {:.2f} to {:.2f})".format(*planned.effect)
-    say(f"pilot of {pilot} shards, {test} test: {effect}")
-
-    def cells(numbers: Iterable[float]) -> tuple[str, str]:
-        shown = [f"{each:,.0f}" if math.isfinite(each) else "no number" for each in numbers]
-        return shown[0], " to ".join(shown[1:])
-
-    print_table(
-        ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
-        ((d.permutations, *cells(d.shards), *cells(d.tokens)) for d in planned.designs),
-        title=f"For p <= {alpha:g} with probability {power:g}",
-    )
-    say(*planned.notes)
 
 
 def _run(

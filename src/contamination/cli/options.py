@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, 
 import typer
 
 from contamination.audit.battery import help_text
+from contamination.audit.report import format_of
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import writing
@@ -73,8 +74,10 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> R:
-        if (table := arguments.get("csv")) is not None:
-            _check_table(table, [value for name, value in arguments.items() if name != "csv"])
+        for name in ("csv", "output"):
+            given = [value for other, value in arguments.items() if other != name]
+            for file in _listed(arguments.get(name)):
+                _check_file(file, f"--{name}", given)
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
         return command(options, **arguments)
 
@@ -83,16 +86,20 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     return wrapper
 
 
-def _check_table(table: Path, arguments: Iterable[Any]) -> None:
-    """Refuse a table that cannot be written, or over what is read, before anything is computed."""
-    if table.exists() and not table.is_file():
-        raise InputError(f"{table} is no file that a table can be written to; name another")
-    given = (one for each in arguments for one in (each if isinstance(each, list) else [each]))
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] * (value is not None)
+
+
+def _check_file(file: Path, name: str, arguments: Iterable[Any]) -> None:
+    """Refuse a file that cannot be written, or over what is read, before anything is computed."""
+    if file.exists() and not file.is_file():
+        raise InputError(f"{name} {file} is no file that can be written to; name another")
+    given = (one for each in arguments for one in _listed(each))
     read = (Path(value).resolve() for value in given if isinstance(value, str | Path))
-    if table.exists() and table.resolve() in read:
-        raise InputError(f"--csv {table} is what is read; give another path")
-    folder = next(folder for folder in table.absolute().parents if folder.exists())
-    with writing(table):
+    if file.exists() and file.resolve() in read:
+        raise InputError(f"{name} {file} is what is read; give another path")
+    folder = next(folder for folder in file.absolute().parents if folder.exists())
+    with writing(file):
         tempfile.TemporaryFile(dir=folder).close()
 
 
@@ -276,5 +283,18 @@ class TestedOptions(AuditOptions):
     samples: Annotated[int, option("With --access generate: texts a record.")] = 16
     tokens: Annotated[int, option("Tokens of a text.")] = 16
     temperature: Annotated[float, option("Temperature of its sampling.")] = 0.8
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "File for the result, by its name: .json, .eee.json (Every Eval Ever), .conda.csv "
+            "(CONDA's database), .md (a model card); may be repeated."
+        ),
+    ] = None
     price_in: Annotated[float | None, option("Price of a million tokens read.", min=0)] = None
     price_out: Annotated[float | None, option("Price of a million written.", min=0)] = None
+
+    def __post_init__(self) -> None:
+        """Check the names of files, too."""
+        super().__post_init__()
+        for path in self.output or ():
+            format_of(path)

@@ -13,7 +13,7 @@ import typer
 
 from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.request import Request
-from contamination.cli.audit import print_cost, print_plans
+from contamination.cli.audit import print_cost, print_plans, show_result
 from contamination.cli.options import (
     AnswerFields,
     AsJson,
@@ -308,7 +308,7 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
         from contamination.seal.audit import NOT_STATED
 
         if (written := run_sealed(options, sealed)) is not None:
-            _conclude(written, sealed, (NOT_STATED,), options.as_json)
+            _conclude(written, sealed, (NOT_STATED,), options)
         return
 
     from contamination.scoring.processes import processes
@@ -325,25 +325,27 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
     if options.endpoint is not None:
         print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     if first_process:
-        _conclude(audit, sealed, left_out, options.as_json)
+        _conclude(audit, sealed, left_out, options)
 
 
-def _conclude(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str], as_json: bool) -> None:
+def _conclude(
+    audit: "Audit", sealed: "SealedSet", left_out: Sequence[str], options: TestedOptions
+) -> None:
     """Print what was found, and exit by it."""
     from contamination.seal.audit import NOT_CLAIMED, guarantee
 
     level = sealed.seal.level
-    if as_json:
-        found = {
-            "seal": sealed.seal.model_dump(mode="json"),
-            "guarantee": guarantee(sealed.seal),
-            "not_claimed": [*NOT_CLAIMED, *left_out],
-        }
-        print(json.dumps(audit.as_dict(level) | found, indent=2))
-    else:
+    found = {
+        "seal": sealed.seal.model_dump(mode="json"),
+        "guarantee": guarantee(sealed.seal),
+        "not_claimed": [*NOT_CLAIMED, *left_out],
+    }
+
+    def show() -> None:
         _print_tested(audit, sealed, left_out)
         say(f"verdict at {level:g}: {audit.verdict(level)}")
-    raise typer.Exit(audit.verdict(level).status)
+
+    show_result(audit.as_dict(level) | found, options, show)
 
 
 def _verified(options: TestedOptions, seal: Path | None, key: Path | None) -> "SealedSet":

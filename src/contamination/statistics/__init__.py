@@ -21,7 +21,7 @@ function                          input                        guarantee
 `known_at_least`                  hits, (n,) chances           exact lower confidence bound
 `adjust`                          (n,) p-values                Holm or BH over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
-`plan`                            (r, m+1) pilot shards        an estimate, with its interval
+`planted_p_values`                (r, m+1), (b, r) effects     an estimate, of power
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from contamination.statistics.known import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.oren import *  # noqa: F403
-    from contamination.statistics.planning import *  # noqa: F403
+    from contamination.statistics.power import *  # noqa: F403
     from contamination.statistics.results import *  # noqa: F403
     from contamination.statistics.sharded_exact import *  # noqa: F403
     from contamination.statistics.successor import *  # noqa: F403
@@ -54,7 +54,7 @@ _MODULES = {
     "known": "hits_log10_p known_at_least",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",
-    "planning": "PowerPlan plan",
+    "power": "planted_p_values",
     "results": "TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",

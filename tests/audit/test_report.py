@@ -1,0 +1,105 @@
+"""What a result looks like to others: its schema, which old files keep, and the other formats."""
+
+import copy
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft7Validator
+
+from contamination.audit.report import CONDA, SENTENCES, format_of
+from contamination.errors import InputError
+from fakes.results import SCHEMA, errors_of
+
+HERE = Path(__file__).parent
+OLD = json.loads((HERE / "result-1.json").read_text(encoding="utf-8"))  # never changed
+RECORD = json.loads((HERE / "every-eval-ever-0.3.0.schema.json").read_text(encoding="utf-8"))
+CONCLUSIONS = SCHEMA["properties"]["verdict"]["properties"]["conclusion"]["enum"]
+
+
+def concluded(conclusion, **changed):
+    return OLD | changed | {"verdict": OLD["verdict"] | {"conclusion": conclusion}}
+
+
+def required(schema, value, path=()):
+    """Paths of what the schema requires of a value, wherever it stands."""
+    while "$ref" in schema:
+        target = SCHEMA
+        for name in schema["$ref"].split("/")[1:]:
+            target = target[name]
+        schema = target
+    for part in schema.get("allOf", ()):
+        yield from required(part, value, path)
+    for name in schema.get("required", ()):
+        yield (*path, name)
+    for name, inner in schema.get("properties", {}).items():
+        if name in value:
+            yield from required(inner, value[name], (*path, name))
+    if "items" in schema:
+        yield from required(schema["items"], value[0], (*path, 0))
+
+
+def test_a_file_of_version_1_fits_and_misses_nothing_that_the_schema_names():
+    assert errors_of(OLD) == []
+    assert set(SCHEMA["properties"]) == set(OLD)
+    assert set(SCHEMA["$defs"]["tested"]["properties"]) <= set().union(*OLD["results"])
+
+
+def test_a_field_that_is_renamed_or_of_another_type_does_not_fit():
+    paths = list(required(SCHEMA, OLD))
+    assert len(paths) > 60
+    for *above, name in paths:
+        for change in (dict.pop, lambda where, name: where.update({name: {"another": "type"}})):
+            broken = copy.deepcopy(OLD)
+            where = broken
+            for step in above:
+                where = where[step]
+            change(where, name)
+            free = change is not dict.pop and name == "work"  # an object, of counts
+            assert bool(errors_of(broken)) != free, (*above, name)
+
+
+@pytest.mark.parametrize("conclusion", CONCLUSIONS)
+def test_records_of_every_eval_ever_fit_its_schema(conclusion):
+    for precision in ("float32", "unknown"):
+        result = concluded(conclusion, precision=precision)
+        record = json.loads(format_of(Path("x.eee.json"))(result))
+        Draft7Validator(RECORD).validate(record)
+        scores = [each["score_details"]["score"] for each in record["evaluation_results"]]
+        assert scores == [each["p"] for each in OLD["results"]]
+        details = record["evaluation_results"][0]["score_details"]["details"]
+        assert details["conclusion"] == conclusion
+        assert float(details["holm_p"]) == OLD["results"][0]["holm_p"]
+
+
+@pytest.mark.parametrize("conclusion", CONCLUSIONS)
+def test_the_database_gets_what_is_proven_and_no_share_of_a_split(conclusion):
+    result = concluded(conclusion, dataset="org/name:config;\n=1", model="org/model")
+    text = format_of(Path("x.conda.csv"))(result)
+    rows = list(csv.DictReader(io.StringIO(text), delimiter=";"))
+    assert text.splitlines()[0].split(";") == list(CONDA)
+    assert len(rows) == (conclusion == "proven")
+    for row in rows:
+        assert row["Evaluation Dataset"] == "org/name"
+        assert (row["Subset"], row["Contaminated Source"]) == ("config;\\n=1", "org/model")
+        assert (row["Model or corpus"], row["Approach"]) == ("model", "model-based")
+        assert not any(row[name] for name in CONDA if "Split" in name)
+
+
+@pytest.mark.parametrize("conclusion", CONCLUSIONS)
+def test_a_model_card_says_what_may_be_said_and_what_not(conclusion):
+    text = format_of(Path("card.md"))(concluded(conclusion, template="{a}\n\n# Proven\x1b[1m"))
+    found, said, unsaid = text.split("\n\n")
+    may, may_not = SENTENCES.get(conclusion, SENTENCES[""])
+    assert said.endswith(may) and unsaid.strip().endswith(may_not)
+    assert "\x1b" not in text and "\n" not in found
+    for result in OLD["results"]:
+        assert f"{result['p']:.3g}" in found and f"{result['holm_p']:.3g}" in found
+
+
+@pytest.mark.parametrize("name", ["x", "x.csv", "x.jsonl", "json"])
+def test_other_names_are_refused(name):
+    with pytest.raises(InputError, match=r"\.eee\.json, \.json, \.conda\.csv, \.md"):
+        format_of(Path(name))

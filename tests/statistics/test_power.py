@@ -1,0 +1,67 @@
+"""Planted effects are found as often as stated, by the exact test itself."""
+
+import numpy as np
+import pytest
+
+from contamination.statistics import planted_p_values, sharded_exact_p_values, sharded_exact_test
+
+LAWS = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "heavy tails": lambda rng, shape: rng.standard_t(3, size=shape),
+    "ties": lambda rng, shape: np.rint(4 * rng.normal(size=shape)),
+    "skew, shards of their own": lambda rng, shape: (
+        rng.exponential(size=shape) * 10.0 ** np.arange(-3, shape[0] - 3)[:, None]
+    ),
+}
+SETS = 200
+
+
+def band(rate, trials):
+    """Four standard errors of a rate, and what a normal law is off by in so few shards."""
+    return 4 * np.sqrt(max(rate * (1 - rate), 0.01) / trials) + 0.02
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("shards", "orderings"), [(4, 200), (10, 25)])
+@pytest.mark.parametrize("effect", [0.0, 0.9])
+def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effect):
+    """The reference raises one entry of each shard for real and runs the test, set by set."""
+    rng = np.random.default_rng([shards, int(10 * effect)])
+    scores = LAWS[law](rng, (shards, orderings + 1))
+    effects = np.full((20_000, shards), effect)
+    p = planted_p_values(scores, effects, rng=rng)
+    shuffled, rows = scores[:, 1:], np.arange(shards)
+    found = np.empty(SETS)
+    for trial in range(SETS):
+        raised, drawn = shuffled.copy(), rng.integers(orderings, size=shards)
+        raised[rows, drawn] += effect * shuffled.std(axis=1, ddof=1)
+        (found[trial],) = sharded_exact_p_values(raised, drawn[None])
+    for alpha in (0.05, 0.2):
+        stated = (p <= alpha).mean()
+        assert abs(stated - (found <= alpha).mean()) <= band(stated, SETS)
+
+
+def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states():
+    rng, effect, shape = np.random.default_rng(1), 0.9, (10, 51)
+    effects = np.full((20_000, 10), effect)
+    stated = (planted_p_values(rng.normal(size=shape), effects, rng=rng) <= 0.05).mean()
+    found = np.empty(SETS)
+    for trial in range(SETS):
+        scores = rng.normal(size=shape)
+        scores[:, 0] += effect
+        found[trial] = sharded_exact_test(scores).p <= 0.05
+    assert 0.6 < stated < 0.95
+    assert abs(stated - found.mean()) <= band(stated, SETS)
+
+
+def test_the_published_order_moves_nothing_and_flat_shards_have_no_say():
+    rng = np.random.default_rng(2)
+    scores, effects = rng.normal(size=(6, 30)), rng.normal(1, 0.3, size=(50, 6))
+    p = planted_p_values(scores, effects, rng=np.random.default_rng(3))
+    seen = scores + 100 * (np.arange(30) == 0)
+    assert np.array_equal(p, planted_p_values(seen, effects, rng=np.random.default_rng(3)))
+    assert (np.sort(p) != p).any()
+    flat = np.vstack([scores, np.full((2, 30), -7.0)])
+    wider = np.hstack([effects, np.full((50, 2), 9.0)])
+    assert np.array_equal(p, planted_p_values(flat, wider, rng=np.random.default_rng(3)))
+    assert (planted_p_values(flat[6:], wider[:, 6:], rng=rng) == 1).all()
