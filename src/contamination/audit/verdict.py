@@ -59,12 +59,14 @@ class Finding:
         small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
+    store : that the test has read; None of what a model wrote.
     """
 
     result: TestResult
     diagnosis: Diagnosis | None = None
     control: TestResult | None = None
     error: float | None = None
+    store: Store | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,12 +246,12 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
     findings = []
     for test, store in zip(tests, stores, strict=True):
         if test in others:
-            findings.append(Finding(others[test](store)))
+            findings.append(Finding(others[test](store), store=store))
             continue
         result, error = TESTS[test].result(store, permutations), None
         if test in SAMPLED and result.log10_p < FAR:
             error = statistics.sampling_error(TESTS[test].scores(store, permutations))
-        findings.append(Finding(result, error=error))
+        findings.append(Finding(result, error=error, store=store))
     return _audit_of(work, plan, stores, seconds, findings)
 
 
@@ -276,7 +278,8 @@ def audit_until(work: Work, *, alpha: float) -> Audit:
     seconds = time.perf_counter() - started
     left = round(plan.work.scored * work.order_part(part.store).share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    return _beside(_audit_of(work, plan, [store], seconds, [Finding(evidence)]), work)
+    found = [Finding(evidence, store=store)]
+    return _beside(_audit_of(work, plan, [store], seconds, found), work)
 
 
 def _audit_of(

@@ -1,5 +1,6 @@
 """`contamination test`, `audit`, `score`, `plan`: p-values, what stands beside them, the cost."""
 
+import datetime
 import fnmatch
 import json
 import math
@@ -28,7 +29,7 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.files import check_directory
+from contamination.files import check_directory, write_text
 from contamination.scoring.models import label, label_control
 from contamination.testsets.registry import registered
 
@@ -294,6 +295,7 @@ def audit(
     models: Annotated[list[str], option("Model, as in `test`; may be repeated.", "--model")],
     alpha: Annotated[float, option("Level of the verdicts.", min=0, max=1)] = 0.05,
     csv: CsvFile = None,
+    html: Annotated[Path | None, option("HTML page of the table, which sorts.")] = None,
 ) -> None:
     """Test every model on every set, with Holm's correction over all of it.
 
@@ -313,13 +315,18 @@ def audit(
         return replace(options, template=named[name] or options.template).load(name)
 
     opened = {name: partial(load, name) for name in named}
-    rows = judged_rows([*audit_pairs(models, opened, options, options.open)], alpha=alpha)
+    pairs = [*audit_pairs(models, opened, options, options.open)]
     if not processes().is_main_process:
         return
+    rows = judged_rows(pairs, alpha=alpha)
     if csv is not None:
         import pandas as pd
 
         save_table(pd.DataFrame(rows), csv)
+    if html is not None:
+        from contamination.audit.leaderboard import leaderboard
+
+        write_text(html, leaderboard(rows, date=datetime.datetime.now(datetime.UTC).date()))
     if options.as_json:
         print(json.dumps(rows, indent=2))
     else:

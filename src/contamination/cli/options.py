@@ -73,8 +73,10 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> R:
-        if (table := arguments.get("csv")) is not None:
-            _check_table(table, [value for name, value in arguments.items() if name != "csv"])
+        for written in ("csv", "html"):
+            if (table := arguments.get(written)) is not None:
+                others = [value for name, value in arguments.items() if name != written]
+                _check_table(written, table, others)
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
         return command(options, **arguments)
 
@@ -83,14 +85,14 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     return wrapper
 
 
-def _check_table(table: Path, arguments: Iterable[Any]) -> None:
+def _check_table(option: str, table: Path, arguments: Iterable[Any]) -> None:
     """Refuse a table that cannot be written, or over what is read, before anything is computed."""
     if table.exists() and not table.is_file():
         raise InputError(f"{table} is no file that a table can be written to; name another")
     given = (one for each in arguments for one in (each if isinstance(each, list) else [each]))
     read = (Path(value).resolve() for value in given if isinstance(value, str | Path))
     if table.exists() and table.resolve() in read:
-        raise InputError(f"--csv {table} is what is read; give another path")
+        raise InputError(f"--{option} {table} is what is read or written; give another path")
     folder = next(folder for folder in table.absolute().parents if folder.exists())
     with writing(table):
         tempfile.TemporaryFile(dir=folder).close()
