@@ -14,95 +14,62 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+import pandas as pd
+
 from contamination.errors import printable
 from contamination.tables import MISSING
-
-NUMBERS = ("p", "log10 p", "p (Holm)", "Tokens")  # these columns stand right and sort as numbers
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     """Return the page of one row or more of `contamination.audit.many.judged_rows`, least p first.
 
-    There is a column "Power" if the rows have any `power`.
+    `date` is printed on it.
     """
     ranked = sorted(rows, key=lambda row: math.inf if row["p"] is None else row["log10 p"])
-    cells = [_cells(row) for row in ranked]
-    kinds = {
-        name: ' class="number"' * (name in NUMBERS)
-        for name in cells[0]
-        if name != "Power" or any(each[name][1] for each in cells)
-    }
-    headings = (
-        f'<th role="columnheader" scope="col"{kind}{sort}><button>{name}</button></th>'
-        for name, kind in kinds.items()
-        for sort in [' aria-sort="ascending"' * (name == "p")]
-    )
-    lines = (
-        f'<tr role="row" data-verdict="{_text(row["verdict"])}">'
-        + "".join(
-            f'<td role="cell"{kind} data-label="{name}" data-value="{_text(each[name][0])}">'
-            f"<span>{each[name][1] or MISSING}</span></td>"
-            for name, kind in kinds.items()
-        )
-        + "</tr>"
-        for row, each in zip(ranked, cells, strict=True)
-    )
+    with pd.option_context("display.max_colwidth", None):
+        table = pd.DataFrame(map(_cells, ranked)).to_html(index=False, escape=False, border=0)
     page = (files(__package__) / "leaderboard.html").read_text(encoding="utf-8")
-    _, script = re.split("</?script>", page)[:2]
-    parts = {
-        "@HASH@": f"sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
-        "@FACTS@": _facts(rows, date),
-        "@HEADINGS@": "".join(headings),
-        "@ROWS@": "\n".join(lines),
-    }
+    script = page.partition("<script>")[2].partition("</script>")[0]
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {"@HASH@": f"sha256-{digest}", "@FACTS@": _facts(rows, date), "@TABLE@": table}
     return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], page)
 
 
-def _cells(row: Mapping[str, Any]) -> dict[str, tuple[Any, str]]:
-    """By column: what it is sorted by, None if unknown, and what it shows, as markup."""
-    store, tokens, log10_p = row["store"], row["tokens"], row["log10 p"]
-    beside = (f"{name}: {_short(row[name])}" for name in ("order", "compressor") if row[name])
-    verdict = f"<strong>{_text(row['verdict'])}</strong><small>{_text(row['reason'])}</small>"
-    named = {name.capitalize(): (row[name], _text(row[name])) for name in ("model", "set")}
-    return (
-        named
-        | {
-            "Axis": (row["axis"], _text(row["axis"])),
-            "Test": (row["test"], _text(row["test"])),
-            "p": (log10_p, _short(row["p"])),  # sorted by the logarithm, which has no floor
-            "log10 p": (log10_p, "" if log10_p is None else f"{log10_p:.1f}"),
-            "p (Holm)": (row["p (Holm)"], _short(row["p (Holm)"])),
-            "Verdict": (row["verdict"], verdict),
-            "Controls": (row["compressor"], "<br>".join(beside)),
-            "Power": (row.get("power"), _short(row.get("power"))),
-            "Tokens": (tokens, "" if tokens is None else f"{tokens:,}"),
-            "Store": (store, f'<code title="{store}">{store[:12]}</code>' if store else ""),
-        }
-    )
+def _cells(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a row shows in each column, as markup."""
+    beside = {"records: ": row["order"], "compressor: p = ": row["compressor"]}
+    controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
+    why = _shown(row["reason"]) * (row["verdict"] != "no evidence")  # as the command prints it
+    store = row["store"]
+    return {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")} | {
+        "p": _shown(row["p"]),
+        "log10 p": _shown(row["log10 p"], "z.1f"),
+        "p (Holm)": _shown(row["p (Holm)"]),
+        "Verdict": f"<strong>{_shown(row['verdict'])}</strong> <small>{why}</small>",
+        "Controls": "<br>".join(controls) or MISSING,
+        "Tokens": _shown(row["tokens"]),
+        "Store": f'<code title="{store}">{store[:12]}</code>' if store else MISSING,
+    }
 
 
 def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
-    """What was asked, when and by which version, in a line."""
-    models, sets = ({row[name] for row in rows} for name in ("model", "set"))
+    """Say in a line what was asked, when and of which version."""
     tested = [row for row in rows if row["p"] is not None]
-    seeds, precisions = (
-        ", ".join(sorted({str(row[name]) for row in tested})) or MISSING
-        for name in ("seed", "precision")
+    models, sets, seeds, precisions = (
+        sorted({str(row[name]) for row in tested}) for name in ("model", "set", "seed", "precision")
     )
     facts = (
         f"{date}, contamination {rows[0]['version']}",
-        f"models: {len(models)}, sets: {len(sets)}, rows without a p-value: "
-        f"{len(rows) - len(tested)}",
-        f"Holm's correction is over all {len(tested)} p-values of this page",
-        f"level {rows[0]['alpha']:g}, seed {seeds}, precision {precisions}",
+        f"tested: models {len(models)}, sets {len(sets)}; failed: {len(rows) - len(tested)}",
+        f"p (Holm) is corrected over all {len(tested)} p-values of this page",
+        f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, precision {', '.join(precisions)}",
     )
-    return _text("; ".join(facts))
+    return _shown("; ".join(facts))
 
 
-def _short(value: Any) -> str:
-    """Return a number as the command prints it, or text."""
-    return f"{value:.3g}" if isinstance(value, float) else _text(value)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else escape(printable(str(value)))
+def _shown(value: Any, digits: str = ".3g") -> str:
+    """Return a number as the command prints it, or escaped text."""
+    if value is None:
+        return MISSING
+    form = digits if isinstance(value, float) else "," if isinstance(value, int) else ""
+    return escape(printable(format(value, form)))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.battery import TESTS, summed
+from contamination.audit.battery import TESTS, Test, summed
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header
@@ -54,42 +54,38 @@ def find_stores(folders: Iterable[Path]) -> list[Path]:
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
     """Check every byte of a store, and return `columns_of` it for each test.
 
-    The tests are those of `audited` (of `read_audit`), else all that read such a store. None is
-    known of alternatives: the store does not say of what they are. Raises InputError if the store
-    is damaged or lacks what a test reads.
+    The tests are those that `audited` (of `read_audit`) has of this store, else all that read such
+    a store by default: none reads alternatives, since a store does not say of what they are.
+    Raises InputError if the store is damaged or lacks what a test reads.
     """
     store = open_store(directory)
-    held = store.permutations()
+    held, header = store.permutations(), store.header
     if audited is None:
-        asked = dict.fromkeys(tests_of(store.header), held)
+        asked = {name: held for name, test in TESTS.items() if _reads(test, header)}
         if not asked:
             return [columns_of(store, None)]
     else:
-        rows = [row for row in audited if row["header"] == store.header.key]
+        rows = [row for row in audited if row["header"] == header.key]
         asked = {row["test"]: int(row["permutations"]) for row in rows}
-    if store.header.kind == "orderings" and (most := max(asked.values(), default=0)) > held:
+    if header.kind == "orderings" and (most := max(asked.values(), default=0)) > held:
         raise InputError(f"{directory}: {held} permutations of {most} are whole; score it again")
     return [columns_of(store, TESTS[test].result(store, each)) for test, each in asked.items()]
 
 
-def tests_of(header: Header) -> list[str]:
-    """Names of the tests that read such a store by default, or that its sums suffice for."""
-    found = [test for test in TESTS.values() if test.kind == header.kind]
-    if header.kind == "alternatives":
-        return []
-    if header.kind == "successors":
-        same = [test for test in found if test.tokens_per_example == header.tokens_per_example]
-        found = same or [test for test in found if test.tokens_per_example is None]
-    else:
-        found = [test for test in found if (test.shard_size is None) == (header.shards == 1)]
-    sums = header.summed and header.kind == "orderings"
-    return [test.name for test in found if not sums or test.on_tokens.get(test.b) is summed]
+def _reads(test: Test, header: Header) -> bool:
+    orders = header.kind == "orderings"
+    return (
+        header.kind != "alternatives"
+        and (test.kind, test.tokens_per_example) == (header.kind, header.tokens_per_example)
+        and not (orders and (test.shard_size is None) != (header.shards == 1))
+        and not (orders and header.summed and test.on_tokens.get(test.b) is not summed)
+    )
 
 
 def read_audit(path: Path) -> list[Row]:
-    """Read the table that `contamination audit --csv` wrote, as text; pairs without a p are left.
+    """Read the tests in a table of `contamination audit --csv`, as text; `line` is a row's line.
 
-    Each row has its line in the file as `line`. Raises InputError for what is no such table.
+    Raises InputError for what is no such table.
     """
     rows: list[Row] = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -106,16 +102,16 @@ def read_audit(path: Path) -> list[Row]:
     return rows
 
 
-def differences(audited: Sequence[Row], found: Sequence[Row], path: Path) -> list[str]:
-    """Return a line for each number of an audit's table that the stores found do not give.
+def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
+    """Return a line for each number of an audit's table that the rows of `recompute` do not give.
 
-    p (Holm) is that of all rows of the table. `found` are rows of `recompute`.
+    p (Holm) is that of all rows of the table.
     """
     lines = []
     log10_p = [float(row["log10 p"]) for row in audited]
     holm = adjust(log10_p=log10_p, method="holm").p if log10_p else ()
     for row, holm_p in zip(audited, holm, strict=True):
-        where = f"{path}, line {row['line']}, {row['model']} on {row['set']}"
+        where = f"line {row['line']}, {row['model']} on {row['set']}"
         same = [each for each in found if all(each[key] == row[key] for key in ("header", "test"))]
         if not same:
             lines.append(f"{where}: no whole store of it among those given; name its --store")

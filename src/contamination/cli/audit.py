@@ -322,7 +322,7 @@ def audit(
     if csv is not None:
         import pandas as pd
 
-        save_table(pd.DataFrame(rows), csv)
+        save_table(pd.DataFrame(rows, dtype=object), csv)  # counts stay whole where others fail
     if html is not None:
         from contamination.audit.leaderboard import leaderboard
 

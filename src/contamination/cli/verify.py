@@ -45,16 +45,14 @@ def verify(
     from contamination.audit.recompute import differences, find_stores, read_audit, recompute
 
     audited = None if against is None else read_audit(against)
-    found, wrong, unlisted = [], list[str](), list[str]()
+    found, wrong = [], list[str]()
     for directory in find_stores(paths):
         try:
-            found += (given := recompute(directory, audited))
+            found += recompute(directory, audited)
         except InputError as error:
             wrong.append(str(error))
-        else:
-            unlisted += [str(directory)] * (not given)
-    if against is not None and audited is not None:
-        wrong += differences(audited, found, against)
+    if audited is not None:
+        wrong += (f"{against}, {line}" for line in differences(audited, found))
     rows = (
         [
             row["store"][:8],
@@ -65,8 +63,6 @@ def verify(
     )
     shown = ("store", "model", "set", "test", "p", "log10 p")
     print_table(shown, rows, title="What the stores alone give, uncorrected", text=shown[:4])
-    if unlisted:
-        say(f"not in {against}: {', '.join(unlisted)}", wrap=False)
     for line in wrong:
         print(f"error: {printable(line)}", file=sys.stderr)
     if wrong:
