@@ -40,12 +40,12 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     beside = {"records: ": row["order"], "compressor: p = ": row["compressor"]}
     controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
     why = _shown(row["reason"]) * (row["verdict"] != "no evidence")  # as the command prints it
-    store = row["store"]
+    verdict, store = _shown(row["verdict"]), row["store"]
     return {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")} | {
         "p": _shown(row["p"]),
         "log10 p": _shown(row["log10 p"], "z.1f"),
         "p (Holm)": _shown(row["p (Holm)"]),
-        "Verdict": f"<strong>{_shown(row['verdict'])}</strong> <small>{why}</small>",
+        "Verdict": f'<strong class="{verdict}">{verdict}</strong> <small>{why}</small>',
         "Controls": "<br>".join(controls) or MISSING,
         "Tokens": _shown(row["tokens"]),
         "Store": f'<code title="{store}">{store[:12]}</code>' if store else MISSING,

@@ -22,10 +22,12 @@ from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
-# Of the table, in order; what is not there by itself is of `columns_of`, from the store alone.
-COLUMNS = ("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p")
-COLUMNS += ("p (Holm)", "order", "compressor", "verdict", "reason", "alpha", "version", "precision")
-COLUMNS += ("model revision", "set revision", "template", "seed", "tokens", "header", "store")
+# Of the table, in order; the first line and the last are of its store alone.
+COLUMNS: tuple[str, ...] = (
+    *("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p"),
+    *("p (Holm)", "order", "compressor", "verdict", "reason", "alpha", "version", "precision"),
+    *("model revision", "set revision", "template", "seed", "tokens", "header", "store"),
+)
 # The names of a model and a set, and what was found, or why nothing was (`status_of`).
 Pair = tuple[str, str, Audit | str]
 
@@ -74,8 +76,8 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
     p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. What
-    does not apply is None; the verdict of a pair that was not audited is its status. What stores
-    alone give is of `contamination.audit.recompute.columns_of`: it reads them.
+    does not apply is None; the verdict of a pair that was not audited is its status. Each store is
+    read once more, for its checksum.
     """
     log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())

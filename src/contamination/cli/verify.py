@@ -33,35 +33,38 @@ def verify(
     --against, each number of the audit's table is compared. Of SEALED: --key draws this set and
     this --seal, byte by byte. Exit status 0: all is as it says. 2: a line for each difference.
     """
-    if seal is not None or key is not None:
+    if any(each is not None for each in (seal, key, date, ca)):
         if seal is None or key is None or against is not None or len(paths) > 1:
             raise InputError("a seal is verified by SEALED, --seal and --key: give these alone")
         from contamination.cli.seal import verify_sealed
 
         return verify_sealed(paths[0], seal, key, date, ca)
-    if date is not None or ca is not None or any(path.is_file() for path in paths):
-        raise InputError("a sealed file takes --seal and --key; stores are folders")
+    stores = [each.parent for path in paths for each in sorted(path.rglob("store.json"))]
+    if not stores:
+        raise InputError(
+            f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key"
+        )
 
-    from contamination.audit.recompute import differences, find_stores, read_audit, recompute
+    from contamination.audit.recompute import differences, read_audit, recompute
 
     audited = None if against is None else read_audit(against)
     found, wrong = [], list[str]()
-    for directory in find_stores(paths):
+    for directory in stores:
         try:
             found += recompute(directory, audited)
         except InputError as error:
             wrong.append(str(error))
     if audited is not None:
         wrong += (f"{against}, {line}" for line in differences(audited, found))
+    shown = ("store", "model", "set", "test", "p", "log10 p")
     rows = (
-        [
+        (
             row["store"][:8],
             *(f"{row[name]} {row[f'{name} revision'][:8]}" for name in ("model", "set")),
-            *((row["test"], f"{row['p']:.3g}", f"{row['log10 p']:.1f}") if row["test"] else "   "),
-        ]
+            *(row["test"], f"{row['p']:.3g}", f"{row['log10 p']:.1f}"),
+        )
         for row in found
     )
-    shown = ("store", "model", "set", "test", "p", "log10 p")
     print_table(shown, rows, title="What the stores alone give, uncorrected", text=shown[:4])
     for line in wrong:
         print(f"error: {printable(line)}", file=sys.stderr)

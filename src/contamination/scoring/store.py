@@ -124,28 +124,25 @@ class Store:
         return units
 
     def permutations(self) -> int:
-        """Permutations that every shard has, every byte of the store checked; 0 of other kinds.
+        """Permutations that all shards have, 0 of other kinds; every byte is checked.
 
-        Nothing is changed, unlike in `done`. Raises InputError if a part is damaged.
+        Nothing is renamed, unlike in `done`: InputError is raised for a damaged part.
         """
         held = {row.unit for path in self.parts() for row in read_units(path, self.header)}
-        shards, found = range(self.header.shards), 0
-        while self.header.kind == "orderings" and all((i, found + 1) in held for i in shards):
+        kind, shards, found = self.header.kind, range(self.header.shards), 0
+        while kind == "orderings" and all((shard, found + 1) in held for shard in shards):
             found += 1
         return found
 
     def checksum(self, permutations: int) -> str:
-        """SHA-256 (hex) of all that a test of so many permutations reads here; raises as `units`.
+        """SHA-256 (hex) of what a test of so many permutations reads, whatever its parts are.
 
-        The header, the resolution and each unit count, not which parts they lie in.
+        That is the header, the resolution and the units; raises as `units`.
         """
         kind = self.header.kind
-        limit = permutations if kind == "orderings" else None
-        digests = {
-            row.unit: sha256_of(row.examples.tobytes(), row.nats.tobytes())
-            for row in self.units(kind, None, limit)
-        }
-        units = (digests[unit] for unit in self.header.units(permutations))
+        rows = self.units(kind, None, permutations if kind == "orderings" else None)
+        found = {row.unit: sha256_of(row.examples.tobytes(), row.nats.tobytes()) for row in rows}
+        units = (found[unit] for unit in self.header.units(permutations))
         return sha256_of(self.header.key, repr(self._token_resolution), *units)
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
