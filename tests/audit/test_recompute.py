@@ -53,7 +53,7 @@ def test_it_gives_every_number_again_without_torch():
     path = os.pathsep.join(map(str, (ROOT / "tests" / "fakes" / "no_torch", ROOT / "src")))
     done = subprocess.run(
         [sys.executable, "-c", "from contamination.cli.main import main; main()", *VERIFY],
-        env=os.environ | {"PYTHONPATH": path, "COLUMNS": "120"},
+        env=os.environ | {"PYTHONPATH": path},
         capture_output=True,
         text=True,
     )
@@ -79,19 +79,18 @@ def forge_a_store() -> None:
     store.append(made)
 
 
-def exchange_stores(other: str, pattern: str = "*") -> None:
-    for path in STORE.glob(pattern):
-        path.unlink()
+def exchange_stores(other: str, pattern: str) -> None:
     for path in Path(f"stores/{other}").glob(pattern):
         shutil.copy(path, STORE)
 
 
-def edit_table(column: str | None, value: str) -> None:
+def drop_the_other_rows() -> None:
+    pd.read_csv("audit.csv", dtype=str).iloc[[1]].to_csv("audit.csv", index=False)
+
+
+def edit_table(column: str, value: str) -> None:
     table = pd.read_csv("audit.csv", dtype=str)
-    if column is None:
-        table = table.iloc[[1]]
-    else:
-        table.loc[1, column] = value
+    table.loc[1, column] = value
     table.to_csv("audit.csv", index=False)
 
 
@@ -100,17 +99,13 @@ def edit_table(column: str | None, value: str) -> None:
     [
         (flip_a_byte, (), [f"{STORE}/part-", f"{LINE}no whole store"]),
         (forge_a_store, (), [f"{LINE}statistic is ", f"{LINE}p is ", f"{LINE}store is "]),
-        (exchange_stores, ("reader/lamps/orderings-011",), [f"{LINE}no whole store of it"]),
-        (
-            exchange_stores,
-            ("clean/words/orderings-010", "part-*"),
-            ["the part belongs to another store", f"{LINE}no whole store of it"],
-        ),
+        (exchange_stores, ("clean/words/orderings-010", "*"), [f"{LINE}no whole store of it"]),
+        (exchange_stores, ("clean/words/orderings-010", "part-*"), ["belongs to another store"]),
         (edit_table, ("p", "1e-9"), [f"{LINE}p is 1e-09, and its store gives "]),
         (edit_table, ("seed", "9"), [f"{LINE}seed is 9, and its store gives 0"]),
         (edit_table, ("permutations", "9"), [f"{STORE}: 4 permutations of 9 are whole"]),
         (edit_table, ("test", "oracle"), ["audit.csv: line 3 is no row of"]),
-        (edit_table, (None, ""), ["audit.csv, line 2, reader on words: p (Holm) is "]),
+        (drop_the_other_rows, (), ["audit.csv, line 2, reader on words: p (Holm) is "]),
     ],
 )
 def test_what_was_changed_is_named_in_a_line_each(call, tamper, arguments, named):
@@ -140,11 +135,11 @@ def test_without_a_table_all_tests_that_read_a_store_are_computed(header, tests,
     sum_store(store, Path("sums"), permutations=3)
     whole = {row["test"]: row["p"] for row in recompute(store.directory)}
     assert len(whole) == tests
-    if by_sums:
-        found = {row["test"]: row["p"] for row in recompute(Path("sums"))}
-        assert found == {name: whole[name] for name in by_sums}
-    else:
+    if not by_sums:
         assert "it names no test" in refusal(recompute, Path("sums"))
+        return
+    found = {row["test"]: row["p"] for row in recompute(Path("sums"))}
+    assert found == {name: whole[name] for name in by_sums}
 
 
 def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
