@@ -21,7 +21,7 @@ from contamination.tables import MISSING
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
-    """Return the page of one row or more of `contamination.audit.many.judged_rows`, least p first."""
+    """Return the page of one or more rows of `contamination.audit.many.judged_rows`, best first."""
     ranked = sorted(rows, key=lambda row: math.inf if row["p"] is None else row["log10 p"])
     with pd.option_context("display.max_colwidth", None):
         table = pd.DataFrame(map(_cells, ranked)).to_html(index=False, escape=False, border=0)
