@@ -69,9 +69,9 @@ plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does
 	@$(STAGE) costs $(ON)
 rehearse: $(SETUP) ## PROFILE=open from end to end on stand-ins that a hub on this machine serves (numbers mean nothing)
 	@$(BIN)/python scripts/rehearsal/run.py
-audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths (results/audit.csv)
+audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths (results/audit.csv, .html)
 	@mkdir -p results
-	@$(BIN)/contamination audit $(SETS) $(addprefix --model ,$(MODELS)) --store build/audit --csv results/audit.csv
+	@$(BIN)/contamination audit $(SETS) $(addprefix --model ,$(MODELS)) --store build/audit --csv results/audit.csv --html results/audit.html
 start: PAGE := 00_start_here
 start: lab ## see the argument in ten minutes without training: notebook 00, in JupyterLab
 explore: PAGE := explore_mmlu

@@ -5,13 +5,17 @@ Torch is imported by the fixtures, not here: tests of pure functions must not wa
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from fakes.data_fixtures import WORDS
+
+if TYPE_CHECKING:
+    from fakes.browser import Browser
 
 # Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -110,3 +114,18 @@ def refused(call):
         return line.removeprefix("error: ")
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Return the one browser of all tests."""
+    from fakes.browser import Browser, find_programs
+
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("no Chromium with its chromedriver on PATH")
+    tab = Browser(*programs)
+    try:
+        yield tab
+    finally:
+        tab.close()

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from contamination.audit.conclusion import conclude, evidence_of
+from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, audit
 from contamination.errors import InputError
@@ -21,6 +22,12 @@ from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
+# Of the table, in order; the first line and the last are of its store alone.
+COLUMNS: tuple[str, ...] = (
+    *("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p"),
+    *("p (Holm)", "order", "compressor", "verdict", "reason", "alpha", "version", "precision"),
+    *("model revision", "set revision", "template", "seed", "tokens", "header", "store"),
+)
 # The names of a model and a set, and what was found, or why nothing was (`status_of`).
 Pair = tuple[str, str, Audit | str]
 
@@ -69,7 +76,8 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
     p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. What
-    does not apply is None; the verdict of a pair that was not audited is its status.
+    does not apply is None; the verdict of a pair that was not audited is its status. Each store is
+    read once more, for its checksum.
     """
     log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
@@ -77,27 +85,21 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for model, name, found in pairs:
         if isinstance(found, str):
-            empty = dict.fromkeys(("test", "p", "log10 p", "p (Holm)", "order", "compressor"))
             status, _, reason = found.partition(": ")
-            judged = {"verdict": status, "reason": reason, **about, "precision": None}
-            rows.append({"model": model, "set": name} | empty | judged)
+            judged = {"verdict": status, "reason": reason, **about}
+            rows.append(dict.fromkeys(COLUMNS) | {"model": model, "set": name} | judged)
             continue
         p = [float(next(corrected)) for _ in found.results]
         verdict = conclude(evidence_of(found, p, len(log10_p)), alpha=alpha)
         judged = {"verdict": verdict.conclusion, "reason": verdict.reason, **about}
-        rows += [
-            {
-                "model": model,
-                "set": found.header.dataset,
-                "test": each.result.test,
-                "p": each.result.p,
-                "log10 p": each.result.log10_p,
+        for each, holm_p in zip(found.findings, p, strict=True):
+            assert each.store is not None
+            beside = {
                 "p (Holm)": holm_p,
                 "order": each.diagnosis and each.diagnosis.verdict,
                 "compressor": each.control and each.control.p,
-                **judged,
                 "precision": found.precision,
             }
-            for each, holm_p in zip(found.findings, p, strict=True)
-        ]
+            stored = columns_of(each.store, each.result)
+            rows.append(dict.fromkeys(COLUMNS) | stored | beside | judged)
     return rows

@@ -60,6 +60,7 @@ class Finding:
     control : the same shards under a compressor, which has seen no test set; None likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
     planted : what copies of this set would have shown, where a study has measured them.
+    store : that the test has read; None of what a model wrote.
     """
 
     result: TestResult
@@ -67,6 +68,7 @@ class Finding:
     control: TestResult | None = None
     error: float | None = None
     planted: tuple[Planted, ...] = ()
+    store: Store | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,14 +253,14 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
     findings = []
     for test, store in zip(tests, stores, strict=True):
         if test in others:
-            findings.append(Finding(others[test](store)))
+            findings.append(Finding(others[test](store), store=store))
             continue
         scores = TESTS[test].scores(store, permutations)
         result, error = TESTS[test].judge(store, scores), None
         if test in SAMPLED and result.log10_p < FAR:
             error = statistics.sampling_error(scores)
         planted = planted_copies(TESTS[test], store, scores)
-        findings.append(Finding(result, error=error, planted=planted))
+        findings.append(Finding(result, error=error, planted=planted, store=store))
     return _audit_of(work, plan, stores, seconds, findings)
 
 
@@ -285,7 +287,8 @@ def audit_until(work: Work, *, alpha: float) -> Audit:
     seconds = time.perf_counter() - started
     left = round(plan.work.scored * work.order_part(part.store).share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    return _beside(_audit_of(work, plan, [store], seconds, [Finding(evidence)]), work)
+    found = [Finding(evidence, store=store)]
+    return _beside(_audit_of(work, plan, [store], seconds, found), work)
 
 
 def _audit_of(

@@ -9,7 +9,8 @@ from contamination.cli.options import option
 
 ROOMS = {
     "audit": ["test", "audit", "score"],
-    "seal": ["seal", "verify", "audit-logs"],
+    "verify": ["verify"],
+    "seal": ["seal", "audit-logs"],
     "membership": ["membership"],
     "data": ["data"],
 }

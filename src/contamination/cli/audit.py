@@ -1,5 +1,6 @@
 """`contamination test`, `audit`, `score`: p-values, what stands beside them, the cost."""
 
+import datetime
 import fnmatch
 import json
 import sys
@@ -265,6 +266,7 @@ def audit(
     models: Annotated[list[str], option("Model, as in `test`; may be repeated.", "--model")],
     alpha: Annotated[float, option("Level of the verdicts.", min=0, max=1)] = 0.05,
     csv: CsvFile = None,
+    html: Annotated[Path | None, option("HTML page of the table, which sorts.")] = None,
 ) -> None:
     """Test every model on every set, with Holm's correction over all of it.
 
@@ -284,13 +286,18 @@ def audit(
         return replace(options, template=named[name] or options.template).load(name)
 
     opened = {name: partial(load, name) for name in named}
-    rows = judged_rows([*audit_pairs(models, opened, options, options.open)], alpha=alpha)
+    pairs = [*audit_pairs(models, opened, options, options.open)]
     if not processes().is_main_process:
         return
+    rows = judged_rows(pairs, alpha=alpha)
     if csv is not None:
         import pandas as pd
 
-        save_table(pd.DataFrame(rows), csv)
+        save_table(pd.DataFrame(rows, dtype=object), csv)  # counts stay whole where others fail
+    if html is not None:
+        from contamination.audit.leaderboard import leaderboard
+
+        write_text(html, leaderboard(rows, date=datetime.datetime.now(datetime.UTC).date()))
     if options.as_json:
         print(json.dumps(rows, indent=2))
     else:

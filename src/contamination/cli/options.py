@@ -74,7 +74,7 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> R:
-        for name in ("csv", "output"):
+        for name in ("csv", "html", "output"):
             given = [value for other, value in arguments.items() if other != name]
             for file in _listed(arguments.get(name)):
                 _check_file(file, f"--{name}", given)

@@ -1,4 +1,4 @@
-"""`contamination seal`, `verify` and `test --seal`: a benchmark whose order a secret key draws."""
+"""`contamination seal`, `audit-logs`, `test --seal`: a set whose order a secret key draws."""
 
 import dataclasses
 import datetime
@@ -162,14 +162,10 @@ def _stamp(directory: Path, tsa: str | None) -> None:
     say(f"have {files.request} stamped, now or later (--tsa)" if tsa is None else done, wrap=False)
 
 
-@add_options
-def verify(
-    options: SealOptions,
-    published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
-    date: Annotated[Path | None, option("Time stamp of it, commitment.tsr.")] = None,
-    ca: Annotated[Path | None, option("Root certificate (PEM) of who gave that.")] = None,
+def verify_sealed(
+    published: Path, seal: Path, key: Path, date: Path | None, ca: Path | None
 ) -> None:
-    """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
+    """Verify a sealed set without a model: the key draws this set and this seal, byte by byte."""
     from contamination.seal.audit import guarantee
     from contamination.seal.beacon import time_of
     from contamination.seal.files import verify as verify_files
@@ -177,9 +173,9 @@ def verify(
 
     if (date is None) != (ca is None):
         raise InputError("--date and --ca go together: give the time stamp and the certificate")
-    found = verify_files(published, options.seal, options.key)
+    found = verify_files(published, seal, key)
     told = [
-        f"verified: {published} and {options.seal} are what {options.key} draws",
+        f"verified: {published} and {seal} are what {key} draws",
         _described(found),
         guarantee(found.seal),
     ]

@@ -26,6 +26,7 @@ from contamination.files import (
     check_directory,
     read_json,
     remove_leftovers,
+    sha256_of,
     write_json,
     writing,
 )
@@ -116,6 +117,28 @@ class Store:
                 with writing(path), suppress(FileNotFoundError):  # another run was faster
                     path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
         return units
+
+    def permutations(self) -> int:
+        """Permutations that all shards have, 0 of other kinds; every byte is checked.
+
+        Nothing is renamed, unlike in `done`: InputError is raised for a damaged part.
+        """
+        held = {row.unit for path in self.parts() for row in read_units(path, self.header)}
+        kind, shards, found = self.header.kind, range(self.header.shards), 0
+        while kind == "orderings" and all((shard, found + 1) in held for shard in shards):
+            found += 1
+        return found
+
+    def checksum(self, permutations: int) -> str:
+        """SHA-256 (hex) of what a test of so many permutations reads, whatever its parts are.
+
+        That is the header, the resolution and the units; raises as `units`.
+        """
+        kind = self.header.kind
+        rows = self.units(kind, None, permutations if kind == "orderings" else None)
+        found = {row.unit: sha256_of(row.examples.tobytes(), row.nats.tobytes()) for row in rows}
+        units = (found[unit] for unit in self.header.units(permutations))
+        return sha256_of(self.header.key, repr(self._token_resolution), *units)
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
         """Write one part; see `contamination.scoring.store_format.write_part`."""

@@ -1,12 +1,11 @@
-"""Fixtures of the report tests: the real documents rendered once, a small project, one browser."""
+"""Fixtures of the report tests: the real documents rendered once, a small project."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fakes.browser import Browser, find_programs
 from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results
 from reproduction.report.render import DOCUMENTS, render_report
 
@@ -53,16 +52,3 @@ def project(tmp_path: Path) -> Callable[[str], tuple[Path, Path]]:
         return paper, results
 
     return make
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Return the one browser of all tests."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("no Chromium with its chromedriver on PATH")
-    tab = Browser(*programs)
-    try:
-        yield tab
-    finally:
-        tab.close()

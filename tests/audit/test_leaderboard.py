@@ -1,0 +1,72 @@
+"""The page of an audit as a reader meets it, in a headless Chromium, opened from disk."""
+
+import datetime
+import json
+
+import pytest
+
+from contamination.audit.leaderboard import leaderboard
+from contamination.audit.many import COLUMNS
+from fakes.made_up_sets import HOSTILE
+
+ABOUT = dict.fromkeys(COLUMNS) | {"alpha": 0.05, "version": "1", "set": HOSTILE, "reason": HOSTILE}
+FOUND = {"axis": "order", "test": "successor", "order": "quiet", "seed": 3, "precision": "float32"}
+ROWS = [
+    ABOUT | {"model": model, "verdict": verdict, **(numbers and FOUND | numbers)}
+    for model, verdict, numbers in (
+        (
+            "m-160",
+            "no evidence",
+            {"p": 0.25, "log10 p": -0.6, "tokens": 12_000, "store": "cd" * 32},
+        ),
+        ("gone", "failed", {}),
+        ("m-70", "proven", {"p": 2.2e-308, "log10 p": -400.0, "tokens": 900, "store": "ab" * 32}),
+        ("m-1000", "proven", {"p": 3e-9, "log10 p": -8.5, "tokens": 1_000, "store": "ef" * 32}),
+    )
+]
+TITLES = "[...document.querySelectorAll('th')].map((c) => c.textContent)"
+MODELS = "[...document.querySelectorAll('td:first-child')].map((c) => c.textContent)"
+SORTED = "[...document.querySelectorAll('[aria-sort]')].map((h) => [h.textContent, h.ariaSort])"
+
+
+@pytest.fixture(params=[1280, 400])
+def tab(browser, tmp_path, request):
+    path = tmp_path / "audit.html"
+    path.write_text(leaderboard(ROWS, date=datetime.date(2026, 1, 2)), encoding="utf-8")
+    browser.screen(request.param, 900)
+    browser.open(path)
+    yield browser
+    assert browser.problems() == []
+    assert browser.requested() == [path.resolve().as_uri()]
+    # What is wider scrolls in a box of its own.
+    assert browser.run("document.documentElement.scrollWidth") == request.param
+
+
+def test_a_heading_sorts_up_and_down_and_what_is_unknown_stays_last(tab) -> None:
+    assert tab.run(MODELS) == ["m-70", "m-1000", "m-160", "gone"]
+    assert tab.run(SORTED) == [["p", "ascending"]]
+    for title, up in {
+        "Model": ["gone", "m-70", "m-160", "m-1000"],  # numbers in names count as numbers
+        "Tokens": ["m-70", "m-1000", "m-160", "gone"],
+        "Store": ["m-70", "m-160", "m-1000", "gone"],
+    }.items():
+        buttons = "[...document.querySelectorAll('button')]"
+        tab.run(f"{buttons}.find((b) => b.textContent === {json.dumps(title)}).focus()")
+        tab.press("\ue007")  # Enter
+        assert (tab.run(MODELS), tab.run(SORTED)) == (up, [[title, "ascending"]])
+        tab.press(" ")
+        known = [name for name in up if title == "Model" or name != "gone"]
+        down = [*reversed(known), *(name for name in up if name not in known)]
+        assert (tab.run(MODELS), tab.run(SORTED)) == (down, [[title, "descending"]])
+
+
+def test_names_are_text_and_numbers_are_those_of_the_command(tab) -> None:
+    assert tab.run("document.querySelectorAll('td img, td b').length") == 0
+    shown = tab.run("[...document.querySelectorAll('tbody tr')].map((r) => r.innerText)")
+    assert HOSTILE in shown[3] and "—" in shown[3]
+    assert all(text in shown[0] for text in ("2.2e-308", "-400.0", "proven", "records: quiet"))
+    assert tab.run("document.querySelector('code[title]').title") == "ab" * 32
+    facts = tab.text(".facts")
+    assert all(text in facts for text in ("2026-01-02", "all 3 p-values", "seed 3"))
+    labels = "[...document.querySelectorAll('tr:last-child td')].map((c) => c.dataset.label)"
+    assert tab.run(labels) == tab.run(TITLES)

@@ -1,0 +1,153 @@
+"""A stranger computes an audit again from its stores, and names what does not fit."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contamination.audit.many import audit_pairs, judged_rows
+from contamination.audit.recompute import recompute
+from contamination.audit.request import Request
+from contamination.scoring.store import Store, open_store, sum_store
+from fakes.data_fixtures import ROOT
+from fakes.made_up_registry import refusal
+from fakes.made_up_scorer import MadeUpScorer
+from fakes.made_up_store import HEADER, SUCCESSORS, units
+from fakes.remembering_scorer import Remembers, made_up_set
+
+SETS = {"words": made_up_set(40), "lamps": replace(made_up_set(44), name="lamps")}
+VERIFY = ("verify", "stores", "--against", "audit.csv")
+STORE = Path("stores/reader/words/orderings-010")
+LINE = "audit.csv, line 3, reader on words: "
+
+
+@pytest.fixture(scope="module")
+def written(tokenizer, tmp_path_factory) -> Path:
+    """Return a folder with the stores of an audit, and its table."""
+    folder = tmp_path_factory.mktemp("audited")
+
+    def scorer(name: str) -> MadeUpScorer:
+        made = Remembers(tokenizer, SETS["words"], 12.0) if name == "reader" else None
+        return made or MadeUpScorer(tokenizer, revision="weights-2")
+
+    tests = ("successor", "sharded_exact", "permutation")
+    request = Request(tests, permutations=4, directory=folder / "stores")
+    opened = {name: lambda each=each: each for name, each in SETS.items()}
+    rows = judged_rows([*audit_pairs(["reader", "clean"], opened, request, scorer)], alpha=0.05)
+    pd.DataFrame(rows).to_csv(folder / "audit.csv", index=False)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _in_a_copy(request, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(request.getfixturevalue("written"), tmp_path, dirs_exist_ok=True)
+
+
+def test_it_gives_every_number_again_without_torch():
+    path = os.pathsep.join(map(str, (ROOT / "tests" / "fakes" / "no_torch", ROOT / "src")))
+    done = subprocess.run(
+        [sys.executable, "-c", "from contamination.cli.main import main; main()", *VERIFY],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "verified: the stores give every p of audit.csv" in done.stdout
+    assert all(checksum[:8] in done.stdout for checksum in pd.read_csv("audit.csv")["store"])
+
+
+def flip_a_byte() -> None:
+    part = next(STORE.glob("part-*"))
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 1
+    part.write_bytes(content)
+
+
+def forge_a_store() -> None:
+    """Whole parts and a whole header, but other log-probabilities."""
+    store = open_store(STORE)
+    held = store.units("orderings", None, 4)
+    made = [(row.unit, row.examples, row.nats + (row.unit[1] == 0)) for row in held]
+    for part in store.parts():
+        part.unlink()
+    store.append(made)
+
+
+def exchange_stores(other: str, pattern: str) -> None:
+    for path in Path(f"stores/{other}").glob(pattern):
+        shutil.copy(path, STORE)
+
+
+def drop_the_other_rows() -> None:
+    pd.read_csv("audit.csv", dtype=str).iloc[[1]].to_csv("audit.csv", index=False)
+
+
+def edit_table(column: str, value: str) -> None:
+    table = pd.read_csv("audit.csv", dtype=str)
+    table.loc[1, column] = value
+    table.to_csv("audit.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("tamper", "arguments", "named"),
+    [
+        (flip_a_byte, (), [f"{STORE}/part-", f"{LINE}no whole store"]),
+        (forge_a_store, (), [f"{LINE}statistic is ", f"{LINE}p is ", f"{LINE}store is "]),
+        (exchange_stores, ("clean/words/orderings-010", "*"), [f"{LINE}no whole store of it"]),
+        (exchange_stores, ("clean/words/orderings-010", "part-*"), ["belongs to another store"]),
+        (edit_table, ("p", "1e-9"), [f"{LINE}p is 1e-09, and its store gives "]),
+        (edit_table, ("seed", "9"), [f"{LINE}seed is 9, and its store gives 0"]),
+        (edit_table, ("permutations", "9"), [f"{STORE}: 4 permutations of 9 are whole"]),
+        (edit_table, ("test", "oracle"), ["audit.csv: line 3 is no row of"]),
+        (drop_the_other_rows, (), ["audit.csv, line 2, reader on words: p (Holm) is "]),
+    ],
+)
+def test_what_was_changed_is_named_in_a_line_each(call, tamper, arguments, named):
+    tamper(*arguments)
+    status, _, err = call(*VERIFY)
+    assert (status, {line[:7] for line in err.splitlines()}) == (2, {"error: "})
+    assert all(text in err for text in named), err
+
+
+def test_what_is_neither_stores_nor_a_seal_is_refused(refused):
+    assert ".csv: no store in it" in refused("verify", "audit.csv")
+    assert "give these alone" in refused("verify", "stores", "--key", "key.json")
+
+
+@pytest.mark.parametrize(
+    ("header", "tests", "by_sums"),
+    [
+        (HEADER, 6, ["sharded_t", "sharded_exact"]),
+        (replace(HEADER, shards=1), 1, ["permutation"]),
+        (replace(SUCCESSORS, shards=1, tokens_per_example=32), 1, ["successor"]),
+        (replace(SUCCESSORS, shards=1, tokens_per_example=None), 1, []),
+    ],
+)
+def test_without_a_table_all_tests_that_read_a_store_are_computed(header, tests, by_sums):
+    store = Store(Path("tokens"), header)
+    store.append(units(3, header))
+    sum_store(store, Path("sums"), permutations=3)
+    whole = {row["test"]: row["p"] for row in recompute(store.directory)}
+    assert len(whole) == tests
+    if not by_sums:
+        assert "it names no test" in refusal(recompute, Path("sums"))
+        return
+    found = {row["test"]: row["p"] for row in recompute(Path("sums"))}
+    assert found == {name: whole[name] for name in by_sums}
+
+
+def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
+    one, many = (Store(Path(name), HEADER) for name in ("one", "many"))
+    one.append(units(3))
+    for each in units(3):
+        many.append([each])
+    sums = {store.checksum(m) for store in (one, many) for m in (2, 3)}
+    assert len(sums) == 2 and one.checksum(2) == many.checksum(2)
+    (one.directory / "run-x.json").write_text('{"precision": "bfloat16"}')
+    assert open_store(one.directory).checksum(2) not in sums  # it decides what counts as a tie
