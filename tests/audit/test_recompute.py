@@ -120,26 +120,23 @@ def test_what_is_neither_stores_nor_a_seal_is_refused(refused):
     assert "give these alone" in refused("verify", "stores", "--key", "key.json")
 
 
-@pytest.mark.parametrize(
-    ("header", "tests", "by_sums"),
-    [
-        (HEADER, 6, ["sharded_t", "sharded_exact"]),
-        (replace(HEADER, shards=1), 1, ["permutation"]),
-        (replace(SUCCESSORS, shards=1, tokens_per_example=32), 1, ["successor"]),
-        (replace(SUCCESSORS, shards=1, tokens_per_example=None), 1, []),
-    ],
-)
-def test_without_a_table_all_tests_that_read_a_store_are_computed(header, tests, by_sums):
-    store = Store(Path("tokens"), header)
-    store.append(units(3, header))
-    sum_store(store, Path("sums"), permutations=3)
-    whole = {row["test"]: row["p"] for row in recompute(store.directory)}
-    assert len(whole) == tests
-    if not by_sums:
-        assert "it names no test" in refusal(recompute, Path("sums"))
-        return
-    found = {row["test"]: row["p"] for row in recompute(Path("sums"))}
-    assert found == {name: whole[name] for name in by_sums}
+def test_without_a_table_all_tests_that_read_a_store_are_computed():
+    every = ["token_standardised", "clipped", "boundary", "min_p_orderings"]
+    for header, by_sums, by_tokens in (
+        (HEADER, ["sharded_t", "sharded_exact"], every),
+        (replace(HEADER, shards=1), ["permutation"], []),
+        (replace(SUCCESSORS, shards=1, tokens_per_example=32), ["successor"], []),
+    ):
+        store = Store(Path("tokens"), header, replace=True)
+        store.append(units(3, header))
+        sum_store(store, Path("sums"), permutations=3)
+        whole, sums = (
+            {row["test"]: row["p"] for row in recompute(Path(n))} for n in ("tokens", "sums")
+        )
+        assert [*whole] == [*by_sums, *by_tokens]
+        assert sums == {name: whole[name] for name in by_sums}
+    alternatives = Store(Path("others"), replace(HEADER, shards=1, kind="alternatives"))
+    assert "it names no test" in refusal(recompute, alternatives.directory)
 
 
 def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
