@@ -14,6 +14,9 @@ for package in lm_eval==0.4.13 inspect_ai==0.3.285; do
     touch "$home/.installed"
   fi
 done
+# Every Eval Ever needs a later Python to run; the schema of its records is read from the wheel.
+[ -e "$at"/every_eval_ever-0.3.0-*.whl ] || .venv/bin/python -m pip download --quiet --disable-pip-version-check \
+  --no-deps --python-version 3.12 --only-binary=:all: --dest "$at" every-eval-ever==0.3.0
 echo "$site" > "$("$at/lm_eval/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
 .venv/bin/python tests/fakes/harness_logs.py items "$at"
 rm -rf "$at/lm-eval-samples" "$at/sealed-samples" "$at/inspect"
@@ -24,4 +27,4 @@ for who in guesser reader; do
 done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
 HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
-  tests/testsets/test_harness.py
+  tests/testsets/test_harness.py tests/audit/test_report.py
