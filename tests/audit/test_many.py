@@ -48,6 +48,8 @@ def test_every_pair_is_audited_and_corrected_over_all(tokenizer, tmp_path):
     told = [row for row in rows if row["p"] is not None]
     expected = adjust(log10_p=[row["log10 p"] for row in told], method="holm").p
     assert [row["p (Holm)"] for row in told] == pytest.approx(expected)
+    power = {row["test"] for row in told if row["power"]}  # of the test that finds copies best
+    assert len(power) == 1 and all(not row["power"] for row in told if row["model"] == "reader")
 
 
 def test_memory_that_gives_out_costs_one_pair(tokenizer, tmp_path, monkeypatch):

@@ -44,6 +44,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "p (Holm)": _shown(row["p (Holm)"]),
         "Verdict": f'<strong class="{verdict}">{verdict}</strong> <small>{why}</small>',
         "Controls": "<br>".join(controls) or MISSING,
+        "Power": "<br>".join(_shown(row["power"]).split("; ")) if row["power"] else MISSING,
         "Tokens": _shown(row["tokens"]),
         "Store": f'<code title="{store}">{store[:12]}</code>' if store else MISSING,
     }

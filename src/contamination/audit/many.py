@@ -25,7 +25,8 @@ T = TypeVar("T")
 # Of the table, in order; the first line and the last are of its store alone.
 COLUMNS: tuple[str, ...] = (
     *("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p"),
-    *("p (Holm)", "order", "compressor", "verdict", "reason", "alpha", "version", "precision"),
+    *("p (Holm)", "order", "compressor", "verdict", "reason", "power", "alpha", "version"),
+    "precision",
     *("model revision", "set revision", "template", "seed", "tokens", "header", "store"),
 )
 # The names of a model and a set, and what was found, or why nothing was (`status_of`).
@@ -75,9 +76,10 @@ def audit_pairs(
 def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
-    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. What
-    does not apply is None; the verdict of a pair that was not audited is its status. Each store is
-    read once more, for its checksum.
+    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. `power`
+    is how likely so many copies would have been found, by the model of a study. What does not apply
+    is None; the verdict of a pair that was not audited is its status. Each store is read once more,
+    for its checksum.
     """
     log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
@@ -98,6 +100,11 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
                 "p (Holm)": holm_p,
                 "order": each.diagnosis and each.diagnosis.verdict,
                 "compressor": each.control and each.control.p,
+                "power": "; ".join(
+                    f"{of.copies}x {of.probability:.2f} ({of.model})"
+                    for of in verdict.power
+                    if of.test == each.result.test
+                ),
                 "precision": found.precision,
             }
             stored = columns_of(each.store, each.result)
