@@ -1,7 +1,6 @@
 """The plan of a run of released models: tokens as they are scored, and models that do not fit."""
 
 import gc
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from contamination.scoring.cost import Workload
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_values
 from fakes.data_fixtures import ROOT, WORDS
-from reproduction.output.figures import short_count
 from reproduction.run.experiment import Experiment
 from reproduction.stages import costs
 from reproduction.stages.costs import Counting, cost_table, count_profile
@@ -136,21 +134,13 @@ def test_planned_tokens_are_those_that_the_measurement_scores(
     assert model["tokens_scored"] == sum(map(count_values, stored)) > 1000
 
 
-def test_the_page_has_the_numbers_of_the_plan(
+def test_every_notebook_of_a_profile_has_work_for_every_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(costs, "available", lambda name: False)
-    page = (ROOT / "docs" / "how-to" / "reproduce.md").read_text("utf-8")
-    rows = re.findall(r"^\| `make plan PROFILE=(\S+)` \| (.+) \|$", page, re.MULTILINE)
-    assert len(rows) == 3
-    for profile, shown in rows:
+    for profile in ("open-small", "checkpoints"):
         experiment = Experiment(f"profiles/{profile}.yaml", tmp_path)
         counting = count_profile(experiment)
         passes = set(experiment.profile.notebooks) - {"13_beside_the_papers"}
         assert {notebook for notebook, *_ in counting.works} == passes
-        table = cost_table(counting)
-        assert (table["tokens_read"] > 0).all()
-        sums = table.sum(numeric_only=True)
-        tokens, flops = short_count(sums["tokens_read"]), f"{sums['flops']:.1e}".replace("e+", "e")
-        gigabytes = f"{sums['download_gb']:.{0 if sums['download_gb'] > 10 else 1}f}"
-        assert shown.split(" | ") == [str(len(table)), gigabytes, tokens, flops], profile
+        assert {*cost_table(counting)["model"]} == {*counting.models}
