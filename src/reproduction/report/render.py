@@ -1,16 +1,18 @@
 """The report and the slides: `paper/*.qmd` with the numbers, tables and figures of one run.
 
-The documents run no code and are Quarto's: `quarto render paper` shows the last run, too. Here they
-are staged beside the results, their shortcodes are replaced by what the run measured, and pandoc
-and typst, from wheels, make the same pages on every machine. `filter.lua` numbers figures, tables,
-equations and sections; the options are those of `_quarto.yml` and of a document's front matter.
-Each page is checked before it replaces the last.
+The documents run no code. They are staged beside the results, their shortcodes are replaced by
+what the run measured, and one renderer makes the pages: Quarto where it is installed, else pandoc
+with typst, from wheels, so that a reader without Quarto has the same text as HTML and as PDF. For
+pandoc, `filter.lua` numbers figures, tables, equations and sections; the options are those of
+`_quarto.yml` and of a document's front matter. Each page is checked before it replaces the last.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -25,7 +27,7 @@ from bs4 import BeautifulSoup
 from contamination.errors import InputError
 from contamination.files import read_json, replacing
 
-# Pages of every document by their format, in the words of pandoc; those of a run on
+# Pages of every document by their format, in the words of pandoc and Quarto; those of a run on
 # released models, whose sections stand in files named after their notebooks.
 DOCUMENTS = {
     "report.qmd": {"html": "report.html", "typst": "report.pdf"},
@@ -35,7 +37,7 @@ RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
 FILTER = Path(__file__).with_name("filter.lua")
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
-_LEFT = re.compile(r"\{\{<|\ufffd")  # what is left where a shortcode was not replaced
+_LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
 
 
 def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
@@ -44,7 +46,11 @@ def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 def render_report(
-    paper: Path, results: Path, *, documents: Mapping[str, Mapping[str, str]] = DOCUMENTS
+    paper: Path,
+    results: Path,
+    *,
+    documents: Mapping[str, Mapping[str, str]] = DOCUMENTS,
+    quarto: str | None = None,
 ) -> list[Path]:
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
@@ -56,17 +62,29 @@ def render_report(
     paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
     documents : what to render: `DOCUMENTS`, or `RELEASED` of a run that trained nothing.
+    quarto : executable to render with, "" for pandoc; None looks for one beside the Python
+        interpreter and on PATH.
     """
+    if quarto is None:
+        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        quarto = shutil.which("quarto", path=beside)
+    print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
         stage(paper, results, root, documents)
         pages: dict[Path, Path] = {}
         for name, targets in documents.items():
             for target, page in targets.items():
+                if quarto:
+                    problem = _run([quarto, "render", name, "--to", target, "--no-execute"], root)
+                else:
+                    problem = _pandoc(root, name, target)
                 file = (root / name).with_suffix(Path(page).suffix)
-                if problem := _render(root, name, target):
+                if problem or not file.is_file():
+                    problem = problem or "no page was written"
                     raise InputError(f"{paper / name}: {target}: {problem}")
                 if file.suffix == ".html":
+                    _reach_tables(file)
                     check_html(file)
                 pages[results / "report" / page] = file
         for published, file in pages.items():
@@ -114,7 +132,9 @@ def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> N
         shutil.copyfile(file, root / file.name)
     if (results / "figures").is_dir():
         shutil.copytree(results / "figures", root / "figures")
-    shutil.copyfile(paper / "_quarto.yml", root / "_quarto.yml")
+    options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
+    options["project"]["render"] = list(documents)  # Quarto reads the includes of all it lists
+    (root / "_quarto.yml").write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
     notice = variables.get("run", {}).get("rehearsal")  # what every page has to say, if it is there
     for name in documents:
         text = expanded(paper / name)
@@ -127,18 +147,26 @@ def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> N
             styles.write(f"#set page(header: align(center, {shown}))\n")
 
 
-def _render(root: Path, name: str, target: str) -> str | None:
-    """Render the staged document; return what pandoc or typst says if it fails, in one line."""
+def _run(command: list[str | Path], folder: Path) -> str | None:
+    """Run a program; what it says on a failure, in one line."""
+    plain: dict[str, Any] = {
+        "capture_output": True,
+        "text": True,
+        "env": os.environ | {"NO_COLOR": "1"},
+    }
+    said = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False, **plain)
+    text = re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said.stdout + said.stderr)
+    return " ".join(text.split()) or "it failed" if said.returncode else None
+
+
+def _pandoc(root: Path, name: str, target: str) -> str | None:
+    """Render the staged document; return what pandoc or typst says if it fails."""
     output = (root / name).with_suffix(".typ" if target == "typst" else ".html")
     defaults = root / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
     defaults.write_text(json.dumps(pandoc_defaults(root, name, target)), encoding="utf-8")
     command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", f"--output={output}", name]
-    said = subprocess.run(command, cwd=root, check=False, capture_output=True, text=True)
-    if said.returncode:
-        text = re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said.stdout + said.stderr)
-        return " ".join(text.split()) or "it failed"
-    if target != "typst":
-        return None
+    if (problem := _run(command, root)) or target != "typst":
+        return problem
     pdf = str(output.with_suffix(".pdf"))
     try:
         # The fonts in the wheel alone: the same pages on every machine.
@@ -181,6 +209,13 @@ def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
         "variables": variables,
         **{key: [options[key]] for key in ("css", "include-in-header") if key in options},
     }
+
+
+def _reach_tables(page: Path) -> None:
+    """Let the keyboard scroll the boxes of Quarto's tables, which it cannot reach by themselves."""
+    text = page.read_text(encoding="utf-8")
+    box = '<div aria-describedby="tbl-'
+    page.write_text(text.replace(box, box.replace("<div", '<div tabindex="0"')), encoding="utf-8")
 
 
 def check_html(path: Path) -> None:

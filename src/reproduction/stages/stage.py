@@ -182,7 +182,7 @@ def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
 
 @app.command()
 def report(results: ResultsDirectory) -> None:
-    """Render the report (HTML, PDF) and the slides.
+    """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc.
 
     Of a run that trained nothing: a report of its own, without slides.
     """

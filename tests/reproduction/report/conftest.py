@@ -30,7 +30,7 @@ def real_pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     results = fill_results(tmp_path_factory.mktemp("results"), *documents)
     tables = PAPER.parent / "results" / "reference" / "tables"  # as long and as wide as they are
     shutil.copytree(tables, results / "tables", dirs_exist_ok=True)
-    return render_report(PAPER, results)
+    return render_report(PAPER, results, quarto="")
 
 
 @pytest.fixture

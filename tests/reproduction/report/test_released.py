@@ -28,7 +28,7 @@ def made_up(results: Path, sections: list[str], **run: str) -> Path:
 
 def test_all_sections_arrive_and_a_rehearsal_says_so_on_every_page(tmp_path: Path) -> None:
     results = made_up(tmp_path / "results", list(PRESENT), rehearsal=REHEARSED)
-    page, printed = render_report(PAPER, results, documents=RELEASED)
+    page, printed = render_report(PAPER, results, documents=RELEASED, quarto="")
     assert [page, printed] == [results / "report" / f"report.{end}" for end in ("html", "pdf")]
     found = whole_page(page, DOCUMENT, *PRESENT.values())
     assert {path.stem.removeprefix("_") for path in PAPER.glob("_[0-9]*.qmd")} == set(PRESENT)
@@ -43,7 +43,7 @@ def test_all_sections_arrive_and_a_rehearsal_says_so_on_every_page(tmp_path: Pat
 
 def test_a_section_of_a_notebook_that_did_not_run_is_left_out(tmp_path: Path) -> None:
     html, name = {"open.qmd": {"html": "report.html"}}, "06_wikimia"
-    (page,) = render_report(PAPER, made_up(tmp_path, [name]), documents=html)
+    (page,) = render_report(PAPER, made_up(tmp_path, [name]), documents=html, quarto="")
     shown = read_page(page)
     assert shown.select(".rehearsal") == []
     titles = {

@@ -1,5 +1,6 @@
-"""The documents, rendered from a made-up run."""
+"""The documents, rendered without Quarto from a made-up run, and by a stand-in for Quarto."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def test_every_slide_is_whole_on_its_screen(browser: Browser, real_pages: list[P
 
 
 def test_features_in_html(project) -> None:
-    page = read_page(render_report(*project(FEATURES))[0])
+    page = read_page(render_report(*project(FEATURES), quarto="")[0])
     assert page.find(id="sec-second-a").get_text(" ", strip=True) == "2.1 Part"
     links = page.select("a.quarto-xref")[:6]
     assert [(link["href"], link.get_text().replace("\xa0", " ")) for link in links] == [
@@ -93,8 +94,8 @@ def test_features_in_html(project) -> None:
 
 def test_the_same_sources_give_the_same_bytes(project) -> None:
     paper, results = project(f"{FEATURES}\n\nSeed {{{{< var run.seed >}}}}.")
-    first = [file.read_bytes() for file in render_report(paper, results)]
-    assert [file.read_bytes() for file in render_report(paper, results)] == first
+    first = [file.read_bytes() for file in render_report(paper, results, quarto="")]
+    assert [file.read_bytes() for file in render_report(paper, results, quarto="")] == first
 
 
 def test_plain_text_survives_as_a_variable(project) -> None:
@@ -103,7 +104,7 @@ def test_plain_text_survives_as_a_variable(project) -> None:
     (results / "variables.yml").write_text(
         f"run:\n  seed: '{escape_markdown(name)}'\n", encoding="utf-8"
     )
-    assert f"On {name} we ran." in read_page(render_report(paper, results)[0]).get_text()
+    assert f"On {name} we ran." in read_page(render_report(paper, results, quarto="")[0]).get_text()
 
 
 # --- faults ---------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def test_a_fault_is_one_line_and_keeps_the_pages_there_were(project, body, messa
     (results / "report").mkdir()
     (results / "report" / "report.html").write_text("previous", encoding="utf-8")
     with pytest.raises(InputError, match=message) as caught:
-        render_report(paper, results)
+        render_report(paper, results, quarto="")
     assert "\n" not in str(caught.value)
     assert (results / "report" / "report.html").read_text(encoding="utf-8") == "previous"
 
@@ -135,7 +136,7 @@ def test_a_fault_is_one_line_and_keeps_the_pages_there_were(project, body, messa
 def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for body, message in (
-        ("See {{&lt; var x", "unresolved"),
+        ("See <strong>?@fig-x</strong>", "unresolved"),
         ('<img alt="x" src="figures/a.svg">', "not inside the page"),
         ('<img src="data:image/png;base64,AA">', "without alt text"),
         ('<a href="#/nowhere">x</a><a href="#a">x</a>', r"link to #/nowhere.*\(problem 1 of 2\)"),
@@ -143,3 +144,49 @@ def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
         page.write_text(f"<p>{body}</p><script>'{{{{<'</script>", encoding="utf-8")
         with pytest.raises(InputError, match=message):
             check_html(page)
+
+
+# --- Quarto ---------------------------------------------------------------------------------------
+
+# Like Quarto, it looks up the includes of every document that the project lists.
+STAND_IN = f"""#!{sys.executable}
+import pathlib, re, sys, yaml
+assert sys.argv[1] == "render" and sys.argv[3] == "--to" and sys.argv[5] == "--no-execute"
+document, target = pathlib.Path(sys.argv[2]), sys.argv[4]
+for name in yaml.safe_load(open("_quarto.yml"))["project"]["render"]:
+    for included in re.findall("{{{{< include (.*) >}}}}", open(name).read()):
+        open(included)
+if target == "typst":
+    document.with_suffix(".pdf").write_bytes(b"%PDF-1.7")
+else:
+    text = document.read_text() + '<div aria-describedby="tbl-small-caption"><table></table></div>'
+    document.with_suffix(".html").write_text("by Quarto: " + text)
+"""
+
+
+def executable(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    file = folder / "quarto"
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+    return file
+
+
+def test_quarto_on_path_renders_the_expanded_documents_and_reads_no_other(
+    project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(executable(tmp_path / "bin", STAND_IN).parent))
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    paper, results = project("{{< include tables/small.md >}}\n\nSeed {{< var run.seed >}}.")
+    page, printed, slides = render_report(paper, results)
+    assert "numpy ufuncs" in page.read_text(encoding="utf-8")
+    assert "Seed 17." in page.read_text(encoding="utf-8")
+    assert read_page(page).select("div[tabindex='0'] > table")  # what scrolls is reached by keys
+    assert printed.read_bytes() == b"%PDF-1.7"
+    assert slides.read_text(encoding="utf-8").startswith("by Quarto: ")
+
+
+def test_a_quarto_that_fails_is_reported(project, tmp_path: Path) -> None:
+    quarto = executable(tmp_path / "bin", "#!/bin/sh\necho ERROR; exit 1\n")
+    with pytest.raises(InputError, match="html: ERROR"):
+        render_report(*project("Text."), quarto=str(quarto))
