@@ -18,7 +18,7 @@ ROWS = [
             "m-160",
             "no evidence",
             {"p": 0.25, "log10 p": -0.6, "tokens": 12_000, "store": "cd" * 32}
-            | {"power": "1x 0.21 (a small one); 8x 0.99 (a small one)"},
+            | {"power": "small: 1x 0.21, 8x 0.99; large: 1x 0.5"},
         ),
         ("gone", "failed", {}),
         ("m-70", "proven", {"p": 2.2e-308, "log10 p": -400.0, "tokens": 900, "store": "ab" * 32}),
@@ -66,7 +66,7 @@ def test_names_are_text_and_numbers_are_those_of_the_command(tab) -> None:
     shown = tab.run("[...document.querySelectorAll('tbody tr')].map((r) => r.innerText)")
     assert HOSTILE in shown[3] and "—" in shown[3]
     assert all(text in shown[0] for text in ("2.2e-308", "-400.0", "proven", "records: quiet"))
-    assert "1x 0.21 (a small one)\n8x 0.99 (a small one)" in shown[2]
+    assert "small: 1x 0.21, 8x 0.99\nlarge: 1x 0.5" in shown[2]
     assert tab.run("document.querySelector('code[title]').title") == "ab" * 32
     facts = tab.text(".facts")
     assert all(text in facts for text in ("2026-01-02", "all 3 p-values", "seed 3"))

@@ -34,7 +34,7 @@ def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> st
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what a row shows in each column, as markup."""
-    beside = {"records: ": row["order"], "compressor: p = ": row["compressor"]}
+    beside = {"records: ": row["order"], "compressor: ": row["compressor"]}
     controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
     why = _shown(row["reason"]) * (row["verdict"] != "no evidence")  # as the command prints it
     verdict, store = _shown(row["verdict"]), row["store"]
@@ -44,9 +44,9 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "p (Holm)": _shown(row["p (Holm)"]),
         "Verdict": f'<strong class="{verdict}">{verdict}</strong> <small>{why}</small>',
         "Controls": "<br>".join(controls) or MISSING,
-        "Power": "<br>".join(_shown(row["power"]).split("; ")) if row["power"] else MISSING,
+        "Power": f"<small>{_shown(row['power'] or None).replace('; ', '<br>')}</small>",
         "Tokens": _shown(row["tokens"]),
-        "Store": f'<code title="{store}">{store[:12]}</code>' if store else MISSING,
+        "Store": f'<code title="{store}">{store[:8]}</code>' if store else MISSING,
     }
 
 

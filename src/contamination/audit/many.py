@@ -4,13 +4,14 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
+from itertools import groupby
 from typing import Any, TypeVar
 
-from contamination.audit.conclusion import conclude, evidence_of
+from contamination.audit.conclusion import Found, conclude, evidence_of
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, audit
@@ -100,13 +101,18 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
                 "p (Holm)": holm_p,
                 "order": each.diagnosis and each.diagnosis.verdict,
                 "compressor": each.control and each.control.p,
-                "power": "; ".join(
-                    f"{of.copies}x {of.probability:.2f} ({of.model})"
-                    for of in verdict.power
-                    if of.test == each.result.test
-                ),
+                "power": _power(of for of in verdict.power if of.test == each.result.test),
                 "precision": found.precision,
             }
             stored = columns_of(each.store, each.result)
             rows.append(dict.fromkeys(COLUMNS) | stored | beside | judged)
     return rows
+
+
+def _power(found: Iterable[Found]) -> str:
+    studies = groupby(found, key=lambda of: of.model)
+    chances = (
+        (model, ", ".join(f"{of.copies}x {of.probability:.2f}" for of in group))
+        for model, group in studies
+    )
+    return "; ".join(f"{model}: {each}" for model, each in chances)
