@@ -106,7 +106,7 @@ reference: $(SETUP) ## renew what git holds of a finished run of laptop (results
 docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
 lint: $(SETUP) ## lint, format check, type check and the layers of the packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -30,7 +30,7 @@ def made(*rows: tuple[str, str, int, int]) -> Counting:
 
 
 def lengths(access: Counting, name: str, most: int | None, *, lines: bool = False) -> list[int]:
-    model = access.open_model(ModelEntry("gpt2", "openai-community/gpt2"))
+    model = access.open_model(ModelEntry("gpt2", "org/gpt2", parameters=124_000_000, context=1024))
     examples = access.open_set(name, max_records=most, lines=lines).examples
     return [len(ids) for ids in model.tokenizer(examples)["input_ids"]]
 
