@@ -88,6 +88,10 @@ def drop_the_other_rows() -> None:
     pd.read_csv("audit.csv", dtype=str).iloc[[1]].to_csv("audit.csv", index=False)
 
 
+def empty_the_table(text: str) -> None:
+    Path("audit.csv").write_text(text)
+
+
 def edit_table(column: str, value: str) -> None:
     table = pd.read_csv("audit.csv", dtype=str)
     table.loc[1, column] = value
@@ -105,6 +109,8 @@ def edit_table(column: str, value: str) -> None:
         (edit_table, ("seed", "9"), [f"{LINE}seed is 9, and its store gives 0"]),
         (edit_table, ("permutations", "9"), [f"{STORE}: 4 permutations of 9 are whole"]),
         (edit_table, ("test", "oracle"), ["audit.csv: line 3 is no row of"]),
+        (empty_the_table, ("model,p\n",), ["audit.csv: no p-value of"]),
+        (empty_the_table, ("x",), ["audit.csv: no p-value of"]),
         (drop_the_other_rows, (), ["audit.csv, line 2, reader on words: p (Holm) is "]),
     ],
 )

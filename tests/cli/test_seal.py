@@ -8,7 +8,10 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
+from contamination.scoring.generation import LocalGenerator
+from contamination.scoring.local import TransformersScorer
 from contamination.seal import beacon, files
+from fakes.completions_server import serving
 from fakes.made_up_registry import jsonl
 from fakes.results import result_of
 from seal.test_beacon import ROUND, SIGNATURE
@@ -111,6 +114,10 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
     assert [each["test"] for each in found["results"]] == ["record_quiz", "arrangement_quiz"]
     assert found["verdict"]["p"] == found["joint"]["p"]
     assert found["verdict"]["status"] == status == (found["joint"]["p"] <= found["alpha"])
+    with serving(None, "chat", LocalGenerator(TransformersScorer(model), "tiny")) as server:
+        status, told, err = call(*asked, "--quiz", "--endpoint", server.url)
+    assert status in (0, 1) and "14 requests" in err, err
+    assert not [secret for secret in secrets() if secret in told + err]
     told = call(*asked, "--samples", "2", "--tokens", "4")[1]
     assert re.search(r"│ generated_successor │ +1 shards │ +│", told), told
     assert re.search(r"│ arrangement_quiz +│ +12 items │ +\d+ │", told), told

@@ -35,8 +35,8 @@ class Evidence:
     order : what diagnostics without a model say of what the test permutes (`Diagnosis.verdict`).
     controls : p under what cannot have read the set, by its name: a compressor, a model.
     habit : whether how people write options could explain a small p; it takes a control model.
-    planted : what copies of this set would have shown, and for how many tests p was corrected.
-    corrected_for : number of tests.
+    planted : what copies of this set would have shown.
+    corrected_for : for how many tests p was corrected.
     """
 
     test: str
@@ -165,16 +165,21 @@ def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
     )
 
 
-def _stated(power: Sequence[Found]) -> str:
-    """Say the power by the model of each study; nothing where no study has measured the test."""
+def by_study(power: Sequence[Found]) -> dict[str, str]:
+    """Say the power in words, by the study whose sets were remembered so; never 0 or 100%."""
     studies: dict[str, list[str]] = {}
     for each in power:
         read = "once" if each.copies == 1 else f"{each.copies} times"
         chance = f"{min(max(each.probability, 0.01), 0.99):.0%} if read {read}"
         studies.setdefault(f"{each.model}, {each.sets} sets each", []).append(chance)
+    return {study: ", ".join(chances) for study, chances in studies.items()}
+
+
+def _stated(power: Sequence[Found]) -> str:
+    """Return what a reason says of the power; nothing where no study has measured the test."""
     if not power:
         return ""
-    said = "; ".join(f"{study}: {', '.join(chances)}" for study, chances in studies.items())
+    said = "; ".join(f"{study}: {chances}" for study, chances in by_study(power).items())
     return (
         ". Had the model remembered as those of our studies, which nothing here shows, "
         f"{power[0].test} would have found this set with a probability of ({said})"

@@ -4,14 +4,13 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from itertools import groupby
 from typing import Any, TypeVar
 
-from contamination.audit.conclusion import Found, conclude, evidence_of
+from contamination.audit.conclusion import by_study, conclude, evidence_of
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, audit
@@ -78,9 +77,8 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
     p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. `power`
-    is how likely so many copies would have been found, by the model of a study. What does not apply
-    is None; the verdict of a pair that was not audited is its status. Each store is read once more,
-    for its checksum.
+    says how likely copies would have been found, by study. What does not apply is None; the verdict
+    of a pair that was not audited is its status. Each store is read once more, for its checksum.
     """
     log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
@@ -97,22 +95,14 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
         judged = {"verdict": verdict.conclusion, "reason": verdict.reason, **about}
         for each, holm_p in zip(found.findings, p, strict=True):
             assert each.store is not None
+            power = by_study([of for of in verdict.power if of.test == each.result.test])
             beside = {
                 "p (Holm)": holm_p,
                 "order": each.diagnosis and each.diagnosis.verdict,
                 "compressor": each.control and each.control.p,
-                "power": _power(of for of in verdict.power if of.test == each.result.test),
+                "power": "; ".join(f"{study}: {said}" for study, said in power.items()),
                 "precision": found.precision,
             }
             stored = columns_of(each.store, each.result)
             rows.append(dict.fromkeys(COLUMNS) | stored | beside | judged)
     return rows
-
-
-def _power(found: Iterable[Found]) -> str:
-    studies = groupby(found, key=lambda of: of.model)
-    chances = (
-        (model, ", ".join(f"{of.copies}x {of.probability:.2f}" for of in group))
-        for model, group in studies
-    )
-    return "; ".join(f"{model}: {each}" for model, each in chances)

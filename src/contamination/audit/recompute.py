@@ -75,7 +75,7 @@ def _reads(test: Test, header: Header) -> bool:
 def read_audit(path: Path) -> list[Row]:
     """Read the tests in a table of `contamination audit --csv`: `NUMBERS`, the `line`, and text.
 
-    Raises InputError for what is no such table.
+    Raises InputError for what is no such table, or has no p-value.
     """
     rows: list[Row] = []
     with path.open(encoding="utf-8", newline="") as file:
@@ -89,6 +89,8 @@ def read_audit(path: Path) -> list[Row]:
         except (csv.Error, KeyError, TypeError, ValueError) as error:
             what = f"line {read.line_num} is no row of `contamination audit --csv`"
             raise InputError(f"{path}: {what}; write the table again") from error
+    if not rows:
+        raise InputError(f"{path}: no p-value of `contamination audit --csv` is in it to verify")
     return rows
 
 

@@ -87,7 +87,7 @@ def run_sealed(options: TestedOptions, sealed: "SealedSet") -> "Audit | None":
         return None
     audit = audit_sealed_texts(works, sealed.seal.level)
     if options.endpoint is not None:
-        print(works[0].generator.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+        print(works[0].generator.client.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     return audit
 
 
