@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -80,8 +81,13 @@ def test_a_server_that_is_bad_for_a_while_is_refused(server, scorer, monkeypatch
     assert len(server.seen) < start + 90
 
 
-def test_values_shifted_by_one_token_are_refused_below_the_noise_of_all(server, scorer):
+def test_values_shifted_by_one_token_are_refused_below_the_noise_of_all(
+    server, directory, monkeypatch
+):
     """The mean over the tokens that differ hides the one that gives it away."""
+    # Behind some numbers the tokens in which the probes differ are about equally likely.
+    monkeypatch.setattr(endpoint_trust, "uuid4", lambda: UUID(int=1))
+    scorer = scorer_of(server, directory, concurrency=1)
     rng = np.random.default_rng(0)
 
     def tamper(answer, _):
