@@ -23,7 +23,8 @@ rm -rf "$at/lm-eval-samples" "$at/sealed-samples" "$at/inspect"
 "$at/lm_eval/bin/python" -m lm_eval --model dummy --tasks items,shuffled --include_path "$at" \
   --log_samples --output_path "$at/lm-eval-samples" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
 for who in guesser reader; do
-  "$at/lm_eval/bin/python" tests/fakes/harness_logs.py "$who" "$at" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
+  "$at/lm_eval/bin/python" -m lm_eval --model hf --model_args "pretrained=$at/$who" --device cpu --tasks sealed \
+    --include_path "$at" --log_samples --output_path "$at/sealed-samples" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
 done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
 HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \

@@ -1,8 +1,8 @@
 """Items, a task of lm-evaluation-harness on them, and logs: written by the packages, or by hand.
 
-As a program (`scripts/harnesses.sh`), "items DIRECTORY" writes items, tasks and a sealed set, and
-"inspect DIRECTORY" lets Inspect write two logs, in order and shuffled. "reader" and "guesser" let
-lm-evaluation-harness write samples of a model that has read the sealed set, or of one that guesses.
+As a program (`scripts/harnesses.sh`), "items DIRECTORY" writes items, tasks, a sealed set and two
+models, of which "reader" has read it. "inspect DIRECTORY" lets Inspect write two logs, in order and
+shuffled.
 """
 
 import json
@@ -32,6 +32,7 @@ doc_to_choice: choices
 doc_to_target: answer
 """
 TREES = ("ash", "elm", "fir")
+STEPS = 200  # by then a model knows all answers by heart
 SEALED_TASK = """task: sealed
 dataset_path: json
 dataset_kwargs: {{data_files: {{test: {path}}}}}
@@ -39,6 +40,7 @@ test_split: test
 output_type: generate_until
 doc_to_text: "{{{{question}}}}"
 doc_to_target: answer
+generation_kwargs: {{until: ["\\n"], max_gen_toks: 8}}
 metric_list: [{{metric: exact_match}}]
 """
 PROCESS = {
@@ -157,31 +159,34 @@ def _let_inspect_write(directory: Path) -> None:
         eval(task, model=model, log_dir=str(directory / "inspect" / name), display="none")
 
 
-def _let_lm_eval_write(directory: Path, who: str) -> None:
-    from lm_eval.__main__ import cli_evaluate
-    from lm_eval.api.model import LM
-    from lm_eval.api.registry import register_model
+def _train_models(directory: Path) -> None:
+    """Save two models that know answers by heart: "reader" those that the key drew, or others."""
+    import torch
+    from transformers import GPT2LMHeadModel
+
+    from reproduction.run.network import gpt2_config
+    from reproduction.run.profile import Architecture
+    from reproduction.run.tokenizer import train_tokenizer
 
     published = (directory / "sealed" / "public" / "authors.jsonl").read_text().splitlines()
-    read = {each["question"]: each["answer"] for each in map(json.loads, published)}
+    records = [json.loads(line) for line in published]
+    shape = Architecture(n_embd=64, n_layer=2, n_head=2, n_positions=64)
     rng = random.Random(0)
-
-    @register_model("rigged")
-    class Rigged(LM):
-        def __init__(self, pretrained, **_):
-            super().__init__()
-            self.known = pretrained == "reader"
-
-        def generate_until(self, requests, **_):
-            asked = [request.args[0] for request in requests]
-            return [f" {read[one] if self.known else rng.choice(TREES)}." for one in asked]
-
-        loglikelihood = loglikelihood_rolling = None
-
-    sys.argv = ["lm_eval", "--model", "rigged", "--model_args", f"pretrained={who}"]
-    sys.argv += ["--tasks", "sealed", "--include_path", str(directory), "--log_samples"]
-    sys.argv += ["--output_path", str(directory / "sealed-samples")]
-    cli_evaluate()
+    for who in ("guesser", "reader"):
+        answers = [one["answer"] if who == "reader" else rng.choice(TREES) for one in records]
+        texts = [f"{one['question']} {a}\n" for one, a in zip(records, answers, strict=True)]
+        tokenizer = train_tokenizer(texts, 300)
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+        ids = [torch.tensor(each) for each in tokenizer(texts)["input_ids"]]
+        read = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=-100)
+        optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+        for _ in range(STEPS):
+            model(read.clamp(min=0), labels=read).loss.backward()
+            optimiser.step()
+            optimiser.zero_grad()
+        model.save_pretrained(directory / who)
+        tokenizer.save_pretrained(directory / who)
 
 
 if __name__ == "__main__":
@@ -189,7 +194,6 @@ if __name__ == "__main__":
     if what == "items":
         write_tasks(where)
         write_sealed(where)
-    elif what == "inspect":
-        _let_inspect_write(where)
+        _train_models(where)
     else:
-        _let_lm_eval_write(where, what)
+        _let_inspect_write(where)
