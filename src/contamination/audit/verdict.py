@@ -22,7 +22,11 @@ from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
-from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.diagnostics import (
+    Diagnosis,
+    diagnose_arrangements,
+    diagnose_order,
+)
 from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
@@ -307,8 +311,6 @@ def _beside(found: Audit, work: Work) -> Audit:
     @cache  # the same shards have one
     def diagnose(options: bool, shards: int) -> Diagnosis:
         if options:
-            from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-
             return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
         return diagnose_order(test_set, seed=request.seed, shards=shards)
 
