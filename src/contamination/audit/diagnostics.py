@@ -380,7 +380,7 @@ def _sorted(
             values.append(np.abs(found) if either_way else found)
             pairs += sum(a != b for a, b in combinations(ranks, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
-    return _summed(diagnostic, f"rank correlation of {what}", "+.3f", values, pairs, nothing)
+    return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", values, pairs, nothing)
 
 
 def alphabet(item: "Item") -> list[int]:
