@@ -12,7 +12,7 @@ from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.plan import Work
-from contamination.audit.verdict import audit_until
+from contamination.audit.verdict import audit_work
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -109,7 +109,7 @@ def until(tokenizer, tmp_path):
         alpha = arguments.pop("alpha", 0.01)
         fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
         work = Work(scorer, words, Request(**(fixed | arguments)), timed=False)
-        found = audit_until(work, alpha=alpha)
+        found = audit_work(work, stop_at=alpha)
         return found, scorer
 
     return run

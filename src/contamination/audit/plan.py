@@ -136,9 +136,12 @@ class Work:
             seconds,
         )
 
-    def fill(self) -> list[Store]:
-        """Score what is missing, and open the stores of the plan, one for each of its `stores`."""
-        filled = {part: part.fill() for part in dict.fromkeys(self.parts)}
+    def fill(self, **how: Any) -> list[Store]:
+        """Score what is missing, and open the stores of the plan, one for each of its `stores`.
+
+        `how` are further settings of `contamination.scoring.score.score`.
+        """
+        filled = {part: part.fill(**how) for part in dict.fromkeys(self.parts)}
         return [filled[part] for part in self.parts]
 
     def order_part(self, store: StorePlan, identity: str | None = None) -> Part:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.battery import TESTS, Test, summed
+from contamination.audit.battery import TESTS, Test
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header
@@ -68,8 +68,7 @@ def _reads(test: Test, header: Header) -> bool:
     if header.kind == "alternatives" or needs != (header.kind, header.tokens_per_example):
         return False
     right = header.kind == "successors" or (test.shard_size is None) == (header.shards == 1)
-    sums = test.tokens_per_example is not None or test.on_tokens.get(test.b) is summed
-    return right and (sums or not header.summed)
+    return right and (test.tokens_per_example is not None or test.sums or not header.summed)
 
 
 def read_audit(path: Path) -> list[Row]:
