@@ -168,11 +168,15 @@ def judge(
 
 
 def _tested(
-    diagnostic: str, what: str, form: str, values: ArrayLike, result: order.OrderResult
+    diagnostic: str,
+    what: str,
+    form: str,
+    values: NDArray[np.float64],
+    result: order.OrderResult | None = None,
 ) -> Row:
-    """Return a row with the p of a test; `what` was observed, `values` (m+1,) shown in `form`."""
-    shown = np.asarray(values)
-    observed, expected = float(shown[0]), float(shown.mean())
+    """Return a row with the p of `result`, by default of `values` (m+1,), which it shows as `what`."""
+    result = result or order.order_test(values, alternative="two-sided")
+    observed, expected = float(values[0]), float(values.mean())
     reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
     return Row(diagnostic, observed, expected, result.z, result.p, reading=reading)
 
@@ -195,53 +199,36 @@ def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders)
     ):
         if count:
             told = f"{count} of {len(texts)} records {what}; share of neighbours that match"
-            yield _either_way(name, told, ".2%", share)
+            yield _tested(name, told, ".2%", share)
         else:
             yield Row(name, 0.0, reading=f"no records {what}")
     best = int(np.argmax([order.max_z(each[None])[0] for each in means]))
     told = f"mean cosine of records {lags[best]} place(s) apart"
-    yield _largest("similarity", told, ".4f", means[best], order.max_z(means))
+    result = order.order_test(order.max_z(means), alternative="greater")
+    yield _tested("similarity", told, ".4f", means[best], result)
     # What every record has one value of: length, label, place in the alphabet.
     sizes = [len(text) for text in texts]
     told = "rank correlation of lengths of neighbours"
     values = order.autocorrelation(sizes, *orders)
-    yield _either_way("length_autocorrelation", told, "+.3f", values)
+    yield _tested("length_autocorrelation", told, "+.3f", values)
     told = "rank correlation of length and position"
-    yield _either_way("length_trend", told, "+.3f", order.trend(sizes, *orders))
+    yield _tested("length_trend", told, "+.3f", order.trend(sizes, *orders))
     if found := label_codes(records):
         told = f"share of neighbours with equal {found[0]!r}"
-        yield _either_way("label_runs", told, ".1%", order.equal_neighbours(found[1], *orders))
+        yield _tested("label_runs", told, ".1%", order.equal_neighbours(found[1], *orders))
     else:
         yield Row("label_runs", reading="no field looks like a label")
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
     told = "share of neighbours in alphabetical order"
-    yield _either_way("alphabetical", told, ".1%", order.ascending_neighbours(ranks, *orders))
+    yield _tested("alphabetical", told, ".1%", order.ascending_neighbours(ranks, *orders))
     if columns := shown_numbers(texts, records):
         trends = np.array([order.trend(column, *orders) for column in columns.values()])
         best = int(np.argmax(np.abs(trends[:, 0])))
         told = f"rank correlation of {list(columns)[best]}, shown in the texts, and position"
-        strongest = np.abs(trends).max(axis=0)
-        yield _largest("sequential_id", told, "+.3f", trends[best], strongest)
+        result = order.order_test(np.abs(trends).max(axis=0), alternative="greater")
+        yield _tested("sequential_id", told, "+.3f", trends[best], result)
     else:
         yield Row("sequential_id", reading="no ids that the texts show")
-
-
-def _either_way(diagnostic: str, what: str, form: str, values: NDArray[np.float64]) -> Row:
-    """Test `values` (m+1,), two-sided."""
-    return _tested(
-        diagnostic, what, form, values, order.order_test(values, alternative="two-sided")
-    )
-
-
-def _largest(
-    diagnostic: str,
-    what: str,
-    form: str,
-    values: NDArray[np.float64],
-    largest: NDArray[np.float64],
-) -> Row:
-    """Test the `largest` of several, of which `values` (m+1,) are shown."""
-    return _tested(diagnostic, what, form, values, order.order_test(largest, alternative="greater"))
 
 
 def codes(values: Sequence[object]) -> NDArray[np.intp]:

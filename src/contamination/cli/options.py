@@ -7,16 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    Self,
-    TypeVar,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_origin, get_type_hints
 
 import typer
 
@@ -32,7 +23,6 @@ if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
     from contamination.testsets.example_set import ExampleSet
 
-R = TypeVar("R")
 WRITTEN = ("csv", "html", "output")  # options that name files
 
 
@@ -66,7 +56,7 @@ Seed = Annotated[int, option("Seed of all that is drawn.", min=0)]
 CsvFile = Annotated[Path | None, option("CSV file for the table.")]
 
 
-def add_options(command: Callable[..., R]) -> Callable[..., R]:
+def add_options(command: Callable[..., None]) -> Callable[..., None]:
     """Turn the first parameter of a command, a dataclass, into one option for each field."""
     first, *own = inspect.signature(command).parameters.values()
     hints = get_type_hints(first.annotation, include_extras=True)
@@ -83,11 +73,11 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *fields]
 
     @functools.wraps(command)
-    def wrapper(**arguments: Any) -> R:
+    def wrapper(**arguments: Any) -> None:
         for file in _paths(value for name, value in arguments.items() if name in WRITTEN):
             _check_file(file, _paths(v for name, v in arguments.items() if name not in WRITTEN))
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
-        return command(options, **arguments)
+        command(options, **arguments)
 
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
