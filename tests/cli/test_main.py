@@ -84,7 +84,7 @@ def test_a_bad_option_or_path_is_one_line(arguments, named, here, refused, monke
         (OSError(errno.ENOSPC, "No space left on device", "x[/b]"), 2, "error: x[/b]: No space"),
         (MemoryError(), 2, "MemoryError"),
         (KeyError("bug"), 2, "KeyError"),
-        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt(), 130, "run the same command again to go on"),
         (BrokenPipeError(), 141, ""),
     ],
 )

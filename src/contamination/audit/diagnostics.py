@@ -174,7 +174,7 @@ def _tested(
     values: NDArray[np.float64],
     result: order.OrderResult | None = None,
 ) -> Row:
-    """Return a row with the p of `result`, by default of `values` (m+1,), which it shows as `what`."""
+    """Return a row with the p of `result`, by default that of `values` (m+1,), which it shows."""
     result = result or order.order_test(values, alternative="two-sided")
     observed, expected = float(values[0]), float(values.mean())
     reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
