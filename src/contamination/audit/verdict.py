@@ -165,18 +165,20 @@ class Audit:
         if self.joint is not None:
             lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
         for each in self.findings:
-            result = each.result
+            result, name = each.result, each.result.test
+            if hasattr(result, "stopped_at"):
+                ended = "not enough evidence" if result.stopped_at is None else "stopped"
+                lines.append(f"{name}: {ended} after {result.shards} shards; p is anytime-valid")
             if best := getattr(result, "best", None):
-                lines.append(f"{result.test}: the smallest p was that of {best}")
+                lines.append(f"{name}: the smallest p was that of {best}")
             if (known := getattr(result, "known_at_least", None)) is not None:
-                told = f"{result.statistic:.0f} of {result.shards} hits"
-                lines.append(f"{result.test}: {told}, so {known} or more are known")
+                hits = f"{result.statistic:.0f} of {result.shards} hits"
+                lines.append(f"{name}: {hits}, so {known} or more are known")
             if result.log10_p <= 0.999 * log10_floor(result):
-                limit = "no smaller p exists for so many shards and orderings"
-                lines.append(f"{result.test}: {limit}")
+                lines.append(f"{name}: no smaller p exists for so many shards and orderings")
             if each.error is not None and each.error >= 0.05:
                 moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
-                lines.append(f"{result.test}: {moved}")
+                lines.append(f"{name}: {moved}")
         for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
             lines.append(f"{found.what}: {found.verdict}")
             lines += [f"  {reason}" for reason in found.reasons]

@@ -151,28 +151,21 @@ def _run(
 
 def _print_audit(audit: "Audit", alpha: float) -> None:
     """Print the p-values, also after Holm's correction, what the order gives away, and the cost."""
-    result = audit.results[0]
-    if hasattr(result, "stopped_at"):
-        ended = "not enough evidence" if result.stopped_at is None else "stopped"
-        shown = f"{result.test} test, anytime-valid p = {result.p:.3g}"
-        say(f"{shown}: {ended} after {result.shards} shards")
-    else:
-        options = any(result.test in ITEM_TESTS for result in audit.results)
-        rows = []
-        for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
-            of = f"{result.shards:,} of {audit.plan.examples:,}"
-            shards = of if result.test in ITEM_TESTS else result.shards
-            numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
-            rows.append((result.test, shards, str(result.permutations), *numbers))
-        print_table(
-            ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
-            rows,
-            title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
-        )
+    options = any(result.test in ITEM_TESTS for result in audit.results)
+    rows = []
+    for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
+        of = f"{result.shards:,} of {audit.plan.examples:,}"
+        shards = of if result.test in ITEM_TESTS else result.shards
+        numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
+        rows.append((result.test, shards, str(result.permutations), *numbers))
+    print_table(
+        ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
+        rows,
+        title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
+    )
     say(*audit.notes())
-    print_cost(audit)
-    if audit.beside is not None:
-        print_cost(audit.beside)
+    for each in filter(None, (audit, audit.beside)):
+        print_cost(each)
     say(f"verdict at {alpha:g}: {audit.verdict(alpha)}")
 
 
