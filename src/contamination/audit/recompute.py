@@ -96,11 +96,10 @@ def read_audit(path: Path) -> list[Row]:
 def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
     """Return a line for each number of an audit's table that the rows of `recompute` do not give.
 
-    p (Holm) is that of all rows of the table.
+    p (Holm) is that of all rows of the table, of which there is at least one.
     """
     lines = list[str]()
-    log10_p = [row["log10 p"] for row in audited]
-    holm = adjust(log10_p=log10_p, method="holm").p if log10_p else ()
+    holm = adjust(log10_p=[row["log10 p"] for row in audited], method="holm").p
     for row, holm_p in zip(audited, holm, strict=True):
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
         same = [each for each in found if all(each[key] == row[key] for key in ("header", "test"))]
