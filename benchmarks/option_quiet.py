@@ -33,9 +33,8 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements, numbers
 from contamination.audit.compressor import compressor_alternatives
-from contamination.audit.diagnostics import tf_idf
+from contamination.audit.diagnostics import diagnose_arrangements, numbers, tf_idf
 from contamination.device import describe
 from contamination.errors import InputError
 from contamination.files import replacing

@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 from typer.cli import get_docs_for_click
 
-from contamination.cli.app import application
+from contamination.cli.main import application
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer.main
 from click_man.core import write_man_pages
 
-from contamination.cli.app import application
+from contamination.cli.main import application
 
 target = Path(sys.argv[1])
 target.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,4 @@
 import gc
-from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -8,17 +7,15 @@ import pytest
 from contamination.audit.diagnostics import (
     TESTS,
     Row,
-    _rows,
     codes,
     diagnose_order,
     judge,
     label_codes,
-    number_columns,
-    span_lines,
+    record_rows,
+    shown_numbers,
 )
-from contamination.audit.diagnostics import tested as row_of
 from contamination.errors import InputError
-from contamination.statistics.exchangeability import OrderResult, random_orderings
+from contamination.statistics.exchangeability import random_orderings
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from fakes.diagnosed import rejected, row
@@ -68,7 +65,7 @@ def records():
 
 def test_shuffled_records_are_quiet(records):
     found = diagnosis(records)
-    assert (found.verdict, rejected(found), len(found.table)) == ("quiet", set(), TESTS)
+    assert (found.verdict, rejected(found), len(found.table)) == ("quiet", set(), TESTS - 1)
 
 
 @pytest.mark.parametrize("shards", [1, 5])
@@ -85,7 +82,7 @@ def test_calibrated_on_exchangeable_records(shards):
         records = [{**records[i], "id": int(numbers[i])} for i in order]
         texts = [f"{record['id']} {record['text']}" for record in records]
         orders = (random_orderings(bounds, 159, rng=rng), bounds)
-        rows = _rows(texts, records, orders)
+        rows = record_rows(texts, records, orders)
         p = {r.diagnostic: r.p for r in rows if r.p == r.p}
         for name, value in p.items():
             alone.setdefault(name, []).append(value)
@@ -165,21 +162,11 @@ def test_duplicates_that_sit_together(records):
 def test_ids_matter_only_in_the_text(records):
     numbered = [{**record, "id": f"test/{i}"} for i, record in enumerate(records)]
     hidden = diagnosis(numbered)
-    told = row(hidden, "sequential_id")
-    assert (hidden.verdict, np.isnan(told["p"])) == ("quiet", True)
-    assert told["observed"] == pytest.approx(1)
+    assert (hidden.verdict, np.isnan(row(hidden, "sequential_id")["p"])) == ("quiet", True)
     shown = [{**r, "text": f"({r['id']}) {r['text']}"} for r in numbered]
     for found, observed in ((diagnosis(shown), 1), (diagnosis(shown[::-1]), -1)):
         assert "sequential_id" in rejected(found)
         assert row(found, "sequential_id")["observed"] == pytest.approx(observed)
-
-
-def test_records_over_several_lines_are_told_and_do_not_decide(records):
-    broken = [{**r, "text": f"Read this:\n{r['text']}\nWhich?"} for r in records]
-    found = diagnosis(broken)
-    assert (found.verdict, row(found, "spans_lines")["observed"]) == ("quiet", 1)
-    lines = [line for text in texts_of(broken) for line in text.split("\n")]
-    assert diagnose(lines).verdict == "order carries information"
 
 
 @pytest.mark.parametrize(
@@ -194,12 +181,8 @@ def test_records_over_several_lines_are_told_and_do_not_decide(records):
     ],
 )
 def test_the_verdict_follows_the_corrected_p_values(p, log_orderings, verdict, named):
-    result = OrderResult(p=1.0, log10_p=0.0, z=0.0)
     rows = [Row("silent", reading="it does not apply")]
-    rows += [
-        row_of(name, (name, ".1f"), 0, 0, replace(result, p=each))
-        for name, each in zip("abc", p, strict=False)
-    ]
+    rows += [Row(name, p=each) for name, each in zip("abc", p, strict=False)]
     found = judge(rows, log_orderings, "order", {})
     assert found.verdict == verdict
     assert {
@@ -234,34 +217,21 @@ def test_a_label_has_a_few_values_that_recur_in_every_record():
     recurs = [[True, False, True, True], [["a"], ["b"], ["a"], ["b"]], list(range(20)) * 2]
     others = [[0, 0, 0, 0], [0, 1, 2, 1], list(range(21)) * 2]  # one value, own answers, too many
     for values in recurs + others:
-        labelled = [{"answer": value} for value in values]
+        labelled = [{"answer": value, "topic": i % 2} for i, value in enumerate(values)]
         assert (label_codes(labelled) is not None) == (values in recurs)
-        assert label_codes([*labelled, {}]) is None
-        assert label_codes([{"topic": value} for value in values]) is None
-    both = [{**record, "gold_label": "AB"[i % 2]} for i, record in enumerate(labelled)]
-    assert label_codes(both)[0] == "gold_label"  # the likelier field
+        assert label_codes([*labelled, {"topic": 0}]) is None
 
 
-def test_line_breaks_count_in_fields_else_inside_the_text():
-    texts = ["Question: a\nAnswer: b\n"] * 4
-    held = [{"q": "a\nb"}, {"q": "a"}, {"q": {"stem": ["x", "a\n"]}}, {"q": 3, "r": ("\n",)}]
-    np.testing.assert_array_equal(span_lines(texts, held), [True, False, True, True])
-    np.testing.assert_array_equal(span_lines(["a\n", "a\nb", "\na\n\n", ""], None), [0, 1, 0, 0])
-
-
-def test_ids_shown_and_hidden():
+def test_ids_that_the_texts_show():
     numbered = [
         {"id": 7, "key": "test/0030", "word": "six", "year": 1990, "note": "by 12"},
         {"id": 8, "key": "test/0020", "word": "two3", "year": 1990, "note": "by 13"},
         {"id": 9, "key": "test/0010", "word": "ten4", "year": 1990, "note": "by 14"},
     ]
     texts = ["Question in test/0030: 7?", "Question in test/0020: 70?", "Question (test/0010): 9?"]
-    shown, hidden = number_columns(texts, numbered)
-    assert {name: list(column) for name, column in shown.items()} == {
-        "the number that the texts start with": [30, 20, 10],
-        "field 'key'": [30, 20, 10],
-    }
-    assert {name: list(column) for name, column in hidden.items()} == {"field 'id'": [7, 8, 9]}
+    found = shown_numbers(texts, numbered)
+    assert [*found] == ["the number that the texts start with", "field 'key'"]
+    assert all(column.tolist() == [30, 20, 10] for column in found.values())
     for value in (None, "", "nan", "inf", "a 5", "5 a", [1]):  # no number in every record
         numbered = [{"id": 1}, {"id": 2}, {"id": value}]
-        assert number_columns(["a", "b", f"{'x' * 21}3"], numbered) == ({}, {})
+        assert shown_numbers([f"{value}", "1 2", f"{'x' * 21}3"], numbered) == {}

@@ -7,8 +7,8 @@ import pytest
 import scipy.stats
 
 from contamination.audit import Request, audit
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.compressor import compressor_alternatives
+from contamination.audit.diagnostics import diagnose_arrangements
 from contamination.audit.plan import Work
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
@@ -49,7 +49,9 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     assert (result.test, result.shards, result.permutations) == ("options", 8, 23)
     alternatives = request.alternatives(test_set)
     assert control.p == compressor_alternatives(alternatives).p
-    assert diagnosis.as_dict() == diagnose_arrangements(test_set, seed=0).as_dict()
+    assert (
+        diagnosis.as_dict() == diagnose_arrangements(test_set, seed=0, keep=request.keep).as_dict()
+    )
     assert plan.missing == plan.work.scored == found.tokens_scored
     assert Work(scorer, test_set, request).plan.missing == 0
     assert found.joint is None

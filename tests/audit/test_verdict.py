@@ -12,7 +12,7 @@ from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.plan import Work
-from contamination.audit.verdict import audit_until
+from contamination.audit.verdict import audit_work
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -63,22 +63,6 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
         pd.testing.assert_frame_equal(each.diagnosis.table, alone.table)
 
 
-def test_min_p_reads_one_store_of_whole_successors(tokenizer, tmp_path):
-    test_set = made_up_set(30, words=8)
-    request = Request(["min_p", "successor"], directory=tmp_path, name="m")
-    found = audit(Remembers(tokenizer, test_set, 12.0), test_set, request)
-    best, default = found.results
-    assert best.log10_p < -3
-    assert best.names == ("successor_8", "successor_16", "successor_32", "successor_all")
-    assert found.stores == tuple(
-        tmp_path / "m" / "words" / name for name in ("successors-003-all", "successors-003")
-    )
-    assert open_store(found.stores[0]).header.tokens_per_example is None
-    assert found.as_dict()["results"][0]["best"] == best.best in best.names
-    # The default is one of the four, up to the orderings that were sampled.
-    assert best.marginals[2].log10_p == pytest.approx(default.log10_p, abs=0.4)
-
-
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
     tests = ["successor", "sharded_exact", "sharded_t", "min_p"]
     found = audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
@@ -89,6 +73,9 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
         assert control.p == alone.p
     told = [control["p"] for control in found.as_dict()["control"]]
     assert told == [pairs.p, whole.p, whole.p, pairs.p]
+    whole_pairs = found.findings[3]  # all tokens of each, as far as half of the context holds them
+    assert whole_pairs.store.header.tokens_per_example == 8
+    assert found.as_dict()["results"][3]["best"] in whole_pairs.result.names
 
 
 @pytest.mark.parametrize(("count", "fours", "tens"), [(19, 4, 1), (3, 1, 1), (600, 50, 60)])
@@ -109,7 +96,7 @@ def until(tokenizer, tmp_path):
         alpha = arguments.pop("alpha", 0.01)
         fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
         work = Work(scorer, words, Request(**(fixed | arguments)), timed=False)
-        found = audit_until(work, alpha=alpha)
+        found = audit_work(work, stop_at=alpha)
         return found, scorer
 
     return run

@@ -8,7 +8,6 @@ import pytest
 
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
-from contamination.scoring.store import Store
 from fakes.items import drawn_items
 from fakes.made_up_registry import jsonl
 from fakes.results import result_of
@@ -93,16 +92,6 @@ def test_bad_input_is_one_line(model, data, options, named, refused, model_direc
     arguments = (model or model_directory, data or "prose.csv", "--store", "stores", *options)
     assert named in refused("test", *arguments)
     assert set(Path().iterdir()) == before
-
-
-def test_an_interrupt_says_how_to_go_on(audit, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "append", interrupted)
-    status, out, err = audit("test")
-    assert (status, out) == (130, "")
-    assert err.splitlines()[-1].endswith("run the same command again to go on")
 
 
 def test_process_0_alone_prints(audit, monkeypatch):

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from contamination.cli.app import application
-from contamination.cli.main import run
+from contamination.cli.main import application, run
 from contamination.errors import InputError
 
 SLOW = ("torch", "transformers", "numpy", "pandas", "pyarrow", "scipy", "matplotlib")
@@ -35,7 +34,7 @@ def test_help_is_whole_at_80_columns(path, call, monkeypatch):
 
 
 def test_nothing_slow_is_imported_before_it_is_needed():
-    loads = "import sys; from contamination.cli.app import application; application()"
+    loads = "import sys; from contamination.cli.main import application; application()"
     code = f"{loads}; sys.exit(str(set({SLOW}) & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stderr == "set()\n"
@@ -85,7 +84,7 @@ def test_a_bad_option_or_path_is_one_line(arguments, named, here, refused, monke
         (OSError(errno.ENOSPC, "No space left on device", "x[/b]"), 2, "error: x[/b]: No space"),
         (MemoryError(), 2, "MemoryError"),
         (KeyError("bug"), 2, "KeyError"),
-        (KeyboardInterrupt(), 130, "interrupted"),
+        (KeyboardInterrupt(), 130, "run the same command again to go on"),
         (BrokenPipeError(), 141, ""),
     ],
 )

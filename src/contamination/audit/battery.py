@@ -11,7 +11,7 @@ The help of the command line, the explorer, the studies and the legends of the f
 `TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -52,12 +52,9 @@ class Test(StoreNeed):
     name : on the command line and in tables; `help` says there what it scores.
     label, colour, marker : in figures and in the explorer.
     statistic : makes the result of the scores of all shards, with draws from a stream.
-    on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
-        b (a key of `COUNTED`), or one under None; empty for tests that read pairs or
-        alternatives.
-    b : the choice among `on_tokens` that was made in advance; of `COUNTED` for pairs.
+    b : the choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in advance.
     from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
-        tests that take more than one entry of `on_tokens` or none.
+        tests that take more than one entry of `TOKEN_SCORES` or none.
     """
 
     __test__ = False  # not a pytest class
@@ -71,7 +68,6 @@ class Test(StoreNeed):
     tokens_per_example: int | None = field(default=None, kw_only=True)
     shard_size: int | None = field(default=4, kw_only=True)
     statistic: Statistic = _exact
-    on_tokens: Mapping[str | None, TokenScores] = field(default_factory=dict)
     b: str | None = None
     from_store: StoreScores | None = None
 
@@ -84,7 +80,12 @@ class Test(StoreNeed):
         """Scores of one shard, (n+1,) or (q, n+1)."""
         if self.from_store is not None:
             return self.from_store(store, shard, permutations)
-        return self.on_tokens[self.b](store.shard_tokens(shard, permutations))
+        return TOKEN_SCORES[self.name, self.b](store.shard_tokens(shard, permutations))
+
+    @property
+    def sums(self) -> bool:
+        """Whether the test needs no more of an ordering than its log-probability."""
+        return TOKEN_SCORES.get((self.name, self.b)) is summed
 
     def scores(self, store: "Store", permutations: int) -> "np.ndarray":
         """Scores of all shards, (r, n+1) or (q, r, n+1); alternatives have all that were scored."""
@@ -92,7 +93,7 @@ class Test(StoreNeed):
 
         if self.kind == "alternatives":
             return store.alternatives()
-        if self.on_tokens.get(self.b) is summed:
+        if self.sums:
             return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
         shards = range(store.header.shards)
         return np.stack([self.shard_scores(store, i, permutations) for i in shards], axis=-2)
@@ -132,6 +133,17 @@ def boundary(tokens_per_example: int | None) -> TokenScores:
         tokens_per_example=tokens_per_example,
         resolution=tokens.resolution,
     )
+
+
+# Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b in `COUNTED`.
+TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
+    ("permutation", None): summed,
+    ("sharded_t", None): summed,
+    ("sharded_exact", None): summed,
+    ("token_standardised", None): standardised,
+    ("clipped", None): clipped,
+    **{("boundary", name): boundary(b) for name, b in COUNTED.items()},
+}
 
 
 def sampled_successors(
@@ -204,36 +216,23 @@ _REGISTRY = (
         *("permutation", "Permutation", "#E69F00", "s"),
         "the whole set in one sequence",
         statistic=lambda scores, rng: statistics.permutation_test(scores[0]),
-        on_tokens={None: summed},
         shard_size=None,
     ),
     Test(
         *("sharded_t", "Sharded t", "#0072B2", "o"),
         "the paper's own t-test over shards",
         statistic=lambda scores, rng: statistics.sharded_t_test(scores),
-        on_tokens={None: summed},
     ),
-    Test(
-        *("sharded_exact", "Sharded exact", "#D55E00", "D"),
-        "the exact test on shards",
-        on_tokens={None: summed},
-    ),
+    Test(*("sharded_exact", "Sharded exact", "#D55E00", "D"), "the exact test on shards"),
     Test(
         *("token_standardised", "Token-standardised", "#56B4E9", "P"),
         "every token divided by its spread",
-        on_tokens={None: standardised},
     ),
     Test(
         *("clipped", "Clipped", "#F0E442", "X"),
         f"every token held within {CLIP_NATS:g} nat of its mean",
-        on_tokens={None: clipped},
     ),
-    Test(
-        *("boundary", "Boundary", "#009E73", "^"),
-        "the first 16 tokens of every example",
-        on_tokens={name: boundary(b) for name, b in COUNTED.items()},
-        b="16",
-    ),
+    Test(*("boundary", "Boundary", "#009E73", "^"), "the first 16 tokens of every example", b="16"),
     Test(
         *("min_p_orderings", "Best of orderings", "#999999", "p"),
         "the best of token_standardised, clipped and boundary with "
@@ -277,7 +276,7 @@ COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "suc
 
 
 def variants(
-    names: Iterable[str], counted: Collection[str] = tuple(COUNTED)
+    names: Collection[str], counted: Collection[str] = tuple(COUNTED)
 ) -> dict[tuple[str, str | None], TokenScores]:
     """Scores of a shard by test and choice of b, for those of the tests that read whole orderings.
 
@@ -285,9 +284,8 @@ def variants(
     """
     return {
         (name, b): score
-        for name in names
-        for b, score in TESTS[name].on_tokens.items()
-        if b is None or b in counted
+        for (name, b), score in TOKEN_SCORES.items()
+        if name in names and (b is None or b in counted)
     }
 
 
@@ -299,14 +297,12 @@ def variant_name(name: str, b: str | None) -> str:
 def help_text() -> str:
     """The help of --test, a list in Markdown: tests on pairs of examples first."""
     titles = {
-        "successors": "Pairs of examples:",
-        "orderings": "Whole orderings:",
-        "alternatives": "Orders of options (--axis options):",
+        "successors": "- Pairs of examples:",
+        "orderings": "- Whole orderings:",
+        "alternatives": "- Orders of options (--axis options):",
     }
-    lines = []
-    for kind, title in titles.items():
-        lines.append(f"- {title}")
-        for test in (each for each in TESTS.values() if each.kind == kind):
-            default = " (default)" if test.name in DEFAULT_TESTS else ""
-            lines.append(f"    - {test.name}{default}: {test.help}")
-    return "\n".join(lines)
+    lines = {kind: [title] for kind, title in titles.items()}
+    for test in TESTS.values():
+        default = " (default)" * (test.name in DEFAULT_TESTS)
+        lines[test.kind].append(f"    - {test.name}{default}: {test.help}")
+    return "\n".join(map("\n".join, lines.values()))

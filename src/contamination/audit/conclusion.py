@@ -96,12 +96,12 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
     if audit.joint and not audit.findings[0].diagnosis:  # a key has drawn all that is tested
         return [Evidence("all together", audit.joint.p)]
     beside, found = audit.beside, []
+    control = f"the control {beside.header.model}" if beside else ""
     for number, (each, after) in enumerate(zip(audit.findings, p, strict=True)):
-        result, controls = each.result, {}
-        if each.control is not None:
-            controls[COMPRESSOR] = each.control.p
+        result = each.result
+        controls = {COMPRESSOR: each.control.p} if each.control else {}
         if beside is not None:
-            controls[f"the control {beside.header.model}"] = beside.results[number].p
+            controls[control] = beside.results[number].p
         found.append(
             Evidence(
                 result.test,
@@ -120,7 +120,7 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
     controls = {name: p for each in reversed(found) for name, p in each.controls.items()}
     controls[COMPRESSOR] = min(each.controls[COMPRESSOR] for each in found)
     if beside is not None and beside.joint is not None:
-        controls[f"the control {beside.header.model}"] = beside.joint.p
+        controls[control] = beside.joint.p
     habit = found[-1].habit
     order: Order = loud[0] if loud else "quiet"
     both = Evidence("both axes", audit.joint.p, 0.0, order, controls, habit)
@@ -153,7 +153,13 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
     stated = [_power(each, alpha) for each in evidence if _objection(each, alpha) is None]
     power = max(stated, key=lambda found: sum(each.probability for each in found), default=())
-    return Verdict("no evidence", reason + _stated(power), least.p, power)
+    if power:
+        said = "; ".join(f"{study}: {chances}" for study, chances in by_study(power).items())
+        reason += (
+            ". Had the model remembered as those of our studies, which nothing here shows, "
+            f"{power[0].test} would have found this set with a probability of ({said})"
+        )
+    return Verdict("no evidence", reason, least.p, power)
 
 
 def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
@@ -173,17 +179,6 @@ def by_study(power: Sequence[Found]) -> dict[str, str]:
         chance = f"{min(max(each.probability, 0.01), 0.99):.0%} if read {read}"
         studies.setdefault(f"{each.model}, {each.sets} sets each", []).append(chance)
     return {study: ", ".join(chances) for study, chances in studies.items()}
-
-
-def _stated(power: Sequence[Found]) -> str:
-    """Return what a reason says of the power; nothing where no study has measured the test."""
-    if not power:
-        return ""
-    said = "; ".join(f"{study}: {chances}" for study, chances in by_study(power).items())
-    return (
-        ". Had the model remembered as those of our studies, which nothing here shows, "
-        f"{power[0].test} would have found this set with a probability of ({said})"
-    )
 
 
 def _objection(each: Evidence, alpha: float) -> tuple[Conclusion, str] | None:

@@ -1,8 +1,10 @@
-"""Before a p-value is called contamination: does the order of the records carry information?
+"""Before a p-value is called contamination: does an order carry information by itself?
 
 The tests of Oren (section 2) assume that, to a model that never saw the set, every order of the
 examples is as likely as the canonical one. Sorted records, topics or duplicates that sit together
-and runs of labels break that without any contamination. Each diagnostic looks for one of them, by a
+and runs of labels break that without any contamination. The test on options assumes the same of
+every permitted arrangement of an item, and authors who sort their options, put the longest last or
+like one letter for the right answer break it. Each diagnostic looks for one such habit, by a
 permutation test that needs no model.
 
 With `shards`, records are permuted within shards, as the sharded test permutes them: the null
@@ -13,40 +15,53 @@ matter to a test that only ever permutes records of one topic.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.randomness import random_stream
-from contamination.statistics import adjust
+from contamination.statistics import adjust, successor_scores
 from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
+if TYPE_CHECKING:  # the axis of options is loaded where it is asked for
+    from contamination.testsets.alternatives import Keep
+    from contamination.testsets.options import Item
+
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
 Record = Mapping[str, Any]
-Columns = dict[str, NDArray[np.float64]]
 # The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
 Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
+# Items whose options may move, with their arrangements (N, k), the published one first.
+Moving = Sequence[tuple["Item", order.Arrangements]]
+Tau = Callable[["Item"], Sequence[float] | None]  # a value for each option; None if it has none
 
 TESTS = 9  # rows that can have a p-value, at most
 LEVEL = 0.01  # of the verdict
 PERMUTATIONS = 999  # of records; a p near LEVEL / TESTS depends on the draws
+ARRANGEMENTS = 24  # of an item: all arrangements of up to four options
 LAGS = (1, 2, 3, 4, 5)
 NEAR = 0.8  # cosine above which records share a passage or differ in a few words
+PERCENT = 100  # cosines of options are compared in whole hundredths
 # Where data sets keep the label, likeliest first.
 LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class", "completion")
 MOST_LABELS = 20
+_NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")  # "−3.5", "$1,200"
+_DENIAL = re.compile(
+    r"(?i)\b(no|not|never|neither|nor|none|nothing|without|except|cannot)\b|n['’]t\b"
+)
 
 
 class Row(NamedTuple):
-    """A row of the table of a `Diagnosis`; one that only informs, or does not apply, has no p.
+    """A row of the table of a `Diagnosis`; one that does not apply has no p.
 
     `observed` and `expected` (mean over the orderings) are in the units that the reading names, `z`
     is that of the statistic behind p, `holm_p` is after Holm's correction over the rows.
@@ -57,9 +72,7 @@ class Row(NamedTuple):
     expected: float = math.nan
     z: float = math.nan
     p: float = math.nan
-    log10_p: float = math.nan
     holm_p: float = math.nan
-    alternative: str = ""
     reading: str = ""
 
 
@@ -94,16 +107,36 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
 
     Raises InputError for fewer than two examples a shard.
 
-    Fields of records are searched for a label, ids and line breaks. `shards` is the number of those
-    within which records are permuted, 1 for the whole set; `seed` is that of the orderings.
+    Fields of records are searched for a label and ids. `shards` is the number of those within which
+    records are permuted, 1 for the whole set; `seed` is that of the orderings.
     """
-    texts, records = test_set.examples, test_set.records or None
-    bounds = shard_bounds(len(texts), shards)
+    bounds = shard_bounds(len(test_set.examples), shards)
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
-    rows = _rows(texts, records, (order.random_orderings(bounds, PERMUTATIONS, rng=rng), bounds))
+    orders = order.random_orderings(bounds, PERMUTATIONS, rng=rng), bounds
+    rows = record_rows(test_set.examples, test_set.records, orders)
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
     orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
     return judge(rows, orderings, f"order of the records {within}", {"shards": shards})
+
+
+def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "Keep") -> Diagnosis:
+    """Test without a model whether the order of the options is exchangeable.
+
+    All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
+    permitted of items with up to four options that move, a choice of 24 by the seed of others.
+    `keep` is what does not move, as in the test. Raises InputError as `items_of`.
+    """
+    from contamination.testsets.alternatives import option_orders, permitted_places, shown_items
+
+    _, items = shown_items(test_set)
+    free = permitted_places(items, keep)
+    orders = option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
+    pairs = zip(items, orders, strict=True)
+    moving = [(item, np.array(rows)) for item, rows in pairs if len({*rows}) > 1]
+    what = f"order of the options of {len(moving)} of {len(items)} items, which may move"
+    counts = {"items": len(items), "moving": len(moving)}
+    orderings = sum(math.log(len({*rows})) for rows in orders)
+    return judge(option_rows(moving), orderings, what, counts)
 
 
 def judge(
@@ -131,68 +164,28 @@ def judge(
         f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})"
         for row in chosen.sort_values("p", kind="stable").itertuples()
     ]
-    noted = table[(table["diagnostic"] == "spans_lines") & (table["observed"] > 0)]
-    reasons += [f"{row.diagnostic}: {row.reading}" for row in noted.itertuples()]
     return Diagnosis(table, verdict, tuple(reasons), what, counts)
 
 
-def tested(
+def _tested(
     diagnostic: str,
-    reading: tuple[str, str],
-    observed: float,
-    expected: float,
-    result: order.OrderResult,
-    alternative: order.Alternative = "two-sided",
-) -> Row:
-    """Return a row with the p of a test; `reading` is what was observed, and its format."""
-    what, form = reading
-    told = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    found = {"alternative": alternative, "reading": told, **asdict(result)}
-    return Row(diagnostic, observed, expected, **found)
-
-
-# --- one row of the table for each diagnostic -----------------------------------------------------
-
-
-def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: Orders) -> Iterator[Row]:
-    """Rows of the table of a `Diagnosis`."""
-    spans = span_lines(texts, records)
-    held = f"{spans.sum()} of {len(spans)} records hold line breaks"
-    if spans.any():
-        held += "; read by physical line, they fall apart into pieces whose order matters"
-    yield Row("spans_lines", float(spans.mean()), reading=held)
-    yield from _likeness(texts, orders)
-    # What every record has one value of: length, label, place in the alphabet.
-    sizes = [len(text) for text in texts]
-    reading = ("rank correlation of lengths of neighbours", "+.3f")
-    yield _test("length_autocorrelation", order.autocorrelation(sizes, *orders), reading)
-    reading = ("rank correlation of length and position", "+.3f")
-    yield _test("length_trend", order.trend(sizes, *orders), reading)
-    if found := label_codes(records):
-        reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
-        yield _test("label_runs", order.equal_neighbours(found[1], *orders), reading)
-    else:
-        yield Row("label_runs", reading="no field looks like a label")
-    ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
-    reading = ("share of neighbours in alphabetical order", ".1%")
-    yield _test("alphabetical", order.ascending_neighbours(ranks, *orders), reading)
-    yield _sequential_id(*number_columns(texts, records), orders)
-
-
-def _test(
-    diagnostic: str,
+    what: str,
+    form: str,
     values: NDArray[np.float64],
-    reading: tuple[str, str],
-    *,
-    largest: NDArray[np.float64] | None = None,
+    result: order.OrderResult | None = None,
 ) -> Row:
-    """Test `values` (m+1,) either way, or the `largest` of several of which they are shown."""
-    alternative: order.Alternative = "two-sided" if largest is None else "greater"
-    result = order.order_test(values if largest is None else largest, alternative=alternative)
-    return tested(diagnostic, reading, float(values[0]), float(values.mean()), result, alternative)
+    """Return a row with the p of `result`, by default that of `values` (m+1,), which it shows."""
+    result = result or order.order_test(values, alternative="two-sided")
+    observed, expected = float(values[0]), float(values.mean())
+    reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
+    return Row(diagnostic, observed, expected, result.z, result.p, reading=reading)
 
 
-def _likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
+# --- the order of records -------------------------------------------------------------------------
+
+
+def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Iterator[Row]:
+    """Rows of the table of a `Diagnosis` of records."""
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
@@ -205,32 +198,37 @@ def _likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
         ("near_duplicates", "have a near-duplicate", has_twin.sum(), close),
     ):
         if count:
-            reading = f"{count} of {len(texts)} records {what}; share of neighbours that match"
-            yield _test(name, share, (reading, ".2%"))
+            told = f"{count} of {len(texts)} records {what}; share of neighbours that match"
+            yield _tested(name, told, ".2%", share)
         else:
             yield Row(name, 0.0, reading=f"no records {what}")
     best = int(np.argmax([order.max_z(each[None])[0] for each in means]))
-    reading = f"mean cosine of records {lags[best]} place(s) apart"
-    yield _test("similarity", means[best], (reading, ".4f"), largest=order.max_z(means))
-
-
-def _sequential_id(shown: Columns, hidden: Columns, orders: Orders) -> Row:
-    columns = shown or hidden
-    if not columns:
-        return Row("sequential_id", reading="no ids")
-    values = np.array([order.trend(c, *orders) for c in columns.values()])
-    best = int(np.argmax(np.abs(values[:, 0])))
-    name, strongest = list(columns)[best], np.abs(values).max(axis=0)
-    if not shown:  # what a model is not shown tells it nothing, whatever its order
-        observed = float(values[best, 0])
-        reading = f"rank correlation of {name} and position: {observed:+.3f}; no text shows it"
-        return Row("sequential_id", observed, reading=reading)
-    what = f"rank correlation of {name}, shown in the texts, and position"
-    row = _test("sequential_id", values[best], (what, "+.3f"), largest=strongest)
-    return row._replace(alternative="two-sided")  # by its absolute value
-
-
-# --- what the order could follow; nothing below knows it ------------------------------------------
+    told = f"mean cosine of records {lags[best]} place(s) apart"
+    result = order.order_test(order.max_z(means), alternative="greater")
+    yield _tested("similarity", told, ".4f", means[best], result)
+    # What every record has one value of: length, label, place in the alphabet.
+    sizes = [len(text) for text in texts]
+    told = "rank correlation of lengths of neighbours"
+    values = order.autocorrelation(sizes, *orders)
+    yield _tested("length_autocorrelation", told, "+.3f", values)
+    told = "rank correlation of length and position"
+    yield _tested("length_trend", told, "+.3f", order.trend(sizes, *orders))
+    if found := label_codes(records):
+        told = f"share of neighbours with equal {found[0]!r}"
+        yield _tested("label_runs", told, ".1%", order.equal_neighbours(found[1], *orders))
+    else:
+        yield Row("label_runs", reading="no field looks like a label")
+    ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
+    told = "share of neighbours in alphabetical order"
+    yield _tested("alphabetical", told, ".1%", order.ascending_neighbours(ranks, *orders))
+    if columns := shown_numbers(texts, records):
+        trends = np.array([order.trend(column, *orders) for column in columns.values()])
+        best = int(np.argmax(np.abs(trends[:, 0])))
+        told = f"rank correlation of {list(columns)[best]}, shown in the texts, and position"
+        result = order.order_test(np.abs(trends).max(axis=0), alternative="greater")
+        yield _tested("sequential_id", told, "+.3f", trends[best], result)
+    else:
+        yield Row("sequential_id", reading="no ids that the texts show")
 
 
 def codes(values: Sequence[object]) -> NDArray[np.intp]:
@@ -239,51 +237,42 @@ def codes(values: Sequence[object]) -> NDArray[np.intp]:
     return np.array([seen.setdefault(repr(value), len(seen)) for value in values])
 
 
-def label_codes(records: Sequence[Record] | None) -> tuple[str, NDArray[np.intp]] | None:
+def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:
     """Find the field that holds the label, and number its values, (n,); None if there is none.
 
     It is the first of `LABEL_FIELDS` that every record has, with at least two values, at most
     `MOST_LABELS`, and each of them twice on average.
     """
     for field in LABEL_FIELDS:
-        if records is not None and all(field in record for record in records):
+        if records and all(field in record for record in records):
             found = codes([record[field] for record in records])
             if 2 <= found.max() + 1 <= min(MOST_LABELS, len(records) // 2):
                 return field, found
     return None
 
 
-def span_lines(texts: Sequence[str], records: Sequence[Record] | None) -> NDArray[np.bool_]:
-    """Whether each record holds a line break of its own, (n,): in a field, else inside its text."""
-    if records is None:
-        return np.array(["\n" in text.strip("\n") for text in texts])
-    return np.array([any("\n" in s for s in _strings(record)) for record in records])
-
-
-def number_columns(
-    texts: Sequence[str], records: Sequence[Record] | None
-) -> tuple[Columns, Columns]:
-    """Numbers that could be ids, as columns (n,): those that the texts show, those they do not.
+def shown_numbers(
+    texts: Sequence[str], records: Sequence[Record]
+) -> dict[str, NDArray[np.float64]]:
+    """Numbers that could be ids and that every text shows, as columns (n,).
 
     A field counts where it is, or ends in, a number in every record ("test/0012") and most records
-    have their own. So does the number that the texts start with, after a word or two.
+    have their own. So does the number that the texts start with, after a word or two. What a model
+    is not shown tells it nothing, whatever its order.
     """
-    shown, hidden = dict[str, list[float]](), dict[str, list[float]]()
+    columns = dict[str, list[float]]()
     starts = [re.match(r"[^\d\n]{0,20}(\d+)", text) for text in texts]
     if all(starts):
-        shown["the number that the texts start with"] = [float(m[1]) for m in starts if m]
+        columns["the number that the texts start with"] = [float(m[1]) for m in starts if m]
     for field in records[0] if records else ():
-        values = [record.get(field) for record in records or ()]
+        values = [str(record.get(field)) for record in records]
         numbers = [number for number in map(_number, values) if number is not None]
-        if len(numbers) == len(values):
-            pairs = zip(values, texts, strict=True)
-            in_text = all(re.search(rf"(?<!\w){re.escape(str(v))}(?!\w)", t) for v, t in pairs)
-            (shown if in_text else hidden)[f"field {field!r}"] = numbers
-
-    def distinct(columns: dict[str, list[float]]) -> Columns:
-        return {name: np.array(c) for name, c in columns.items() if len(set(c)) > len(c) / 2}
-
-    return distinct(shown), distinct(hidden)
+        pairs = zip(values, texts, strict=True)
+        if len(numbers) == len(values) and all(
+            re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for value, text in pairs
+        ):
+            columns[f"field {field!r}"] = numbers
+    return {name: np.array(c) for name, c in columns.items() if len(set(c)) > len(c) / 2}
 
 
 def tf_idf(texts: Sequence[str]) -> csr_matrix:
@@ -297,19 +286,111 @@ def tf_idf(texts: Sequence[str]) -> csr_matrix:
     return vectorizer.fit_transform(texts)
 
 
-def _strings(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    inner = value if isinstance(value, list | tuple) else ()
-    return [string for each in inner for string in _strings(each)]
-
-
-def _number(value: object) -> float | None:
+def _number(value: str) -> float | None:
     try:
-        number = float(str(value))
+        number = float(value)
     except ValueError:
-        match = re.fullmatch(r"\S{0,40}?(\d+)", str(value))
+        match = re.fullmatch(r"\S{0,40}?(\d+)", value)
         number = float(match[1]) if match else math.nan
     return number if math.isfinite(number) else None
+
+
+# --- the order of options -------------------------------------------------------------------------
+
+
+def option_rows(moving: Moving) -> Iterator[Row]:
+    """Rows of the table of a `Diagnosis` of options; a p where any item that moves has one."""
+    gold = [item.answer for item, _ in moving]
+    yield _place("gold_letters", "right answers", moving, gold)
+    sizes = [[*map(len, item.options)] for item, _ in moving]
+    longest = [s.index(max(s)) if s.count(max(s)) == 1 else None for s in sizes]
+    yield _place("longest", "longest options", moving, longest)
+    lengths: Tau = lambda item: [len(option) for option in item.options]  # noqa: E731
+    yield _sorted("length_trend", "length and place", moving, lengths)
+    yield _sorted("length_sorted", "length and place, either way", moving, lengths, either_way=True)
+    yield _sorted("alphabetical", "alphabet and place", moving, alphabet)
+    yield _sorted("numbers", "number and place, either way", moving, numbers, either_way=True)
+    yield _sorted("denials", "denials and place", moving, denials)
+    # Whether options that share words stand side by side, or apart; words of the set weigh.
+    features = tf_idf([option for item, _ in moving for option in item.options])
+    alike, longer, start = [], [], 0
+    for item, arrangements in moving:
+        own = features[start : start + len(item.options)]
+        hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
+        alike.append(successor_scores(hundredths, arrangements))
+        start += len(item.options)
+    scale = PERCENT * sum(len(item.options) - 1 for item, _ in moving)
+    what, nothing = "mean cosine of options side by side", "no options that are alike"
+    yield _summed("similarity", what, ".3f", alike, scale, nothing)
+    # Whether an option comes before those that say the same and more.
+    pairs = 0
+    for item, arrangements in moving:
+        words = [set(re.findall(r"\w+", option.casefold())) for option in item.options]
+        parts = np.array([[bool(a) and a < b for b in words] for a in words])
+        longer.append(order.in_turn(parts, arrangements))
+        pairs += int(parts.sum())
+    what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
+    yield _summed("builds", what, ".1%", longer, pairs, "no option has all words of another")
+
+
+def _summed(
+    diagnostic: str, what: str, form: str, values: Sequence[ArrayLike], scale: float, nothing: str
+) -> Row:
+    """Test sums of `values`, n times (N,); what is shown of them is divided by `scale`."""
+    array = np.array(values)
+    if not len(values) or not np.ptp(array, axis=1).any():
+        return Row(diagnostic, reading=nothing)
+    return _tested(diagnostic, what, form, array.sum(axis=0) / scale, order.sum_test(array))
+
+
+def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
+    """Whether one option of each item, where there is one, stands at some letter too often."""
+    chosen = [(a, i) for (_, a), i in zip(moving, options, strict=True) if i is not None]
+    most = max((arrangements.shape[1] for arrangements, _ in chosen), default=0)
+    places = np.arange(most)[:, None]
+    values = np.array([places == (a == i).argmax(axis=1) for a, i in chosen], dtype=int)
+    if not len(values) or not np.ptp(values, axis=2).any():
+        return Row(diagnostic, reading=f"no {what} that move")
+    which, result = order.largest_test(values.transpose(1, 0, 2))
+    where = f"{what} that stand at {chr(ord('A') + which)}"
+    return _tested(diagnostic, where, ".1%", values[:, which].mean(axis=0), result)
+
+
+def _sorted(
+    diagnostic: str, what: str, moving: Moving, key: Tau, *, either_way: bool = False
+) -> Row:
+    """Kendall's rank correlation of place and a value of each option; its size for either way."""
+    values, pairs = [], 0
+    for item, arrangements in moving:
+        if (ranks := key(item)) is not None:
+            found = order.ascents(ranks, arrangements)
+            values.append(np.abs(found) if either_way else found)
+            pairs += sum(a != b for a, b in combinations(ranks, 2))
+    nothing = f"no items whose options could be sorted by {what.split()[0]}"
+    return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", values, pairs, nothing)
+
+
+def alphabet(item: "Item") -> list[int]:
+    """Ranks of the options in the alphabet, whatever their case, (k,)."""
+    texts = [option.casefold().strip() for option in item.options]
+    return [sorted(set(texts)).index(text) for text in texts]
+
+
+def numbers(item: "Item") -> list[float] | None:
+    """The first number of each option, (k,); None if one has none, or all are equal."""
+    found = [number_in(option) for option in item.options]
+    known = [number for number in found if number is not None]
+    return known if len(known) == len(found) and len(set(known)) > 1 else None
+
+
+def number_in(option: str) -> float | None:
+    """The first number in a text, in digits."""
+    if match := _NUMBER.search(option):
+        return float(match[2].replace(",", "")) * (-1 if match[1] else 1)
+    return None
+
+
+def denials(item: "Item") -> list[int] | None:
+    """How many words of each option deny, (k,); None if all options have as many."""
+    found = [len(_DENIAL.findall(option)) for option in item.options]
+    return found if len(set(found)) > 1 else None

@@ -20,9 +20,8 @@ from itertools import pairwise
 from typing import Any
 
 from contamination import statistics
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.compressor import compressor_alternatives, compressor_test
-from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, Finding

@@ -107,8 +107,9 @@ class Work:
         Raises InputError if there are too few examples for the shards, or what is read at once is
         longer than the context.
         """
+        lengths, shards = self.tokenised.lengths, self.request.shards
         chosen = [
-            choose_store(test, self.tokenised.lengths, self.scorer.context, self.request)
+            plan_store(TESTS[test], len(lengths), shards).within(self.scorer.context, lengths)
             for test in self.request.order_tests
         ]
         orders = map(cache(self.order_part), chosen)  # tests may share a store
@@ -136,9 +137,12 @@ class Work:
             seconds,
         )
 
-    def fill(self) -> list[Store]:
-        """Score what is missing, and open the stores of the plan, one for each of its `stores`."""
-        filled = {part: part.fill() for part in dict.fromkeys(self.parts)}
+    def fill(self, **how: Any) -> list[Store]:
+        """Score what is missing, and open the stores of the plan, one for each of its `stores`.
+
+        `how` are further settings of `contamination.scoring.score.score`.
+        """
+        filled = {part: part.fill(**how) for part in dict.fromkeys(self.parts)}
         return [filled[part] for part in self.parts]
 
     def order_part(self, store: StorePlan, identity: str | None = None) -> Part:
@@ -175,11 +179,6 @@ class Work:
         fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
         work = score.alternative_workload(groups)
         return Part(store, work, missing_share(path, rows), sample, fill)
-
-
-def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
-    """Choose the store that a test reads of examples of so many tokens; errors as `Work.plan`."""
-    return plan_store(TESTS[test], len(lengths), request.shards).within(context, lengths)
 
 
 def score_for(

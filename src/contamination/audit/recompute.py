@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.battery import TESTS, Test, summed
+from contamination.audit.battery import TESTS, Test
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header
@@ -68,8 +68,7 @@ def _reads(test: Test, header: Header) -> bool:
     if header.kind == "alternatives" or needs != (header.kind, header.tokens_per_example):
         return False
     right = header.kind == "successors" or (test.shard_size is None) == (header.shards == 1)
-    sums = test.tokens_per_example is not None or test.on_tokens.get(test.b) is summed
-    return right and (sums or not header.summed)
+    return right and (test.tokens_per_example is not None or test.sums or not header.summed)
 
 
 def read_audit(path: Path) -> list[Row]:
@@ -97,11 +96,10 @@ def read_audit(path: Path) -> list[Row]:
 def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
     """Return a line for each number of an audit's table that the rows of `recompute` do not give.
 
-    p (Holm) is that of all rows of the table.
+    p (Holm) is that of all rows of the table, of which there is at least one.
     """
     lines = list[str]()
-    log10_p = [row["log10 p"] for row in audited]
-    holm = adjust(log10_p=log10_p, method="holm").p if log10_p else ()
+    holm = adjust(log10_p=[row["log10 p"] for row in audited], method="holm").p
     for row, holm_p in zip(audited, holm, strict=True):
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
         same = [each for each in found if all(each[key] == row[key] for key in ("header", "test"))]

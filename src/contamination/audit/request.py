@@ -86,15 +86,11 @@ class Request:
     @property
     def stopping_test(self) -> str:
         """The test whose evidence is followed shard by shard; InputError if there is not one."""
-        if self.axis != "order":
-            raise InputError("--stop follows the order of records, by shards: leave out --axis")
-        if len(self.order_tests) > 1:
-            raise InputError("--stop follows the evidence of one test: give --test once")
-        (test,) = self.order_tests
-        if not TESTS[test].stops:
-            known = [name for name, chosen in TESTS.items() if chosen.stops]
-            raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
-        return test
+        known = [name for name, test in TESTS.items() if test.stops]
+        if self.axis != "order" or len(self.order_tests) > 1 or self.order_tests[0] not in known:
+            one = f"give --test once, one of {', '.join(known)}, and leave out --axis"
+            raise InputError(f"--stop follows one test of the order of records by shards: {one}")
+        return self.order_tests[0]
 
     def alternatives(
         self, test_set: "ExampleSet", *, template: str | None = None

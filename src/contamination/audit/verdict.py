@@ -1,7 +1,7 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
-`audit` scores what no store holds yet, and tests; `audit_until` scores shard after shard, and stops
-early. An `Audit` is what they found, and says what it amounts to.
+`audit` scores what no store holds yet, and tests. An `Audit` is what it found, and says what it
+amounts to.
 
 The order of the options is a second axis of proof, wherever an item stood when it was read. H0: the
 published arrangement of every item was drawn uniformly from those that are permitted, without
@@ -11,18 +11,22 @@ what stays in place for that, and a model that cannot have read the set is teste
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
-from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.diagnostics import (
+    Diagnosis,
+    diagnose_arrangements,
+    diagnose_order,
+)
 from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
@@ -42,10 +46,18 @@ if TYPE_CHECKING:
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
-T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT: tuple[str, ...] = ("test", "statistic", "p", "log10_p", "shards", "permutations")
-RESULT += ("best", "stopped_at", "known_at_least")  # of some tests
+RESULT = [
+    "test",
+    "statistic",
+    "p",
+    "log10_p",
+    "shards",
+    "permutations",
+    "best",
+    "stopped_at",
+    "known_at_least",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,23 +165,30 @@ class Audit:
         if self.joint is not None:
             lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
         for each in self.findings:
-            result = each.result
+            result, name = each.result, each.result.test
+            if hasattr(result, "stopped_at"):
+                ended = "not enough evidence" if result.stopped_at is None else "stopped"
+                lines.append(f"{name}: {ended} after {result.shards} shards; p is anytime-valid")
             if best := getattr(result, "best", None):
-                lines.append(f"{result.test}: the smallest p was that of {best}")
+                lines.append(f"{name}: the smallest p was that of {best}")
             if (known := getattr(result, "known_at_least", None)) is not None:
-                told = f"{result.statistic:.0f} of {result.shards} hits"
-                lines.append(f"{result.test}: {told}, so {known} or more are known")
+                hits = f"{result.statistic:.0f} of {result.shards} hits"
+                lines.append(f"{name}: {hits}, so {known} or more are known")
             if result.log10_p <= 0.999 * log10_floor(result):
-                limit = "no smaller p exists for so many shards and orderings"
-                lines.append(f"{result.test}: {limit}")
+                lines.append(f"{name}: no smaller p exists for so many shards and orderings")
             if each.error is not None and each.error >= 0.05:
                 moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
-                lines.append(f"{result.test}: {moved}")
-        for diagnosis, which in self._by_tests([each.diagnosis for each in self.findings]):
-            lines.append(f"{diagnosis.what}{which}: {diagnosis.verdict}")
-            lines += [f"  {reason}" for reason in diagnosis.reasons]
-        for control, which in self._by_tests([each.control for each in self.findings]):
-            lines.append(f"a compressor, which has seen nothing{which}: p = {control.p:.3g}")
+                lines.append(f"{name}: {moved}")
+        for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
+            lines.append(f"{found.what}: {found.verdict}")
+            lines += [f"  {reason}" for reason in found.reasons]
+        controls = dict[TestResult, list[str]]()
+        for each in self.findings:
+            if each.control is not None:
+                controls.setdefault(each.control, []).append(each.result.test)
+        for control, tests in controls.items():
+            of = f" ({', '.join(tests)})" * (len(controls) > 1)
+            lines.append(f"a compressor, which has seen nothing{of}: p = {control.p:.3g}")
         if self.beside is not None:
             p = {result.test: result.p for result in self.beside.results}
             if self.beside.joint is not None:
@@ -177,15 +196,6 @@ class Audit:
             each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
             lines.append(f"the control, {self.beside.header.model}: {each_p}")
         return lines
-
-    def _by_tests(self, found: Sequence[T | None]) -> list[tuple[T, str]]:
-        """Each different thing that was found beside the results, and which tests it is for."""
-        tests: dict[T, list[str]] = {}
-        for result, one in zip(self.results, found, strict=True):
-            if one is not None:
-                tests.setdefault(one, []).append(result.test)
-        several = len(tests) > 1
-        return [(one, f" ({', '.join(names)})" * several) for one, names in tests.items()]
 
     def summary(self) -> str:
         """One line for each test, what stands beside them, and the verdict at 0.05."""
@@ -235,80 +245,21 @@ def audit(
     return audit_work(Work(model, examples, request))
 
 
-def audit_work(work: Work) -> Audit:
-    """Score what is missing and test it; see `audit`."""
-    return _beside(carry_out(work), work)
+def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
+    """Score what is missing and test it, beside what the order gives away without the model.
 
-
-def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
-    """Score what is missing and test, with nothing beside the results.
-
-    `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
-    """
-    plan, permutations = work.plan, work.request.permutations  # made before anything is scored
-    started = time.perf_counter()
-    stores = work.fill()
-    seconds = time.perf_counter() - started
-    tests = [*work.request.order_tests, *(each.what for each in work.alternatives)]
-    findings = []
-    for test, store in zip(tests, stores, strict=True):
-        if test in others:
-            findings.append(Finding(others[test](store), store=store))
-            continue
-        scores = TESTS[test].scores(store, permutations)
-        result, error = TESTS[test].judge(store, scores), None
-        if test in SAMPLED and result.log10_p < FAR:
-            error = statistics.sampling_error(scores)
-        planted = planted_copies(TESTS[test], store, scores)
-        findings.append(Finding(result, error=error, planted=planted, store=store))
-    return _audit_of(work, plan, stores, seconds, findings)
-
-
-def audit_until(work: Work, *, alpha: float) -> Audit:
-    """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
-
+    With `stop_at`, shard after shard is scored until the evidence reaches 1 / stop_at, or all are.
     The guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of stopping,
     and an audit that did not stop can go on later, with the shards that are left. Its result is an
     `AnytimeResult` of the shards that were looked at; diagnosis and control are those of all.
-    Raises InputError for options, for several tests, for one that needs all shards at once, and for
-    whatever planning and scoring refuse.
+    Raises InputError as `audit`; with `stop_at` also for options, for several tests, and for one
+    that needs all shards at once.
     """
-    test, permutations = TESTS[work.request.stopping_test], work.request.permutations
-    plan, (part,) = work.plan, work.parts
-    evidence = statistics.AnytimeResult(test=test.name, alpha=alpha)
-
-    def suffices(store: Store, shard: int) -> bool:
-        nonlocal evidence
-        evidence = evidence.update(test.shard_scores(store, shard, permutations))
-        return evidence.stopped_at is not None
-
-    started = time.perf_counter()
-    store = part.fill(enough=suffices)
-    seconds = time.perf_counter() - started
-    left = round(plan.work.scored * work.order_part(part.store).share)
-    plan = replace(plan, missing=max(0, plan.missing - left))
-    found = [Finding(evidence, store=store)]
-    return _beside(_audit_of(work, plan, [store], seconds, found), work)
-
-
-def _audit_of(
-    work: Work, plan: ScoringPlan, stores: Sequence[Store], seconds: float, found: Sequence[Finding]
-) -> Audit:
-    directories = tuple(dict.fromkeys(store.directory for store in stores))
-    noise = getattr(work.scorer, "noise", None)
-    precision = str(getattr(work.scorer, "dtype", "unknown")).removeprefix("torch.")
-    return Audit(stores[0].header, plan, tuple(found), directories, seconds, noise, precision)
-
-
-def _beside(found: Audit, work: Work) -> Audit:
-    """Put beside the results what the order gives away without the model."""
-    request, test_set = work.request, work.test_set
+    found, request, test_set = carry_out(work, stop_at), work.request, work.test_set
 
     @cache  # the same shards have one
     def diagnose(options: bool, shards: int) -> Diagnosis:
         if options:
-            from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-
             return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
         return diagnose_order(test_set, seed=request.seed, shards=shards)
 
@@ -329,6 +280,47 @@ def _beside(found: Audit, work: Work) -> Audit:
     ]
     both = joint(*found.results) if request.axis == "both" else None
     return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
+
+
+def carry_out(
+    work: Work, stop_at: float | None = None, /, **others: Callable[[Store], TestResult]
+) -> Audit:
+    """Score what is missing and test as `audit_work`, with nothing beside the results.
+
+    `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
+    """
+    evidence = list[statistics.AnytimeResult]()  # after each shard
+    if stop_at is not None:
+        evidence = [statistics.AnytimeResult(test=work.request.stopping_test, alpha=stop_at)]
+    plan, permutations = work.plan, work.request.permutations  # made before anything is scored
+
+    def suffices(store: Store, shard: int) -> bool:
+        test = TESTS[evidence[0].test]
+        evidence.append(evidence[-1].update(test.shard_scores(store, shard, permutations)))
+        return evidence[-1].stopped_at is not None
+
+    started = time.perf_counter()
+    stores = work.fill(**({"enough": suffices} if evidence else {}))
+    seconds = time.perf_counter() - started
+    findings = [Finding(result, store=stores[0]) for result in evidence[-1:]]
+    if evidence:
+        left = round(plan.work.scored * work.order_part(plan.stores[0]).share)
+        plan = replace(plan, missing=max(0, plan.missing - left))
+    tests = [*work.request.order_tests, *(each.what for each in work.alternatives)]
+    for name, store in zip(tests, stores, strict=True) if not evidence else ():
+        if name in others:
+            findings.append(Finding(others[name](store), store=store))
+            continue
+        scores, error = TESTS[name].scores(store, permutations), None
+        result = TESTS[name].judge(store, scores)
+        if name in SAMPLED and result.log10_p < FAR:
+            error = statistics.sampling_error(scores)
+        planted = planted_copies(TESTS[name], store, scores)
+        findings.append(Finding(result, error=error, planted=planted, store=store))
+    directories = tuple(dict.fromkeys(store.directory for store in stores))
+    noise = getattr(work.scorer, "noise", None)
+    precision = str(getattr(work.scorer, "dtype", "unknown")).removeprefix("torch.")
+    return Audit(stores[0].header, plan, tuple(findings), directories, seconds, noise, precision)
 
 
 def joint(*results: TestResult) -> CombinedResult:

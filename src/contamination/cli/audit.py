@@ -15,7 +15,6 @@ import typer
 from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.conclusion import STATUS
 from contamination.audit.report import format_of
-from contamination.audit.request import Request
 from contamination.cli.options import (
     AuditOptions,
     CsvFile,
@@ -28,7 +27,6 @@ from contamination.cli.options import (
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory, write_text
-from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
@@ -73,10 +71,8 @@ def test(
         from contamination.cli.seal import test_sealed
 
         return test_sealed(options, seal, key, alpha)
-    if stop and control is not None:
-        raise InputError("--control goes with a test of all shards: leave out --stop")
-    if stop and options.dry_run:
-        raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
+    if stop and (control is not None or options.dry_run):
+        raise InputError("--stop scores as many shards as it takes: leave out --control, --dry-run")
     if options.access == "generate":
         audit = run_written(options, control, alpha=alpha)
     else:
@@ -121,39 +117,28 @@ def _run(
     With `stop`, shard by shard until the evidence rejects at that level. None after a dry run, and
     in every process but the first.
     """
-    # Before torch is imported: bad input is reported at once.
-    requests: dict[str, Request] = {options.model: options}
-    if control is not None:
-        beside = label_control(control, options.model)
-        requests[control] = replace(options, model=control, name=beside)
-    check_directory(options.directory)
-    for model in requests:
-        options.require_in_reach(model)
     if stop is not None:
         _ = options.stopping_test
-    examples = options.load(options.dataset, items=options.axis != "order")
+    requests, examples, template = options.prepare(control)
     given = None
     if options.axis != "order":
-        own = examples.template if options.template or options.field else None
-        given = [options.alternatives(examples, template=own)]
+        given = [options.alternatives(examples, template=template)]
 
     from contamination.audit.plan import Work
-    from contamination.audit.verdict import audit_until, audit_work
+    from contamination.audit.verdict import audit_work
     from contamination.scoring.processes import processes
 
     found: list[Audit] = []
-    revision = ""
     plans: dict[str, ScoringPlan] = {}
-    for model, request in requests.items():
-        scorer = options.open(model)
-        if scorer.revision == revision:
-            raise InputError(f"--control {model} has the weights of MODEL: name another model")
-        revision = scorer.revision
+    for request in requests:
+        scorer = request.open(request.model)
+        if found and scorer.revision == found[0].header.model_revision:
+            raise InputError(f"--control {control} has the weights of MODEL: name another model")
         work = Work(scorer, examples, request, given, timed=stop is None)
         if options.dry_run:
-            plans[model] = work.plan
+            plans[request.model] = work.plan
             continue
-        found.append(audit_work(work) if stop is None else audit_until(work, alpha=stop))
+        found.append(audit_work(work, stop_at=stop))
         if options.endpoint is not None:
             print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     if not processes().is_main_process:
@@ -166,28 +151,21 @@ def _run(
 
 def _print_audit(audit: "Audit", alpha: float) -> None:
     """Print the p-values, also after Holm's correction, what the order gives away, and the cost."""
-    result = audit.results[0]
-    if hasattr(result, "stopped_at"):
-        ended = "not enough evidence" if result.stopped_at is None else "stopped"
-        shown = f"{result.test} test, anytime-valid p = {result.p:.3g}"
-        say(f"{shown}: {ended} after {result.shards} shards")
-    else:
-        options = any(result.test in ITEM_TESTS for result in audit.results)
-        rows = []
-        for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
-            of = f"{result.shards:,} of {audit.plan.examples:,}"
-            shards = of if result.test in ITEM_TESTS else result.shards
-            numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
-            rows.append((result.test, shards, str(result.permutations), *numbers))
-        print_table(
-            ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
-            rows,
-            title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
-        )
+    options = any(result.test in ITEM_TESTS for result in audit.results)
+    rows = []
+    for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
+        of = f"{result.shards:,} of {audit.plan.examples:,}"
+        shards = of if result.test in ITEM_TESTS else result.shards
+        numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
+        rows.append((result.test, shards, str(result.permutations), *numbers))
+    print_table(
+        ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
+        rows,
+        title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
+    )
     say(*audit.notes())
-    print_cost(audit)
-    if audit.beside is not None:
-        print_cost(audit.beside)
+    for each in filter(None, (audit, audit.beside)):
+        print_cost(each)
     say(f"verdict at {alpha:g}: {audit.verdict(alpha)}")
 
 

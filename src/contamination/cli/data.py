@@ -1,13 +1,12 @@
 """`contamination data`: what is registered, where it is, and whether it is whole."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from contamination.cli.options import option
-from contamination.cli.printing import print_table
+from contamination.cli.printing import fail, print_table
 from contamination.errors import InputError
 from contamination.testsets.registry import Entry, registered
 from contamination.testsets.sources import (
@@ -76,10 +75,7 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
         print_table(("name", "records", "where", "verdict"), rows, text=("where", "verdict"))
     elif not problems:
         problems.append("no set is here: `contamination data fetch NAME`, or give --mirror")
-    for problem in problems:
-        print(f"error: {problem}", file=sys.stderr)
-    if problems:
-        raise typer.Exit(2)
+    fail(problems)
 
 
 def _place(entry: Entry, here: Path | None) -> str:

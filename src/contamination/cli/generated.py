@@ -9,8 +9,6 @@ from contamination.audit.request import Request
 from contamination.cli.options import TestedOptions
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.files import check_directory
-from contamination.scoring.models import label_control
 
 if TYPE_CHECKING:
     from contamination.audit.generated import Writing
@@ -40,14 +38,7 @@ def run_written(options: TestedOptions, control: str | None, *, alpha: float) ->
 
     None after a dry run, and in every process but the first, which does the work.
     """
-    requests = {options.model: options}
-    if control is not None:
-        beside = label_control(control, options.model)
-        requests[control] = dataclasses.replace(options, model=control, name=beside)
-    check_directory(options.directory)
-    for model in requests:
-        options.require_in_reach(model)
-    examples = options.load(options.dataset, items=options.axis != "order")
+    requests, examples, template = options.prepare(control)
 
     from contamination.audit.generated import Writing, audit_written
     from contamination.scoring.generation import Sampling
@@ -56,8 +47,7 @@ def run_written(options: TestedOptions, control: str | None, *, alpha: float) ->
     if not processes().is_main_process:
         return None
     sampling = Sampling(options.samples, options.tokens, options.temperature)
-    template = examples.template if options.template or options.field else None
-    works = [Writing(_open(r), examples, r, sampling, template, r.quiz) for r in requests.values()]
+    works = [Writing(_open(r), examples, r, sampling, template, r.quiz) for r in requests]
     if len({work.generator.revision for work in works}) < len(works):
         raise InputError(f"--control {control} has the weights of MODEL: name another model")
     if options.dry_run:

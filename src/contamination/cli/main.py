@@ -1,32 +1,72 @@
-"""The entry point `contamination`, and how every command of this project ends.
+"""The entry point `contamination`, its commands, and how every command of this project ends.
 
 Exit status: 0 done; 1 proven; 3 the order is no evidence, or nothing can be said
 (`contamination.audit.conclusion`); 2 bad input, explained in one line on standard error, or a bug;
 130 interrupted; 141 the reader of the output has gone.
-
-Commands are imported when they are run, so that an interrupt meanwhile ends them in one line, too.
 """
 
 import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 from contamination.errors import InputError, printable
 
+if TYPE_CHECKING:
+    import typer
+
 MOST_SHOWN = 200  # characters of a path, from its end
+ROOMS = {  # the commands, by the modules that hold them
+    "audit": ["test", "audit", "score"],
+    "verify": ["verify"],
+    "seal": ["seal", "audit-logs"],
+    "membership": ["membership"],
+    "data": ["data"],
+}
 
 
 def main() -> None:
     """Run the command line; bad input becomes one line, without a traceback."""
+    run(lambda **how: application(*sys.argv[1:2])(**how))
 
-    def commands(**how: Any) -> Any:
-        from contamination.cli.app import application
 
-        return application(*sys.argv[1:2])(**how)
+def application(first: str = "") -> "typer.Typer":
+    """Return the command line; where `first` names a command, only its module is imported."""
+    import typer  # here, so that an interrupt meanwhile ends in one line, too
 
-    run(commands)
+    from contamination.cli.options import option
+
+    app = typer.Typer(
+        rich_markup_mode=None,  # plain help is shorter, and there in half the time
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    version = option("Print the version.", "--version", callback=_print_version, is_eager=True)
+
+    @app.callback()
+    def contamination(_: Annotated[bool, version] = False) -> None:
+        """Prove from log-probabilities that a language model has read a test set."""
+
+    for room, names in [each for each in ROOMS.items() if first in each[1]] or ROOMS.items():
+        module = import_module(f"contamination.cli.{room}")
+        for name in names:
+            made = getattr(module, name.replace("-", "_"))
+            if isinstance(made, typer.Typer):
+                app.add_typer(made, name=name)
+            else:
+                app.command(name)(made)
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(version("contamination"))
+        raise SystemExit
 
 
 def run(app: Callable[..., Any]) -> None:

@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 from contamination.cli.options import (
     AsJson,
@@ -25,15 +26,7 @@ LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "
 def membership(
     options: ScoringOptions,
     reference: Annotated[str | None, option("A second, smaller model as a yardstick.")] = None,
-    reference_per: Annotated[
-        Literal["byte", "token"],
-        option("Compare the two per byte (any tokenizers) or per token (the same)."),
-    ] = "byte",
     neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
-    score: Annotated[
-        list[str] | None,
-        option("One more score by its name, such as min_prob_20; may be repeated."),
-    ] = None,
     label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -47,7 +40,7 @@ def membership(
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
 
-    from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
+    from contamination.membership.api import membership_scores
     from contamination.membership.evaluate import evaluate
     from contamination.randomness import random_stream
 
@@ -56,15 +49,12 @@ def membership(
         options.open(options.model),
         texts.examples,
         reference=own.open(reference) if reference is not None else None,
-        reference_per=reference_per,
         neighbours=neighbours,
-        columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
     )
     save_table(table, csv, index=True)
-    judged = None
-    if members is not None:
-        judged = evaluate(table, members, rng=random_stream(seed, "evaluation"))
+    rng = random_stream(seed, "evaluation")
+    judged = None if members is None else evaluate(table, members, rng=rng)
     if as_json:
         output = {
             "model": options.model,
@@ -76,16 +66,20 @@ def membership(
         }
         print(json.dumps(output, indent=2))
         return
-    rows = list[tuple[object, ...]]()
-    columns = ["score", "AUC", "95% interval", "TPR at 5%", "members", "non-members"]
+    rows: Iterable[Iterable[object]]
     if judged is None:
         columns = ["score", "5%", "median", "95%", "texts"]
-        for name in table.columns:
-            quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
-            rows.append((name, *quantiles, table[name].notna().sum()))
-    for row in judged.itertuples() if judged is not None else ():
-        numbers = (f"{row.auc_low:.3f} to {row.auc_high:.3f}", f"{row.tpr_at_5_fpr:.3f}")
-        rows.append((row.score, f"{row.auc:.3f}", *numbers, row.members, row.non_members))
+        shown = table.quantile([0.05, 0.5, 0.95]).map("{:.4g}".format).T.assign(n=table.count())
+        rows = shown.itertuples(name=None)
+    else:
+        columns = ["score", "AUC", "95% interval", "TPR at 5%", "members", "non-members"]
+        rows = (
+            (
+                *(row.score, f"{row.auc:.3f}", f"{row.auc_low:.3f} to {row.auc_high:.3f}"),
+                *(f"{row.tpr_at_5_fpr:.3f}", row.members, row.non_members),
+            )
+            for row in judged.itertuples()
+        )
     print_table(columns, rows, title=f"{len(table):,} texts of {texts.name} under {options.model}")
     say("Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.")
     if csv is not None:

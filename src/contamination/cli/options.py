@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_origin, get_type_hints
 
 import typer
 
@@ -15,15 +15,15 @@ from contamination.audit.battery import help_text
 from contamination.audit.report import format_of
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
-from contamination.files import writing
-from contamination.scoring.models import find_model, label
+from contamination.files import check_directory, writing
+from contamination.scoring.models import find_model, label, label_control
 from contamination.testsets.hub import require_in_reach
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
     from contamination.testsets.example_set import ExampleSet
 
-R = TypeVar("R")
+WRITTEN = ("csv", "html", "output")  # options that name files
 
 
 def option(text: str, *names: str, **settings: Any) -> Any:
@@ -56,7 +56,7 @@ Seed = Annotated[int, option("Seed of all that is drawn.", min=0)]
 CsvFile = Annotated[Path | None, option("CSV file for the table.")]
 
 
-def add_options(command: Callable[..., R]) -> Callable[..., R]:
+def add_options(command: Callable[..., None]) -> Callable[..., None]:
     """Turn the first parameter of a command, a dataclass, into one option for each field."""
     first, *own = inspect.signature(command).parameters.values()
     hints = get_type_hints(first.annotation, include_extras=True)
@@ -73,31 +73,29 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *fields]
 
     @functools.wraps(command)
-    def wrapper(**arguments: Any) -> R:
-        for name in ("csv", "html", "output"):
-            given = [value for other, value in arguments.items() if other != name]
-            for file in _listed(arguments.get(name)):
-                _check_file(file, f"--{name}", given)
+    def wrapper(**arguments: Any) -> None:
+        for file in _paths(value for name, value in arguments.items() if name in WRITTEN):
+            _check_file(file, _paths(v for name, v in arguments.items() if name not in WRITTEN))
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
-        return command(options, **arguments)
+        command(options, **arguments)
 
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
     return wrapper
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value] * (value is not None)
+def _paths(arguments: Iterable[Any]) -> list[Path]:
+    """Return whatever could be a path."""
+    listed = (value if isinstance(value, list) else [value] for value in arguments)
+    return [Path(one) for each in listed for one in each if isinstance(one, str | Path)]
 
 
-def _check_file(file: Path, name: str, arguments: Iterable[Any]) -> None:
+def _check_file(file: Path, read: list[Path]) -> None:
     """Refuse a file that cannot be written, or over what is read, before anything is computed."""
     if file.exists() and not file.is_file():
-        raise InputError(f"{name} {file} is no file that can be written to; name another")
-    given = (one for each in arguments for one in _listed(each))
-    read = (Path(value).resolve() for value in given if isinstance(value, str | Path))
-    if file.exists() and file.resolve() in read:
-        raise InputError(f"{name} {file} is what is read; give another path")
+        raise InputError(f"{file} is no file that can be written to; name another")
+    if file.exists() and file.resolve() in (path.resolve() for path in read):
+        raise InputError(f"{file} is what is read; give another path")
     folder = next(folder for folder in file.absolute().parents if folder.exists())
     with writing(file):
         tempfile.TemporaryFile(dir=folder).close()
@@ -264,6 +262,21 @@ class AuditOptions(TestOptions, ScoringOptions):
         """Check the request, and call the model in tables and stores what the user calls it."""
         object.__setattr__(self, "name", self.name or label(self.model))
         super().__post_init__()
+
+    def prepare(self, control: str | None = None) -> tuple[list[Self], "ExampleSet", str | None]:
+        """Return what is asked of the model and of a control, the set, and its template if given.
+
+        Bad input is reported here, before torch is imported.
+        """
+        requests = [self]
+        if control is not None:
+            beside = label_control(control, self.model)
+            requests.append(dataclasses.replace(self, model=control, name=beside))
+        check_directory(self.directory)
+        for request in requests:
+            request.require_in_reach(request.model)
+        examples = self.load(self.dataset, items=self.axis != "order")
+        return requests, examples, examples.template if self.template or self.field else None
 
 
 @dataclass(frozen=True, kw_only=True)

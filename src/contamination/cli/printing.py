@@ -1,10 +1,13 @@
 """Tables: printed for people, written as CSV, and as rows for JSON."""
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from contamination.errors import printable
 from contamination.files import replacing
@@ -29,6 +32,14 @@ def say(*lines: str, wrap: bool = True) -> None:
     console = _console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
     for line in lines:
         console.print(printable(line))
+
+
+def fail(problems: Iterable[str]) -> None:
+    """Print each problem as an error, and end with status 2 if there is one."""
+    lines = [f"error: {printable(problem)}" for problem in problems]
+    if lines:
+        print(*lines, sep="\n", file=sys.stderr)
+        raise typer.Exit(2)
 
 
 def print_table(

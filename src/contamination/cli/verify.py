@@ -1,14 +1,13 @@
 """`contamination verify`: a seal, or the stores of audits, without a model."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from contamination.cli.options import option
-from contamination.cli.printing import print_table, say
-from contamination.errors import InputError, printable
+from contamination.cli.printing import fail, print_table, say
+from contamination.errors import InputError
 
 
 def verify(
@@ -66,10 +65,7 @@ def verify(
         for row in found
     )
     print_table(shown, rows, title="What the stores alone give, uncorrected", text=shown[:4])
-    for line in wrong:
-        print(f"error: {printable(line)}", file=sys.stderr)
-    if wrong:
-        raise typer.Exit(2)
+    fail(wrong)
     if against is not None:
         say(f"verified: the stores give every p of {against}", wrap=False)
     return None

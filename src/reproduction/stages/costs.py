@@ -17,7 +17,7 @@ import pandas as pd
 from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-from contamination.audit.plan import choose_store
+from contamination.audit.battery import TESTS
 from contamination.audit.request import Request
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
@@ -28,6 +28,7 @@ from contamination.scoring.cost import Workload, sequence_workload, total, workl
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.plan import plan_store
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record
 from contamination.testsets.registry import FIRST, Entry, entries
@@ -142,7 +143,9 @@ class Counting(Access):
         if key not in self._lengths:
             self._lengths[key] = list(tokenize_set(scorer.tokenizer, examples).lengths)
         lengths = self._lengths[key]
-        store = choose_store(test, lengths, scorer.context, request)
+        store = plan_store(TESTS[test], len(lengths), request.shards).within(
+            scorer.context, lengths
+        )
         work = workload(store, lengths, request.permutations, scorer.context)
         self._add(scorer, (examples.name, store), work)
         return ""

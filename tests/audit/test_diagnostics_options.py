@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from contamination.audit.arrangement_diagnostics import (
-    PERMUTATIONS,
-    _rows,
+from contamination.audit.diagnostics import (
+    ARRANGEMENTS,
+    TESTS,
     diagnose_arrangements,
     number_in,
+    option_rows,
 )
-from contamination.audit.diagnostics import TESTS
 from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.options import items_of
 from fakes.diagnosed import rejected, row
@@ -38,8 +38,8 @@ def make_records(rng, n, options=phrases, sizes=(4,)):
     ]
 
 
-def diagnosis(records, **options):
-    return diagnose_arrangements(items_set(records), **{"seed": 0, **options})
+def diagnosis(records, keep=Keep()):  # noqa: B008 - frozen
+    return diagnose_arrangements(items_set(records), seed=0, keep=keep)
 
 
 def ordered(records, key):
@@ -158,9 +158,9 @@ def test_calibrated_on_options_in_any_order():
             items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
         )
         free = permitted_places(items, Keep(habits=False))
-        orders = option_orders(items, free, permutations=PERMUTATIONS, seed=0)
+        orders = option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=0)
         moving = [(i, np.array(o)) for i, o in zip(items, orders, strict=True)]
-        p = {each.diagnostic: each.p for each in _rows(moving)}
+        p = {each.diagnostic: each.p for each in option_rows(moving)}
         for name, value in p.items():
             alone[name].append(value)
         together.append(min(p.values()) * TESTS)
