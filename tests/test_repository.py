@@ -1,4 +1,4 @@
-"""The repository as a reader meets it: pure statistics, profiles, exact pins, citation."""
+"""The repository as a reader meets it: pure statistics, exact pins."""
 
 import re
 import subprocess
@@ -84,8 +84,3 @@ def test_conda_environment_has_the_versions_of_the_lock() -> None:
     for entry in (e for e in [*pip, *conda] if not e.startswith("-")):
         name, rest = re.match(r"([A-Za-z0-9._-]+)[\s=<>~!]*(.*)", entry).groups()
         assert rest == _lock().get(canonicalize_name(name), rest), entry
-
-
-def test_citation_names_this_version() -> None:
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == PROJECT["version"]

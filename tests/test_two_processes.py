@@ -1,21 +1,29 @@
-"""Two processes of torchrun give what one gives: stores, measurements, notebook 03 and training.
+"""Two processes give what one gives: stores, measurements, notebook 03 and training.
 
-They start once for all of it: see `fakes.joint_run`. Processes that end too soon are in
-`scoring/test_distributed.py`.
+One that ends too soon ends the other. All start in one program, `fakes.joint_run`; torchrun starts
+them where continuous integration compares whole notebooks.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from accelerate.state import PartialState
+from torch.distributed import TCPStore
 
-from fakes import joint_run, measuring_run
+from contamination.errors import InputError
+from contamination.scoring import score as scoring
+from contamination.scoring.processes import processes
+from fakes import joint_run, measuring_run, scoring_run
+from fakes.made_up_scorer import MadeUpScorer
 from fakes.made_up_store import contents
 from fakes.training_run import SHAPE, SPEC, STEPS, largest_difference
 
@@ -34,20 +42,24 @@ def one(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="module")
 def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
+    """What two processes do and write, three times; nobody has to guess a port."""
     folder = tmp_path_factory.mktemp("two")
     joint_run.write_inputs(folder)
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    for rank in range(2):
+        os.mkfifo(folder / f"fifo-{rank}")
+    meetings = [TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False) for _ in range(3)]
+    ports = [str(meeting.port) for meeting in meetings]
     launched = subprocess.run(
-        [*launcher, "--nproc-per-node", "2", joint_run.__file__, model_directory, folder],
+        [sys.executable, joint_run.__file__, model_directory, folder, *ports],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},  # where the stand-ins are
-        check=False,
-        capture_output=True,
+        check=True,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=300,
     )
-    assert launched.returncode == 0, launched.stderr
+    (ended, *killed), errors = json.loads(launched.stdout), sorted(folder.glob("errors-none-*"))
+    assert ended == [0, 0], [path.read_text() for path in errors]
     seen = [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]
-    return SimpleNamespace(folder=folder, seen=seen)
+    return SimpleNamespace(folder=folder, seen=seen, killed=killed)
 
 
 def test_a_store_has_the_bytes_of_one(one, two) -> None:
@@ -100,3 +112,34 @@ def test_two_micro_batches_give_the_same_bits(one, two) -> None:
     weights = [(model / "model.safetensors").read_bytes() for model in models]
     losses = [json.loads((model / "training.json").read_text())["final_loss"] for model in models]
     assert weights[0] == weights[1] and losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_the_other_ends_with_a_message_and_a_later_run_goes_on(
+    two, tmp_path, tokenizer, monkeypatch, killed
+) -> None:
+    monkeypatch.setattr(scoring, "SMALLEST_PART", scoring_run.SMALLEST_PART)
+    scoring_run.run(MadeUpScorer(tokenizer), tmp_path / "one")
+    expected = contents(tmp_path / "one")
+    assert two.killed[killed][killed] == -signal.SIGKILL
+    assert two.killed[killed][1 - killed] == 1
+    errors = (two.folder / f"errors-{killed}-{1 - killed}").read_text()
+    assert f"error: process {1 - killed}: another process has ended" in errors
+    assert "Traceback" not in errors
+    # It had finished its share first.
+    store = two.folder / f"killed-{killed}"
+    kept = contents(store)
+    assert 1 < len(kept) < len(expected)
+    assert kept.items() < expected.items()
+    scoring_run.run(MadeUpScorer(tokenizer), store)
+    assert contents(store) == expected
+
+
+def test_several_processes_that_cannot_meet_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr(PartialState, "_shared_state", {})
+    # The whole environment comes back: accelerate itself writes to it.
+    with mock.patch.dict(os.environ, {"WORLD_SIZE": "2"}):
+        for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+            os.environ.pop(name, None)
+        with pytest.raises(InputError, match=r"WORLD_SIZE is 2.*start them with torchrun"):
+            processes.__wrapped__()

@@ -1,15 +1,20 @@
-"""What several processes do together, as a program to be launched twice at once.
+"""What two processes do together: they end well, or one of them is killed.
 
-python joint_run.py MODEL FOLDER
+python joint_run.py MODEL FOLDER PORT PORT PORT
 
-Each process writes what it was given to FOLDER/seen-RANK.json; FOLDER has the sets of an audit.
+The first two meet at the first port, each writes what it was given to FOLDER/seen-RANK.json; FOLDER
+has the sets of an audit. Of those at the next port the first is killed, at the last the second.
+What is said of errors is in FOLDER/errors-KILLED-RANK. Prints the exit statuses.
 """
 
 import atexit
 import json
+import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from fakes import measuring_run, scoring_run, training_run
 from fakes.data_fixtures import released_data, write_profile
+from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from fakes.remembering_scorer import made_up_set
 from fakes.training_run import SPEC
@@ -27,6 +33,7 @@ from reproduction.notebooks.open_models.measure import measure
 from reproduction.run.experiment import Experiment
 from reproduction.run.network import NextTokenLoss
 
+LIMIT = 300  # seconds, for a machine that does other things, too
 AUDITED = {"first": 24, "second": 30}  # sets, and their examples
 
 
@@ -80,7 +87,41 @@ def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict
     return json.loads(json.dumps(seen))
 
 
+def run_and_tell(model: Path, folder: Path) -> None:
+    own = run(model, folder, setattr)
+    Path(folder, f"seen-{processes().process_index}.json").write_text(json.dumps(own))
+
+
+def run_killed(model: Path, folder: Path, rank: int) -> None:
+    scoring.SMALLEST_PART = scoring_run.SMALLEST_PART
+    scorer = MadeUpScorer(AutoTokenizer.from_pretrained(model))
+    scoring_run.run_killed(scorer, folder / f"killed-{rank}", rank, folder / f"fifo-{rank}")
+
+
+def start(job: Callable[[], None], port: str, errors: str) -> list[int]:
+    """Do a job in two processes that meet at a port of the caller; return their exit statuses.
+
+    They part here and not before, so torch is imported once.
+    """
+    children = []
+    for rank in range(2):
+        if (child := os.fork()) == 0:
+            signal.alarm(LIMIT)
+            os.dup2(os.open(f"{errors}-{rank}", os.O_WRONLY | os.O_CREAT), 2)
+            os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
+            os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
+            os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+            job()
+            sys.exit()
+        children.append(child)
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
 if __name__ == "__main__":
     atexit.register(scoring_run.nothing_is_left)  # first, so that it runs last
-    own = run(Path(sys.argv[1]), Path(sys.argv[2]), setattr)
-    Path(sys.argv[2], f"seen-{processes().process_index}.json").write_text(json.dumps(own))
+    model, folder = map(Path, sys.argv[1:3])
+    jobs = [partial(run_and_tell, model, folder)]
+    jobs += [partial(run_killed, model, folder, rank) for rank in range(2)]
+    names = [f"{folder}/errors-{killed}" for killed in ("none", 0, 1)]
+    statuses = list(map(start, jobs, sys.argv[3:], names))
+    print(json.dumps(statuses))

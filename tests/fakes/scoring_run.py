@@ -1,25 +1,15 @@
-"""A small scoring run, also as a program to be launched twice at once, of which one is killed.
+"""A small scoring run, of two processes also one of which one kills itself."""
 
-python scoring_run.py MODEL STORE RANK FIFO
-
-Of the model only the tokenizer is taken. The process of that rank kills itself in the middle of its
-first part, when the other has a part, too. Nobody sleeps: who opens a FIFO waits for the other end.
-"""
-
-import atexit
 import os
 import signal
 import sys
 from pathlib import Path
-
-from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.testsets.example_set import ExampleSet
-from fakes.made_up_scorer import MadeUpScorer
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
 SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
@@ -32,8 +22,11 @@ def run(scorer, directory: Path):
     return scoring.score(SET, scorer, directory, plan, model="m", permutations=5, seed=1)
 
 
-def kill(scorer, rank: int, fifo: Path) -> None:
-    """Make the process of that rank kill itself when it has scored half of its first part."""
+def run_killed(scorer, directory: Path, rank: int, fifo: Path) -> None:
+    """Score where the process of that rank kills itself in the middle of its first part.
+
+    Then the other has a part, too. Nobody sleeps: who opens a FIFO waits for the other end.
+    """
     calls, score = [], scorer.token_logprobs
 
     def token_logprobs(sequences, wanted=None):
@@ -47,6 +40,10 @@ def kill(scorer, rank: int, fifo: Path) -> None:
             yield result
 
     scorer.token_logprobs = token_logprobs
+    try:
+        run(scorer, directory)
+    except InputError as error:
+        sys.exit(f"error: {error}")
 
 
 def threads_of_gloo() -> list[str]:
@@ -60,14 +57,3 @@ def nothing_is_left() -> None:
     if left := threads_of_gloo():
         print(f"still running: {left}", file=sys.stderr, flush=True)
         os._exit(3)
-
-
-if __name__ == "__main__":
-    atexit.register(nothing_is_left)  # first, so that it runs last
-    scoring.SMALLEST_PART = SMALLEST_PART
-    scorer = MadeUpScorer(AutoTokenizer.from_pretrained(sys.argv[1]))
-    kill(scorer, int(sys.argv[3]), Path(sys.argv[4]))
-    try:
-        run(scorer, Path(sys.argv[2]))
-    except InputError as error:
-        sys.exit(f"error: {error}")

@@ -2,8 +2,8 @@
 
 python training_run.py TOKENIZER FOLDER
 
-Of KILLS, each leaves what it leaves in FOLDER/<how>; torch is imported once. Status 1 if one of
-them ended otherwise.
+Of KILLS, each leaves what it leaves in FOLDER/<how>; torch is imported once. Prints the modules
+that are imported; status 1 if a run ended otherwise.
 """
 
 import os
@@ -88,5 +88,6 @@ def killed(how: str, tokenizer, directory: Path) -> int:
 
 if __name__ == "__main__":
     tokenizer, folder = AutoTokenizer.from_pretrained(sys.argv[1]), Path(sys.argv[2])
+    print(*sys.modules, flush=True)  # before it parts
     statuses = [killed(how, tokenizer, folder / how / "model") for how in KILLS]
     sys.exit(statuses != [-signal.SIGKILL] * len(KILLS))

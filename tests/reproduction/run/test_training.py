@@ -4,7 +4,6 @@ import subprocess
 import sys
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +23,7 @@ from reproduction.run import network, training
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.training import block_starts, learning_rate_at
+from reproduction.stages.rules import PACKAGES, closure
 
 CHECKPOINT = "model.checkpoint"
 
@@ -87,13 +87,14 @@ def steps_run(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def killed(tokenizer, tmp_path_factory) -> Path:
+def killed(tokenizer, tmp_path_factory) -> SimpleNamespace:
+    """Return where killed runs left what they leave, and the modules that they imported."""
     folder = tmp_path_factory.mktemp("killed")
     tokenizer.save_pretrained(folder / "tokenizer")
     command = [sys.executable, training_run.__file__, folder / "tokenizer", folder]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder
+    return SimpleNamespace(folder=folder, modules=done.stdout.split())
 
 
 def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -180,7 +181,7 @@ class TestResuming:
     def test_a_killed_run_goes_on_to_the_same_bytes(
         self, tokenizer, killed, steps_run, trained, how, saved
     ):
-        left = killed / how
+        left = killed.folder / how
         assert not (left / "model").exists()
         assert (left / CHECKPOINT).exists()
         summary = run(tokenizer, left / "model")
@@ -188,6 +189,10 @@ class TestResuming:
         assert weights(left / "model") == weights(trained.directory)
         assert summary["final_loss"] == trained.summary["final_loss"]
         assert not (left / CHECKPOINT).exists()
+
+    def test_what_training_imports_is_in_its_closure(self, killed):
+        ours = {name for name in killed.modules if name.startswith(PACKAGES)}
+        assert "reproduction.run.training" in ours <= closure(["reproduction.run.training"])
 
     def test_a_checkpoint_of_another_run_is_not_used(
         self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted

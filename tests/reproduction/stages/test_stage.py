@@ -1,7 +1,5 @@
 """The stages: bad input is one line on standard error, status 2, and nothing half-written."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -50,12 +48,3 @@ def test_a_second_make_is_refused_and_a_third_may_come_later(refused, tmp_path: 
         assert "corpus.json is missing" in refused("stage", *beside)
     for _ in range(2):  # the lock goes with the command, and with one that fails
         assert "corpus.json is missing" in refused("stage", *arguments)
-
-
-def test_the_module_as_make_calls_it(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "reproduction", "score", "clean", "--build", tmp_path / "b"]
-    result = subprocess.run(
-        [*command, "--profile", tmp_path / "x.yaml"], capture_output=True, text=True, timeout=60
-    )
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"error: unknown profile 'x': {tmp_path} has none\n"
