@@ -18,7 +18,8 @@ from contamination.audit.diagnostics import (
 )
 from contamination.audit.diagnostics import tested as row_of
 from contamination.errors import InputError
-from contamination.statistics.exchangeability import OrderResult, random_orderings
+from contamination.statistics import PValue
+from contamination.statistics.exchangeability import random_orderings
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from fakes.diagnosed import rejected, row
@@ -194,7 +195,7 @@ def test_records_over_several_lines_are_told_and_do_not_decide(records):
     ],
 )
 def test_the_verdict_follows_the_corrected_p_values(p, log_orderings, verdict, named):
-    result = OrderResult(p=1.0, log10_p=0.0, z=0.0)
+    result = PValue(p=1.0, log10_p=0.0, statistic=0.0)
     rows = [Row("silent", reading="it does not apply")]
     rows += [
         row_of(name, (name, ".1f"), 0, 0, replace(result, p=each))

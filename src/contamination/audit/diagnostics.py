@@ -14,7 +14,7 @@ matter to a test that only ever permutes records of one topic.
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.randomness import random_stream
-from contamination.statistics import adjust
+from contamination.statistics import PValue, adjust
 from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
@@ -116,7 +116,7 @@ def judge(
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     if tested.any():
-        table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
+        table.loc[tested, "holm_p"] = adjust(np.log10(table.loc[tested, "p"]), method="holm").p
     verdict: Verdict = "order carries information"
     chosen, reasons = table[table["holm_p"] <= LEVEL], list[str]()
     if log_orderings < math.log(TESTS / LEVEL) or not tested.any():
@@ -141,14 +141,14 @@ def tested(
     reading: tuple[str, str],
     observed: float,
     expected: float,
-    result: order.OrderResult,
+    result: PValue,
     alternative: order.Alternative = "two-sided",
 ) -> Row:
     """Return a row with the p of a test; `reading` is what was observed, and its format."""
     what, form = reading
     told = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    found = {"alternative": alternative, "reading": told, **asdict(result)}
-    return Row(diagnostic, observed, expected, **found)
+    numbers = (observed, expected, result.statistic, result.p, result.log10_p)
+    return Row(diagnostic, *numbers, alternative=alternative, reading=told)
 
 
 # --- one row of the table for each diagnostic -----------------------------------------------------

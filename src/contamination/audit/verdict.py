@@ -32,7 +32,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
-from contamination.statistics import CombinedResult, TestResult
+from contamination.statistics import PValue, TestResult
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
@@ -96,7 +96,7 @@ class Audit:
     seconds: float
     noise: float | None
     precision: str
-    joint: CombinedResult | None = None
+    joint: PValue | None = None
     drawn: bool = False
     beside: "Audit | None" = None
     written: Mapping[str, Any] | None = None
@@ -331,7 +331,7 @@ def _beside(found: Audit, work: Work) -> Audit:
     return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
 
 
-def joint(*results: TestResult) -> CombinedResult:
+def joint(*results: TestResult) -> PValue:
     """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
 
     Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING
+from contamination.statistics.results import ROUNDING, check_finite
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36 nats in
 # small models: tokens that hardly move stay below their share, and those that swing are tamed.
@@ -117,12 +117,7 @@ def centred_tokens(
             f"logprobs has shape {values.shape} and leading, {leads.dtype}, {leads.shape}: give "
             "both as (m+1, T), one row per ordering, canonical first, and leading as bool"
         )
-    if len(bad := np.argwhere(~np.isfinite(values))):
-        ordering, token = bad[0]
-        raise InputError(
-            f"logprobs of ordering {ordering}, token {token} is {values[ordering, token]}: "
-            "score it again, or leave its shard out"
-        )
+    check_finite(values, "logprobs")
     rounding = ROUNDING * np.abs(values).max(axis=0)
     values -= values.sum(axis=0, where=~leads) / np.maximum((~leads).sum(axis=0), 1)
     # A token that never moves must come out as zeros, or a silent shard would vote by its rounding.
