@@ -100,11 +100,11 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
 
 
 def check_finite(array: NDArray[np.float64], name: str) -> None:
-    """Raise InputError if an entry is not finite: it names the first one, its shard before all."""
+    """Raise InputError if an entry is not finite; it names the first one by its place."""
     if len(bad := np.argwhere(~np.isfinite(array))):
         place = bad[0].tolist()
         raise InputError(
-            f"{name}{place} is {array[tuple(place)]}: score it again, or leave its shard out"
+            f"{name}{place} is {array[tuple(place)]}: measure it again, or leave it out"
         )
 
 
