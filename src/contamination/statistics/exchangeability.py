@@ -24,7 +24,6 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from contamination.errors import InputError
 from contamination.statistics.results import ROUNDING, PValue, as_log_probs
 from contamination.statistics.sharded_exact import sharded_exact_test
 
@@ -43,10 +42,8 @@ def random_orderings(
 
     The random ones are independent and uniform among those that keep every record in its shard.
     `bounds` are contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds`
-    gives them. Raises InputError for fewer than 1 permutation.
+    gives them.
     """
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}: give at least 1")
     orderings = np.tile(np.arange(bounds[-1][1], dtype=np.int32), (permutations + 1, 1))
     for start, stop in bounds:
         orderings[1:, start:stop] = rng.permuted(orderings[1:, start:stop], axis=1)

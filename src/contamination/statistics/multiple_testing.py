@@ -164,12 +164,10 @@ def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def dkw_band(n: int, level: float) -> float:
     """Half-width of the band that holds the whole true law with probability at least `level`.
 
-    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n independent p-values; valid for every
-    n and every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
-    Raises InputError for n below 1, or a level outside (0, 1).
+    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n >= 1 independent p-values; valid for
+    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990). Raises
+    InputError for a level outside (0, 1).
     """
-    if n < 1:
-        raise InputError(f"n is {n}: a band needs at least 1 p-value")
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))

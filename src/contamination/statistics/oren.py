@@ -113,14 +113,6 @@ def called_canonical(scores: NDArray[np.float64], canonical: ArrayLike) -> NDArr
     return swapped
 
 
-def null_scores(
-    pool: NDArray[np.float64], shards: int, *, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
-    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
-    return called_canonical(rows, rng.integers(pool.shape[1], size=shards))
-
-
 def fewer_permutations(
     log_probs: ArrayLike, permutations: int, *, replicates: int, rng: np.random.Generator
 ) -> Iterator[NDArray[np.float64]]:
@@ -145,8 +137,7 @@ def planted_p_values(
     """p-values of `sharded_exact_test` on redrawn canonical orders with planted effects, (b,).
 
     The share of them that is at most alpha is the power at alpha. Raises InputError for scores of
-    another shape, a value that is not finite, fewer than 5 shuffled orderings, or effects that do
-    not fit.
+    another shape, a value that is not finite, or fewer than 5 shuffled orderings.
 
     Parameters
     ----------
@@ -165,11 +156,9 @@ def planted_p_values(
     """
     values = as_log_probs(log_probs, ndim=2)
     shuffled, raised = values[:, 1:], np.asarray(effects, dtype=np.float64)
-    shards, n = shuffled.shape
+    n = shuffled.shape[1]
     if n < FEWEST_PERMUTATIONS:
         raise InputError(f"{n} shuffled orderings: give at least {FEWEST_PERMUTATIONS} for a power")
-    if raised.ndim != 2 or raised.shape[1] != shards:
-        raise InputError(f"effects have shape {raised.shape}: give (draws, {shards})")
     varies = np.ptp(shuffled, axis=1) > ROUNDING * np.abs(shuffled).max(axis=1)
     if not varies.any():
         return np.ones(len(raised))

@@ -105,8 +105,7 @@ def generated_successors(
     record b, of 1 to `longest` units. W[a, g] is how often g stands in all texts written after a
     (`written[a]`, any number, some perhaps empty); idf(g) = log(n / records with g). The
     denominator keeps long records from winning; a record whose n-grams stand in all records has a
-    column of zeros. Larger is more of b, and the diagonal means nothing. Raises InputError unless
-    every record has its texts.
+    column of zeros. Larger is more of b, and the diagonal means nothing.
 
     Notes
     -----
@@ -118,18 +117,12 @@ def generated_successors(
     from sklearn.feature_extraction.text import CountVectorizer  # here: it imports pandas
     from sklearn.preprocessing import normalize
 
-    if len(written) != len(records):
-        raise InputError(f"{len(written)} records were continued, and there are {len(records)}")
-
     def grams(texts: Sequence[Units]) -> list[Units]:
         sizes = range(1, longest + 1)
         return [tuple(t[i : i + n]) for t in texts for n in sizes for i in range(len(t) - n + 1)]
 
     counts = CountVectorizer(analyzer=grams, dtype=np.float64)
-    try:
-        own = counts.fit_transform([record] for record in records).sign()
-    except ValueError:  # sklearn: no record has a unit
-        return np.zeros((len(records), len(records)))
+    own = counts.fit_transform([record] for record in records).sign()
     idf = np.log(len(records) / np.asarray(own.sum(axis=0)).ravel())
     return np.asarray(
         (counts.transform(written).log1p() @ normalize(own.multiply(idf)).T).toarray()

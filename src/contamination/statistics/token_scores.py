@@ -83,14 +83,11 @@ def boundary_scores(
     out spares its noise at no cost, since the store holds every token.
 
     In nats, and monotone in the canonical row. `position` (T,) is that of each token within its
-    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned, H0
-    and exactness are as in `token_standardised_scores`. Raises InputError as that, or for
-    `tokens_per_example` below 1.
+    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned,
+    H0, exactness and errors are as in `token_standardised_scores`.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     most = np.inf if tokens_per_example is None else tokens_per_example
-    if most < 1:
-        raise InputError(f"tokens_per_example is {most}: count at least 1, or None for all")
     # Rows are summed one by one, not by a matrix product: equal rows must give equal scores.
     return np.asarray(values[:, np.asarray(position) < most].sum(axis=1))
 
