@@ -120,5 +120,10 @@ def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
     assert {" ".join(one.split()) for one in made} == {" ".join(t.split()) for t in swaps | losses}
     assert swaps <= made.keys()  # spaces and line ends stay
     assert 150 < sum(made[one] for one in swaps) < 250
-    with pytest.raises(InputError, match="' étude"):
-        word_neighbours(" étude\n", 1, rng=np.random.default_rng(0))
+    assert not word_neighbours(" étude\n", 1, rng=np.random.default_rng(0))
+
+
+def test_a_text_of_one_word_has_no_neighbour_and_so_no_such_score(taught):
+    for texts in (["tower-maple-stone"], ["tower-maple-stone", "lamp stone river tower apple"]):
+        found = membership_scores(taught, texts, columns=["loss"], neighbours=2)["neighbour"]
+        assert found.isna().tolist() == [True, False][: len(texts)]

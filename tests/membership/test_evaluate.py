@@ -89,7 +89,7 @@ def test_the_rate_is_kept_on_average_on_other_text():
     ("scores", "members", "named"),
     [
         ([1.0, 2.0], [1, 1], "0 non-members"),
-        ([1.0, np.nan], [1, 0], "score 1 "),
+        ([1.0, np.nan], [1, 0], "scores[1] is nan"),
         ([1.0, 2.0], [1, 2], "label"),
         ([1.0, 2.0, 3.0], [1, 0], "(3,)"),
     ],

@@ -98,14 +98,14 @@ def test_p_values_by_hand():
     assert p_of([0, 1, 2, 4, 3], "greater") == 1
     assert p_of([-9, 1, 2, 1, 0], "two-sided") == 1 / 5
     result = order_test([4.0, 1, 1, 2], alternative="greater")
-    assert result.z == pytest.approx(2 / np.std([4, 1, 1, 2]))
+    assert result.statistic == pytest.approx(2 / np.std([4, 1, 1, 2]))
     assert result.log10_p == pytest.approx(np.log10(1 / 4))
 
 
 @pytest.mark.parametrize("alternative", ["greater", "two-sided"])
 def test_rounding_is_a_tie(alternative):
     result = order_test([0.1 + 0.2, 0.3, 0.3], alternative=alternative)
-    assert (result.p, result.z) == (1.0, 0.0)
+    assert (result.p, result.statistic) == (1.0, 0.0)
     noisy = [0.3, 0.1 + 0.2, *[0.0] * 8]  # the draw ties with the canonical value but for its bits
     assert p_of(noisy, alternative) == p_of(noisy[1::-1] + noisy[2:], alternative) == 2 / 10
 
@@ -195,7 +195,7 @@ def test_sum_test_equals_enumeration(values):
     assert result.p == pytest.approx(p, rel=1e-6)
     assert result.log10_p == pytest.approx(math.log10(p), abs=1e-6)
     z = (values[:, 0].sum() - sums.mean()) / sums.std() if sums.std() else 0
-    assert result.z == pytest.approx(z, abs=1e-9)
+    assert result.statistic == pytest.approx(z, abs=1e-9)
 
 
 def test_the_largest_of_several_pays_for_the_choice():
@@ -204,6 +204,6 @@ def test_the_largest_of_several_pays_for_the_choice():
     sums[1, :, 0] = 3
     which, result = largest_test(sums)
     alone = sum_test(sums[1])
-    assert (which, result.z) == (1, alone.z)
+    assert (which, result.statistic) == (1, alone.statistic)
     assert result.p == pytest.approx(min(1, 3 * alone.p))
     assert largest_test(np.zeros((2, 3, 4), dtype=int))[1].p == 1

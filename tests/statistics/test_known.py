@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from contamination.errors import InputError
-from contamination.statistics import hits_log10_p, known_at_least
+from contamination.statistics import hits_log10_p, known_at_least, quiz_test
 
 CHANCES = (1 / 2, 1 / 3, 1 / 4, 1 / 2, 1 / 5, 1, 1 / 3, 0.9)
 
@@ -47,6 +47,13 @@ def test_the_bound_says_more_than_hits_beyond_the_quantile():
     assert known_at_least(100, [0.25] * 100) == 98
     assert known_at_least(25, [0.25] * 100) == 0
     assert np.diff([known_at_least(hits, [0.5] * 50) for hits in range(51)]).min() >= 0
+
+
+def test_the_quiz_counts_hits_of_one_chance_in_so_many():
+    for hits in range(8):
+        found = quiz_test(np.arange(7) < hits, choices=4, test="t", alpha=0.05)
+        assert found.p == pytest.approx(scipy.stats.binom.sf(hits - 1, 7, 1 / 4))
+        assert found.known_at_least == known_at_least(hits, [1 / 4] * 7, level=0.05)
 
 
 @pytest.mark.parametrize(

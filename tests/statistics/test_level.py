@@ -99,17 +99,3 @@ def test_several_statistics_and_peeking_cost_no_level():
     runs = heavy(rng, (1_000, 8, 8))
     stopped = [anytime_test(run, alpha=0.05).stopped_at is not None for run in runs]
     assert 0 < sum(stopped) <= scipy.stats.binom.ppf(1 - 1e-4, 1_000, 0.05)
-
-
-def test_centring_and_standardising_find_what_noise_hides():
-    """Edges of a successor matrix, and loud tokens, drown the plain sums."""
-    rng = np.random.default_rng(6)
-    matrices = [successors(rng, 2.0) for _ in range(10)]
-    plain, centred = (
-        sharded_exact_test([sampled_successor_scores(s, resamples=999, rng=rng) for s in each]).p
-        for each in (matrices, map(centred_successors, matrices))
-    )
-    assert centred < 1e-6 < plain
-    shards = [tokens(rng, 0.7, m=19) for _ in range(30)]
-    loud = sharded_exact_test([logprobs.sum(axis=1) for logprobs, *_ in shards]).p
-    assert sharded_exact_test([token_standardised_scores(*s[:2]) for s in shards]).p < loud / 10

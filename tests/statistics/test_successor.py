@@ -1,4 +1,5 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from contamination.statistics import sharded_exact_test
 from contamination.statistics.successor import (
     centred_successors,
+    generated_successor_test,
+    generated_successors,
     sampled_successor_scores,
     successor_scores,
 )
@@ -110,3 +113,43 @@ def test_what_the_engine_cannot_tell_apart_is_zero():
     rounded[2, 4] += 1
     kept = centred_successors(rounded, resolution=1e-3)
     np.testing.assert_array_equal(kept, centred_successors(rounded))
+
+
+def test_generated_successors_by_hand():
+    """Three records of the words 1 to 4; after the first, the second was written twice."""
+    records = [[1, 2], [1, 3], [1, 4]]
+    written = [[[1, 3], [3, 9]], [[], [4]], []]
+    found = generated_successors(records, written, longest=2)
+    idf = math.log(3)  # of 2, 3, 4 and of the three pairs; that of 1 is log(3 / 3) = 0
+    norm = math.sqrt(2 * idf**2)
+    np.testing.assert_allclose(found[0, 1], (idf * math.log(3) + idf * math.log(2)) / norm)
+    np.testing.assert_allclose(found[1, 2], idf * math.log(2) / norm)
+    assert np.count_nonzero(found) == 2
+    alike = generated_successors([[5], [5], [6]], [[[5, 6]]] * 3, longest=1)
+    np.testing.assert_allclose(alike[0], [math.log(2)] * 3)
+    assert not generated_successors([[5], [5]], [[[5]], [[5]]]).any()  # nothing tells them apart
+
+
+def test_relabelled_records_relabel_the_matrix():
+    """Its level follows: nothing in S knows the order."""
+    rng = np.random.default_rng(1)
+    records = [rng.integers(6, size=rng.integers(1, 7)) for _ in range(7)]
+    written = [[rng.integers(7, size=4) for _ in range(3)] for _ in records]
+    order = rng.permutation(7)
+    moved = generated_successors([records[i] for i in order], [written[i] for i in order])
+    np.testing.assert_allclose(moved, generated_successors(records, written)[np.ix_(order, order)])
+
+
+def test_the_p_value_is_that_of_all_orderings(monkeypatch):
+    """Enumerated; and blocks of orderings draw what one block draws."""
+    rng = np.random.default_rng(2)
+    scores = rng.gamma(1.0, size=(6, 6)) + 2 * np.eye(6, k=1)
+    orders = list(itertools.permutations(range(6)))
+    walks = successor_scores(centred_successors(scores), orders)
+    true = np.mean(walks >= walks[0] - 1e-9)
+    found = generated_successor_test(scores, resamples=20_000, rng=np.random.default_rng(0))
+    assert found.p == pytest.approx(true, abs=4 * math.sqrt(true / 20_000) + 1e-4)
+    assert (found.shards, found.permutations) == (1, 20_000)
+    monkeypatch.setattr("contamination.statistics.successor._BLOCK", 6 * 3_000)
+    blocks = generated_successor_test(scores, resamples=20_000, rng=np.random.default_rng(0))
+    assert (blocks.p, blocks.permutations) == (found.p, 20_000)

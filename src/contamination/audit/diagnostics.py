@@ -27,7 +27,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.randomness import random_stream
-from contamination.statistics import adjust, successor_scores
+from contamination.statistics import PValue, adjust, successor_scores
 from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
@@ -149,7 +149,7 @@ def judge(
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     if tested.any():
-        table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
+        table.loc[tested, "holm_p"] = adjust(np.log10(table.loc[tested, "p"]), method="holm").p
     verdict: Verdict = "order carries information"
     chosen, reasons = table[table["holm_p"] <= LEVEL], list[str]()
     if log_orderings < math.log(TESTS / LEVEL) or not tested.any():
@@ -172,13 +172,13 @@ def _tested(
     what: str,
     form: str,
     values: NDArray[np.float64],
-    result: order.OrderResult | None = None,
+    result: PValue | None = None,
 ) -> Row:
     """Return a row with the p of `result`, by default that of `values` (m+1,), which it shows."""
     result = result or order.order_test(values, alternative="two-sided")
     observed, expected = float(values[0]), float(values.mean())
     reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    return Row(diagnostic, observed, expected, result.z, result.p, reading=reading)
+    return Row(diagnostic, observed, expected, result.statistic, result.p, reading=reading)
 
 
 # --- the order of records -------------------------------------------------------------------------

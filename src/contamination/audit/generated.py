@@ -1,7 +1,7 @@
 """Proof from what a model writes: the generated successor, and quizzes on options and records.
 
 Both need text alone, so that they run on chat endpoints. H0 and guarantees stand with the
-statistics (`contamination.statistics.generated`). What keeps them exact here: every prompt holds
+statistics (`contamination.statistics.successor`). What keeps them exact here: every prompt holds
 one record or one item, whatever stands beside it in the set; the noise of a model here is drawn by
 the content of the prompt; and the prompts are asked in a random order, so a server that drifts
 does not drift along the published one.

@@ -17,7 +17,7 @@ import numpy as np
 from contamination import statistics
 from contamination.audit.battery import Test, store_stream
 from contamination.scoring.store import Store
-from contamination.statistics.power import FEWEST_PERMUTATIONS
+from contamination.statistics.oren import FEWEST_PERMUTATIONS
 
 EFFECTS = Path(__file__).with_name("effects.csv")
 PLANTED_DRAWS = 2_000

@@ -36,7 +36,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
-from contamination.statistics import CombinedResult, TestResult
+from contamination.statistics import PValue, TestResult
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
@@ -108,7 +108,7 @@ class Audit:
     seconds: float
     noise: float | None
     precision: str
-    joint: CombinedResult | None = None
+    joint: PValue | None = None
     drawn: bool = False
     beside: "Audit | None" = None
     written: Mapping[str, Any] | None = None
@@ -323,7 +323,7 @@ def carry_out(
     return Audit(stores[0].header, plan, tuple(findings), directories, seconds, noise, precision)
 
 
-def joint(*results: TestResult) -> CombinedResult:
+def joint(*results: TestResult) -> PValue:
     """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
 
     Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.

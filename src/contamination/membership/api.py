@@ -10,6 +10,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -83,8 +84,8 @@ def membership_scores(
         raise InputError("there is no text to score; give one or more")
     if not 0 <= neighbours <= MOST_NEIGHBOURS:
         raise InputError(f"{neighbours} neighbours: give 0 to {MOST_NEIGHBOURS:,} of each text")
-    asked = {name: scores.score_named(name).reads for name in columns}
-    if wrong := [name for name, reads in asked.items() if reads in ARGUMENTS]:
+    wanted = {name: scores.score_named(name) for name in columns}
+    if wrong := [name for name, score in wanted.items() if score.reads in ARGUMENTS]:
         raise InputError(f"{wrong[0]}: it has an argument of its own, and is no column to name")
     scorer = _open(model)
     shown = [one if isinstance(one, str) else scorer.tokenizer.decode(one) for one in texts]
@@ -97,7 +98,7 @@ def membership_scores(
             )
     readings = token_signals(scorer, ids)
     parts: dict[str, Iterable[Any]] = {"text": shown}
-    if "lower" in asked.values():
+    if any(score.reads == "lower" for score in wanted.values()):
         lower = tokenize(scorer.tokenizer, [text.lower() for text in shown])
         parts["lower"] = text_log_probs(scorer, lower)
     if reference is not None:
@@ -109,10 +110,8 @@ def membership_scores(
         parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, seed, numbers)
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    known = scores.SCORES
-    more = [n for part in ARGUMENTS if part in parts for n in known if known[n].reads == part]
+    wanted |= {k: v for k, v in scores.SCORES.items() if v.reads in ARGUMENTS and v.reads in parts}
     whole = all(read.rank is not None for read in readings)  # not behind an endpoint
-    wanted = {name: scores.score_named(name) for name in (*columns, *more)}
     table = {
         name: [*map(score.compute, readings)]
         for name, score in wanted.items()
@@ -168,15 +167,13 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
 
     Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT makes; these
     need no second model. A swap is with the next word. Spaces and line ends stay where they are.
-    Raises InputError for a text of one word, which can neither be swapped nor left out.
+    A text of one word, which can neither be swapped nor left out, has none.
     """
     parts = re.split(r"(\s+)", text)
     places = [i for i in range(0, len(parts), 2) if parts[i]]
-    if len(places) < 2:
-        raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
     changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
     made = []
-    for _ in range(count):
+    for _ in range(count if changes > 0 else 0):
         new = list(parts)
         for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
             here, following = places[k], places[k + 1]
@@ -189,27 +186,13 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
 
 
 def _of_neighbours(
-    scorer: Scorer,
-    texts: Sequence[str],
-    count: int,
-    seed: int,
-    numbers: Sequence[int],
+    scorer: Scorer, texts: Sequence[str], count: int, seed: int, numbers: Sequence[int]
 ) -> list[list[scores.Floats]]:
     """Log-probabilities of the neighbours of each text, which do not depend on other texts."""
-    made: list[str] = []
-    for number, text in zip(numbers, texts, strict=True):
-        try:
-            made += word_neighbours(text, count, rng=random_stream(seed, "neighbours", number))
-        except InputError as error:
-            raise InputError(f"text {number}: {error}") from None
-    ids = tokenize(scorer.tokenizer, made)
-    if short := [index for index, one in enumerate(ids) if len(one) < 2]:
-        raise InputError(
-            f"text {numbers[short[0] // count]} is so short that a neighbour has one token; leave "
-            "it out"
-        )
-    found = text_log_probs(scorer, ids)
-    return [found[start : start + count] for start in range(0, len(found), count)]
+    streams = (random_stream(seed, "neighbours", number) for number in numbers)
+    made = [word_neighbours(one, count, rng=rng) for one, rng in zip(texts, streams, strict=True)]
+    found = iter(text_log_probs(scorer, tokenize(scorer.tokenizer, [*chain(*made)])))
+    return [[*islice(found, len(each))] for each in made]
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_curve
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
+from contamination.statistics.results import check_finite
 
 Floats = NDArray[np.float64]
 
@@ -117,9 +118,7 @@ def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bo
         raise InputError(f"scores of shape {values.shape}, labels of {truth.shape}: give (n,) each")
     if not np.isin(truth, [0, 1]).all():
         raise InputError("a label is neither 0 nor 1: give 1, or True, for a member and 0 for none")
-    if not np.isfinite(values).all():
-        index = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise InputError(f"score {index} is {values[index]}: leave that text out")
+    check_finite(values, "scores")
     truth = truth.astype(bool)
     if truth.all() or not truth.any():
         found = f"{int(truth.sum())} members and {int((~truth).sum())} non-members"
@@ -130,16 +129,12 @@ def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bo
 def _measures(scores: Floats, members: NDArray[np.bool_], weights: Floats) -> Floats:
     """AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
     distinct, which = np.unique(-scores, return_inverse=True)
-    parts = []
-    step = max(1, CHUNK // (2 * len(distinct)))
-    for part in (weights[i : i + step] for i in range(0, len(weights), step)):
-        counts = [_tally(which[side], len(distinct), part[:, side]) for side in (~members, members)]
-        reached = np.cumsum([np.pad(side, ((0, 0), (1, 0))) for side in counts], axis=-1)
-        fpr, tpr = reached / reached[..., -1:]
-        # The largest TPR among thresholds with at most that FPR.
-        rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
-        parts.append(np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1))
-    return np.concatenate(parts)
+    counts = [_tally(which[side], len(distinct), weights[:, side]) for side in (~members, members)]
+    reached = np.cumsum([np.pad(side, ((0, 0), (1, 0))) for side in counts], axis=-1)
+    fpr, tpr = reached / reached[..., -1:]
+    # The largest TPR among thresholds with at most that FPR.
+    rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
+    return np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1)
 
 
 def _tally(which: NDArray[np.intp], size: int, weights: Floats | None = None) -> Floats:

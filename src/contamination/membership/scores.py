@@ -79,7 +79,7 @@ class Score:
 
 def mean_log_prob(log_probs: Array) -> float:
     """Mean log-probability of the scored tokens (nats), minus the log of the perplexity."""
-    return _mean(_scored(log_probs))
+    return _mean(log_probs[1:])
 
 
 def log_prob_per_byte(log_probs: Array, text: str) -> float:
@@ -108,7 +108,7 @@ _count, _percent = _up_to(np.inf, int), _up_to(100, float)
 
 def _min_k_plus_plus(read: Any, k: float) -> float:
     std = np.maximum(read.std[1:], SMALLEST_STD)
-    return _lowest((_scored(read.log_probs) - read.mean[1:]) / std, k)
+    return _lowest((read.log_probs[1:] - read.mean[1:]) / std, k)
 
 
 def _entropy(read: Any, k: int | None = None) -> float:
@@ -120,7 +120,7 @@ def _lowercase(read: Any) -> float:
 
 
 def _neighbour(read: Any) -> float:
-    return mean_log_prob(read.log_probs) - float(np.mean([*map(mean_log_prob, read.neighbours)]))
+    return mean_log_prob(read.log_probs) - _mean(np.array([*map(mean_log_prob, read.neighbours)]))
 
 
 # The name of a column is a key and its k: min_k_20, entropy_5; entropy.
@@ -128,12 +128,12 @@ SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
     "loss": Score("PPL", lambda read: mean_log_prob(read.log_probs)),
     # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
-    "ppl": Score("PPL of {k}", lambda read, k: _mean(_scored(read.log_probs)[:k], k), _count),
+    "ppl": Score("PPL of {k}", lambda read, k: _mean(read.log_probs[1:][:k], k), _count),
     # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
-    "min_k": Score("Min-{k}%", lambda read, k: _lowest(_scored(read.log_probs), k), _percent),
+    "min_k": Score("Min-{k}%", lambda read, k: _lowest(read.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
     "min_prob": Score(
-        "Min-{k}% token", lambda read, k: _lowest(np.exp(_scored(read.log_probs)), k), _percent
+        "Min-{k}% token", lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent
     ),
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
     # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
@@ -162,8 +162,6 @@ SCORES = {
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
     # where the lower-case text has a single token.
     "lowercase": Score("Lowercase", _lowercase, reads="lower"),
-    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023).
-    "neighbour": Score("Neighbor", _neighbour, reads="neighbours"),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
     # the ratio of the losses of the reference and the model (Carlini et al. 2021).
     "reference_difference": Score(
@@ -172,6 +170,9 @@ SCORES = {
     "reference_ratio": Score(
         "Smaller Ref, ratio", lambda read: _ratio(*read.reference[::-1]), reads="reference"
     ),
+    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023);
+    # NaN where there is no neighbour, as of a text of one word, or one of a single token.
+    "neighbour": Score("Neighbor", _neighbour, reads="neighbours"),
 }
 
 
@@ -194,12 +195,6 @@ def score_named(name: str) -> Score:
         ) from None
     label = score.label.format(k=text).strip()
     return replace(score, label=label, compute=partial(score.compute, **k))
-
-
-def _scored(log_probs: Array) -> Array:
-    if len(log_probs) < 2:
-        raise InputError(f"a text of {len(log_probs)} token has no score: give 2 tokens or more")
-    return log_probs[1:]
 
 
 def _mean(values: Array, fewest: int = 1) -> float:

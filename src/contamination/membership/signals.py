@@ -24,8 +24,6 @@ from contamination.scoring.local import TransformersScorer
 
 LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
-GROUP = 16  # entries of the vocabulary that send their largest to the next round
-MANY = 1024  # entries from which on a round of groups saves time
 
 
 def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Reading]:
@@ -102,7 +100,7 @@ def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
     picked = logits.gather(1, pair)
     # Written as floats, comparisons and their sum use the vector units; exact up to 2^24.
     above = [torch.gt(logits, column, out=scratch).sum(1) for column in picked.T[..., None]]
-    top = largest(logits, min(TOP[-1], logits.shape[1]))
+    top = logits.topk(min(TOP[-1], logits.shape[1]), dim=1).values
     peak = top[:, :1].clone()
     # In base 2, whose exponential is the faster by far.
     torch.add(-peak / LN2, logits, alpha=1 / LN2, out=logits)
@@ -123,17 +121,3 @@ def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
         *(entropies[:, min(k, entropies.shape[1]) - 1] for k in TOP),
     ]
     return torch.stack(columns, dim=1)
-
-
-def largest(values: Tensor, k: int) -> Tensor:
-    """Return the k largest of each row, [n, k], in descending order.
-
-    Those of the k groups with the largest maxima contain them; ties change no value.
-    """
-    count = values.shape[1] // GROUP
-    if values.shape[1] < MANY or count < k:
-        return values.topk(k, dim=1).values
-    whole = values[:, : count * GROUP].view(-1, GROUP, count)
-    best = whole.amax(1).topk(k, dim=1, sorted=False).indices
-    members = whole.gather(2, best[:, None].expand(-1, GROUP, -1)).flatten(1)
-    return torch.cat([members, values[:, count * GROUP :]], dim=1).topk(k, dim=1).values

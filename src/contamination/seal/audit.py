@@ -49,8 +49,7 @@ from contamination.scoring.generation import Generator
 from contamination.scoring.store import Store
 from contamination.seal.beacon import time_of
 from contamination.seal.files import Seal, SealedSet
-from contamination.statistics import CombinedResult, TestResult
-from contamination.statistics.results import KnownResult
+from contamination.statistics import KnownResult, PValue, TestResult
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.example_set import render
 
@@ -206,7 +205,7 @@ def wordings_test(store: Store) -> TestResult:
     return replace(statistics.sharded_exact_test(token_scores(store)), test=WORDINGS_TEST)
 
 
-def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedResult:
+def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
     """Combine what the key has drawn by Fisher's rule; see the module for why that is exact.
 
     Several tests of the order count as one: the smallest p-value times their number, at most 1.

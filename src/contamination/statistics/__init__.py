@@ -35,12 +35,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
-    from contamination.statistics.generated import *  # noqa: F403
     from contamination.statistics.joint import *  # noqa: F403
     from contamination.statistics.known import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.oren import *  # noqa: F403
-    from contamination.statistics.power import *  # noqa: F403
     from contamination.statistics.results import *  # noqa: F403
     from contamination.statistics.sharded_exact import *  # noqa: F403
     from contamination.statistics.successor import *  # noqa: F403
@@ -49,16 +47,15 @@ if TYPE_CHECKING:
 _MODULES = {
     "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
-    "generated": "quiz_test generated_successor_test generated_successors",
     "joint": "westfall_young_test",
-    "known": "hits_log10_p known_at_least",
-    "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
-    "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",
-    "power": "planted_p_values",
-    "results": "TestResult",
+    "known": "KnownResult hits_log10_p known_at_least quiz_test",
+    "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",
+    "oren": "called_canonical fewer_permutations permutation_test planted_p_values sharded_t_test",
+    "results": "PValue TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",
-    "successor": "centred_successors sampled_successor_scores successor_scores",
+    "successor": "centred_successors generated_successor_test generated_successors "
+    "sampled_successor_scores successor_scores",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -17,7 +17,6 @@ of the others: whole numbers are a lattice of their own, so no p-value is sample
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -25,8 +24,7 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, as_log_probs, p_from_log10
+from contamination.statistics.results import ROUNDING, PValue, as_log_probs
 from contamination.statistics.sharded_exact import sharded_exact_test
 
 Alternative = Literal["greater", "two-sided"]
@@ -37,18 +35,6 @@ Whole = NDArray[np.int64]
 _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
 
 
-@dataclass(frozen=True, kw_only=True)
-class OrderResult:
-    """`order_test`: p, log10 p and z, never the source of p.
-
-    z is the statistic less its mean over all orderings, by its sd over them, or 0 if that is 0.
-    """
-
-    p: float
-    log10_p: float
-    z: float
-
-
 def random_orderings(
     bounds: Bounds, permutations: int, *, rng: np.random.Generator
 ) -> NDArray[np.int32]:
@@ -56,17 +42,15 @@ def random_orderings(
 
     The random ones are independent and uniform among those that keep every record in its shard.
     `bounds` are contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds`
-    gives them. Raises InputError for fewer than 1 permutation.
+    gives them.
     """
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}: give at least 1")
     orderings = np.tile(np.arange(bounds[-1][1], dtype=np.int32), (permutations + 1, 1))
     for start, stop in bounds:
         orderings[1:, start:stop] = rng.permuted(orderings[1:, start:stop], axis=1)
     return orderings
 
 
-def order_test(values: ArrayLike, *, alternative: Alternative) -> OrderResult:
+def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
     p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
@@ -75,7 +59,8 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> OrderResult:
     H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
     exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
     count against rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The
-    +1: Phipson and Smyth (2010), as in `permutation_test`. Raises InputError unless `values` is
+    +1: Phipson and Smyth (2010), as in `permutation_test`. The `statistic` returned is z: values[0]
+    less the mean of all m+1, by their sd (0 if that is 0). Raises InputError unless `values` is
     finite with m >= 1.
     """
     array = as_log_probs(values, ndim=1)
@@ -86,7 +71,7 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> OrderResult:
     hits = int(np.count_nonzero(distance[1:] >= distance[0] - rounding))
     p = (1 + hits) / len(array)
     z = 0.0 if constant else (float(array[0]) - expected) / null_sd
-    return OrderResult(p=p, log10_p=math.log10(p), z=z)
+    return PValue(statistic=z, p=p, log10_p=math.log10(p))
 
 
 def equal_neighbours(
@@ -231,21 +216,21 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
     return np.asarray(found.sum(axis=1), dtype=np.int64)
 
 
-def sum_test(values: ArrayLike) -> OrderResult:
+def sum_test(values: ArrayLike) -> PValue:
     """Exact two-sided test of the sum of whole numbers (n, N) over items, column 0 as published.
 
     p = min(1, 2 min(P(T >= t), P(T <= t))), T the sum over items of a number drawn from each row,
     and t that of column 0. H0: every row is exchangeable, independently of the others; then
-    P(p <= alpha) <= alpha exactly. z is (t - E T) / sd T, 0 if no row varies; never the source of
-    p, which has no floor. Errors as `sharded_exact_test`.
+    P(p <= alpha) <= alpha exactly. The `statistic` is z = (t - E T) / sd T, 0 if no row varies; p
+    does not come from it, and has no floor. Errors as `sharded_exact_test`.
     """
     array = np.asarray(values)
     upper, lower = (sharded_exact_test(side, weights="equal") for side in (array, -array))
-    log10_p = min(0.0, math.log10(2) + min(upper.log10_p, lower.log10_p))
-    return OrderResult(p=p_from_log10(log10_p), log10_p=log10_p, z=upper.z)
+    log10_p = math.log10(2) + min(upper.log10_p, lower.log10_p)
+    return PValue.of(log10_p, statistic=upper.z)
 
 
-def largest_test(values: ArrayLike) -> tuple[int, OrderResult]:
+def largest_test(values: ArrayLike) -> tuple[int, PValue]:
     """Which of c sums (c, n, N) stands out most, and its `sum_test` with p times c.
 
     Bonferroni's correction pays for the choice, however the sums depend on each other, so
@@ -253,5 +238,5 @@ def largest_test(values: ArrayLike) -> tuple[int, OrderResult]:
     """
     results = [sum_test(each) for each in np.asarray(values)]
     which = min(range(len(results)), key=lambda i: results[i].log10_p)
-    log10_p = min(0.0, results[which].log10_p + math.log10(len(results)))
-    return which, OrderResult(p=p_from_log10(log10_p), log10_p=log10_p, z=results[which].z)
+    log10_p = results[which].log10_p + math.log10(len(results))
+    return which, PValue.of(log10_p, statistic=results[which].statistic)

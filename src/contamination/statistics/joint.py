@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, check_resamples
 from contamination.statistics.sharded_exact import (
     ShardedExactResult,
     contributions,
@@ -101,8 +101,7 @@ def westfall_young_test(
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
     """
-    if resamples < 1:
-        raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
+    check_resamples(resamples)
     values = _as_statistics(scores)
     labels = tuple(map(str, range(len(values))) if names is None else names)
     shares = np.stack([contributions(each, weights="inverse_sd") for each in values])
@@ -117,12 +116,10 @@ def westfall_young_test(
     best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
-    log10_p = min(0.0, (log_total - math.log(resamples + 1)) / math.log(10))
-    return WestfallYoungResult(
+    return WestfallYoungResult.of(
+        (log_total - math.log(resamples + 1)) / math.log(10),
         test="min_p",
         statistic=statistic,
-        p=p_from_log10(log10_p),
-        log10_p=log10_p,
         shards=values.shape[1],
         permutations=values.shape[2] - 1,
         names=labels,

@@ -3,14 +3,30 @@
 A *hit* is a record whose drawn variant a model names: the published answer among equally good ones,
 the published arrangement in a quiz. The null law of the number of hits is known exactly, since the
 draws were made here: each is a coin of known chance, and the coins are independent.
+
+In a *quiz* a model is asked which of K arrangements of an item's options is the published one, or
+which of K records comes next. A place is drawn for it, so that no habit of position helps.
 """
 
 import math
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
+from contamination.statistics.results import TestResult
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class KnownResult(TestResult):
+    """A test of what was drawn for each record, and a lower bound on the records that were known.
+
+    `known_at_least` is that of the function of this name; it counts hits, not `statistic`.
+    """
+
+    known_at_least: int
 
 
 def hits_log10_p(hits: int, chances: ArrayLike) -> float:
@@ -26,7 +42,7 @@ def hits_log10_p(hits: int, chances: ArrayLike) -> float:
     chances : shape (n,); the probability of each under H0, such as 1/k where one of k equally good
         answers was drawn. n may be 0.
     """
-    law = _log_law(_checked(hits, chances))
+    law = reduce(_with_coin, _checked(hits, chances), np.zeros(1))  # log P(N = 0 ... n)
     return min(0.0, float(np.logaddexp.reduce(law[hits:])) / math.log(10))
 
 
@@ -58,12 +74,35 @@ def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int
     return 0
 
 
-def _log_law(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log P(N = 0 ... n), shape (n+1,)."""
-    law = np.zeros(1)
-    for chance in chances:
-        law = _with_coin(law, chance)
-    return law
+def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> KnownResult:
+    """Exact one-sided test that more answers hit than chance hits: P(Bin(n, 1/choices) >= hits).
+
+    `hits` (n,) says whether each answer named the published one of `choices` (K) versions, `test`
+    is the name in the result, whose statistic is the number of hits, and 1 - alpha the confidence
+    of its `known_at_least`. Errors as in that.
+
+    H0: given what the model reads, the published one stands in each of the K places with
+    probability 1/K, independently over questions. Whatever the model answers by that, by habit and
+    by chance then hits with probability 1/K. An answer that is no letter cannot hit, and counts as
+    a miss: the hits are then stochastically at most Bin(n, 1/K), and P(p <= alpha) <= alpha still.
+
+    - Arrangements of an item: H0 holds if the published one was drawn uniformly from those that are
+      permitted, independently over items and without regard to the model. The others are drawn from
+      the same law without replacement, and the place of each by us.
+    - Records: a cue, and in places that we draw the K records after it. No record stands in two
+      questions. Given which K records they are, every order of them is as likely if the published
+      order is exchangeable; so the one that comes next is each of them with probability 1/K,
+      independently over questions.
+    """
+    count, chances = int(np.sum(hits)), np.full(np.shape(hits), 1 / choices)
+    return KnownResult.of(
+        hits_log10_p(count, chances),
+        test=test,
+        statistic=float(count),
+        shards=len(chances),
+        permutations=choices - 1,
+        known_at_least=known_at_least(count, chances, level=alpha),
+    )
 
 
 def _with_coin(law: NDArray[np.float64], chance: float) -> NDArray[np.float64]:

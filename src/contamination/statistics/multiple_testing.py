@@ -16,21 +16,12 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
-from contamination.statistics.results import as_p_values, p_from_log10
+from contamination.statistics.results import PValue, p_from_log10
 
 Method = Literal["holm", "benjamini_hochberg"]
 
 # p = 1 counts as the largest float below it, so that a silent test is a heavy vote and no veto.
 _LARGEST_LOG_P = math.log1p(-(2.0**-53))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CombinedResult:
-    """One p-value for n of them: the statistic of the rule, p in (0, 1], and log10 p (no floor)."""
-
-    statistic: float
-    p: float
-    log10_p: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +32,7 @@ class AdjustedResult:
     log10_p: NDArray[np.float64]
 
 
-def fisher(log10_p: ArrayLike) -> CombinedResult:
+def fisher(log10_p: ArrayLike) -> PValue:
     """Combine independent p-values: -2 sum log p_i against chi-squared with 2n degrees of freedom.
 
     Takes log10 of the one-sided p-values of n tests, (n,). Raises InputError for no entry, or one
@@ -53,15 +44,16 @@ def fisher(log10_p: ArrayLike) -> CombinedResult:
 
     Fisher (1932), Statistical Methods for Research Workers; Oren et al. (2024), section 4.3.
     """
-    log10 = as_p_values(log10_p, log10=True)
+    log10 = _checked(log10_p)
     half = float(-log10.sum()) * math.log(10)
     # An even number of degrees of freedom gives the survival function in closed form, which SciPy's
     # chi2.logsf lacks below 1e-308: exp(-x/2) sum_{k < n} (x/2)^k / k!.
     k = np.arange(len(log10))
-    return _combined(2 * half, float(logsumexp(xlogy(k, half) - gammaln(k + 1))) - half)
+    log_p = float(logsumexp(xlogy(k, half) - gammaln(k + 1))) - half
+    return PValue.of(log_p / math.log(10), statistic=2 * half)
 
 
-def cauchy(log10_p: ArrayLike) -> CombinedResult:
+def cauchy(log10_p: ArrayLike) -> PValue:
     """Combine p-values of any dependence, nearly: mean_i cot(pi p_i) against the Cauchy law.
 
     Input, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
@@ -77,7 +69,7 @@ def cauchy(log10_p: ArrayLike) -> CombinedResult:
     Liu and Xie (2020), "Cauchy combination test", Journal of the American Statistical Association
     115(529).
     """
-    log_p = np.minimum(as_p_values(log10_p, log10=True) * math.log(10), _LARGEST_LOG_P)
+    log_p = np.minimum(_checked(log10_p) * math.log(10), _LARGEST_LOG_P)
     # cot(pi p) is 1/(pi p) to the last digit below 1e-8, and beyond it is safe to leave logarithms.
     # Towards p = 1 the distance to 1 is what counts, and exp(log p) has lost it.
     near = np.exp(np.maximum(log_p, math.log(1e-9)))
@@ -94,10 +86,11 @@ def cauchy(log10_p: ArrayLike) -> CombinedResult:
         # Upper tail of the Cauchy law, arccot(T) / pi, without a difference of nearly equal terms.
         log_combined = math.log(math.atan2(1.0, float(sign) * math.exp(log_mean)) / math.pi)
     largest = math.log(np.finfo(np.float64).max)
-    return _combined(float(sign) * math.exp(min(log_mean, largest)), log_combined)
+    statistic = float(sign) * math.exp(min(log_mean, largest))
+    return PValue.of(log_combined / math.log(10), statistic=statistic)
 
 
-def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
+def harmonic_mean(log10_p: ArrayLike) -> PValue:
     """Combine p-values of any dependence: their harmonic mean times a constant a_n.
 
     Input, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
@@ -111,7 +104,7 @@ def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     Wilson (2019), "The harmonic mean p-value for combining dependent tests", PNAS 116(4). Vovk and
     Wang (2020), "Combining p-values via averaging", Biometrika 107(4).
     """
-    log10 = as_p_values(log10_p, log10=True)
+    log10 = _checked(log10_p)
     n = len(log10)
     log_mean = math.log(n) - float(logsumexp(-log10 * math.log(10)))
     statistic = p_from_log10(min(0.0, log_mean / math.log(10)))
@@ -119,12 +112,10 @@ def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     if n > 2:
         y = brentq(lambda y: y * y - n * ((y + 1) * math.log1p(y) - y), 1e-3, float(n * n))
         price = (y + n) ** 2 / ((y + 1) * n)
-    return _combined(statistic, log_mean + math.log(price))
+    return PValue.of((log_mean + math.log(price)) / math.log(10), statistic=statistic)
 
 
-def adjust(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None, method: Method
-) -> AdjustedResult:
+def adjust(log10_p: ArrayLike, *, method: Method) -> AdjustedResult:
     """Adjust p-values for their number, so that each may be compared with alpha.
 
     With p_(1) <= ... <= p_(n) and the adjusted values capped at 1:
@@ -133,9 +124,8 @@ def adjust(
         benjamini_hochberg:   min_{j >= k} n p_(j) / j
 
     The values are those of statsmodels' `multipletests` wherever a float can hold them; p is held
-    at the smallest normal float64. Takes p-values, each in (0, 1], or their decimal logarithms,
-    (n,), of tests that may depend on each other. Raises InputError as `fisher`, or for an unknown
-    method, or neither or both of the arguments.
+    at the smallest normal float64. Takes log10 of the p-values of n tests, (n,), which may depend
+    on each other. Raises InputError as `fisher`, or for an unknown method.
 
     H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps at or below
     alpha, exactly in finite samples if the p-values are valid,
@@ -152,12 +142,7 @@ def adjust(
     """
     if method not in get_args(Method):
         raise InputError(f"method is {method!r}: give one of {', '.join(get_args(Method))}")
-    if p_values is not None and log10_p is None:
-        raw = np.log10(as_p_values(p_values))
-    elif p_values is None and log10_p is not None:
-        raw = as_p_values(log10_p, log10=True)
-    else:
-        raise InputError("give either p_values or log10_p")
+    raw = _checked(log10_p)
     order = np.argsort(raw)
     rank = np.arange(1, len(raw) + 1)
     # statsmodels has these procedures for p itself, which ends at 1e-308; log10 p does not.
@@ -171,28 +156,29 @@ def adjust(
 
 
 def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Empirical distribution function as sorted p-values and its heights i/n there, both (n,).
-
-    Raises InputError for an entry that is NaN, zero or outside (0, 1], or no entry.
-    """
-    x = np.sort(as_p_values(p_values))
+    """Empirical distribution function as sorted p-values and its heights i/n there, both (n,)."""
+    x = np.sort(np.asarray(p_values, dtype=np.float64))
     return x, np.arange(1, len(x) + 1) / len(x)
 
 
 def dkw_band(n: int, level: float) -> float:
     """Half-width of the band that holds the whole true law with probability at least `level`.
 
-    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n independent p-values; valid for every
-    n and every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
-    Raises InputError for n below 1, or a level outside (0, 1).
+    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n >= 1 independent p-values; valid for
+    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990). Raises
+    InputError for a level outside (0, 1).
     """
-    if n < 1:
-        raise InputError(f"n is {n}: a band needs at least 1 p-value")
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
 
 
-def _combined(statistic: float, log_p: float) -> CombinedResult:
-    log10_p = min(0.0, log_p / math.log(10))
-    return CombinedResult(statistic=statistic, p=p_from_log10(log10_p), log10_p=log10_p)
+def _checked(log10_p: ArrayLike) -> NDArray[np.float64]:
+    """Decimal logarithms of one p-value or more, (n,), finite and at most 0."""
+    array = np.asarray(log10_p, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError(f"log10_p has shape {array.shape}: give a list of one or more, shape (n,)")
+    if not (valid := np.isfinite(array) & (array <= 0)).all():
+        bad = int(np.argmin(valid))
+        raise InputError(f"log10_p[{bad}] is {array[bad]}: give finite numbers of at most 0")
+    return array

@@ -2,7 +2,8 @@
 
 Under H0 any ordering of a shard may have been the canonical one. Calling one so that is drawn at
 random, independently over shards, is an exact draw from the null given the scores, and costs no
-scoring. How often a test rejects then is its level on these scores, whatever made them.
+scoring. How often a test rejects then is its level on these scores, whatever made them. Raised by
+an effect it is a draw from the alternative, and how often that is found is the power.
 """
 
 import math
@@ -14,7 +15,9 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
+
+FEWEST_PERMUTATIONS = 5  # for a power: fewer leave the spread of a shard unknown
 
 
 def permutation_test(log_probs: ArrayLike) -> TestResult:
@@ -79,29 +82,23 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
         error = differences.std(ddof=ddof) / math.sqrt(shards)
         statistic = float(differences.mean() / error)
         log10_p = _log_t_survival(statistic, shards - 1) / math.log(10)
-    outcome = {"statistic": statistic, "p": p_from_log10(log10_p), "log10_p": log10_p}
-    return TestResult(test="sharded_t", shards=shards, permutations=values.shape[1] - 1, **outcome)
+    of = {"test": "sharded_t", "shards": shards, "permutations": values.shape[1] - 1}
+    return TestResult.of(log10_p, statistic=statistic, **of)
 
 
 def _log_t_survival(t: float, df: int) -> float:
     """log P(t_df >= t), also where the probability itself is below the smallest float64.
 
     P = I_x(a, 1/2) / 2 with a = df/2, x = df / (df + t^2), and
-    I_x(a, 1/2) = x^a / (a B(a, 1/2)) sum_n (1/2)_n / n! a / (a+n) x^n.
+    I_x(a, 1/2) = x^a / (a B(a, 1/2)) 2F1(a, 1/2; a + 1; x).
     """
     # SciPy is right to the last digits until it underflows near 1e-308, and then says -inf.
     direct = float(scipy.stats.t.logsf(t, df))
     if direct > -650:
         return direct
-    # So deep in the tail x is well below 1: every term is positive and they fall geometrically.
     a, log_x = df / 2, -math.log1p(t * t / df)
-    x, total, term, n = math.exp(log_x), 1.0, 1.0, 0
-    while term > 1e-17 * total:
-        term *= (n + 0.5) / (n + 1) * x
-        n += 1
-        total += term * a / (a + n)
     log_front = a * log_x - math.log(a) - float(scipy.special.betaln(a, 0.5))
-    return log_front + math.log(total / 2)
+    return log_front + math.log(scipy.special.hyp2f1(a, 0.5, a + 1, math.exp(log_x)) / 2)
 
 
 def called_canonical(scores: NDArray[np.float64], canonical: ArrayLike) -> NDArray[np.float64]:
@@ -114,14 +111,6 @@ def called_canonical(scores: NDArray[np.float64], canonical: ArrayLike) -> NDArr
     swapped[..., shards, 0] = scores[..., shards, chosen]
     swapped[..., shards, chosen] = scores[..., shards, 0]
     return swapped
-
-
-def null_scores(
-    pool: NDArray[np.float64], shards: int, *, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
-    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
-    return called_canonical(rows, rng.integers(pool.shape[1], size=shards))
 
 
 def fewer_permutations(
@@ -140,3 +129,46 @@ def fewer_permutations(
         raise InputError(f"permutations {permutations}: {most} are scored; ask for 1 to {most}")
     for _ in range(1 if permutations == most else replicates):
         yield values[:, [0, *(1 + rng.permutation(most)[:permutations])]]
+
+
+def planted_p_values(
+    log_probs: ArrayLike, effects: ArrayLike, *, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """p-values of `sharded_exact_test` on redrawn canonical orders with planted effects, (b,).
+
+    The share of them that is at most alpha is the power at alpha. Raises InputError for scores of
+    another shape, a value that is not finite, or fewer than 5 shuffled orderings.
+
+    Parameters
+    ----------
+    log_probs : (r, m+1), as in `sharded_exact_test`. Column 0 is the published order, and takes no
+        part: what it shows cannot move the power.
+    effects : (b, r), by how many standard deviations of the shuffled scores of a shard the
+        canonical one is raised, in each draw. 0 is H0.
+
+    Notes
+    -----
+    With weights "inverse_sd" the statistic is a sum of r standardised scores z_i, of which every
+    one has variance 1 under H0 by construction, or is 0 where all orderings score the same. Raising
+    one of n scores by d changes their mean by d / n and their sd, which is in closed form here. The
+    sum is then compared with a normal law of the same variance, to the order of a central limit
+    theorem in r. One ordering fewer than the test has makes the power a little too small.
+    """
+    values = as_log_probs(log_probs, ndim=2)
+    shuffled, raised = values[:, 1:], np.asarray(effects, dtype=np.float64)
+    n = shuffled.shape[1]
+    if n < FEWEST_PERMUTATIONS:
+        raise InputError(f"{n} shuffled orderings: give at least {FEWEST_PERMUTATIONS} for a power")
+    varies = np.ptp(shuffled, axis=1) > ROUNDING * np.abs(shuffled).max(axis=1)
+    if not varies.any():
+        return np.ones(len(raised))
+    shuffled, raised = shuffled[varies], raised[:, varies]
+    centred = shuffled - shuffled.mean(axis=1, keepdims=True)
+    raised = raised * centred.std(axis=1, ddof=1)
+    drawn = rng.integers(n, size=raised.shape)
+    chosen = centred[np.arange(len(centred)), drawn]
+    before = centred.var(axis=1)
+    variance = before + 2 * raised * chosen / n + raised**2 * (n - 1) / n**2
+    # An effect that makes all scores equal leaves a z of 0, not 0 / 0.
+    z = (chosen + raised * (n - 1) / n) / np.sqrt(np.maximum(variance, ROUNDING * before))
+    return np.asarray(scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(len(centred))))

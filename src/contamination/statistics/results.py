@@ -6,7 +6,7 @@ and a p-value is never zero.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,35 +23,43 @@ same in exact arithmetic may differ by about 1e-14 of their size.
 
 # Arrays have no single truth value, so records compare by identity (`eq=False`).
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TestResult:
+class PValue:
+    """One p-value.
+
+    Attributes
+    ----------
+    statistic : what p is of, in the units that its function names.
+    p, log10_p : p-value in (0, 1], and its decimal logarithm.
+    """
+
+    statistic: float
+    p: float
+    log10_p: float
+
+    @classmethod
+    def of(cls, log10_p: float, **others: Any) -> Self:
+        """Make a record of the p-value with this decimal logarithm, or of 1 if it is above 0."""
+        log10_p = min(0.0, log10_p)
+        return cls(p=p_from_log10(log10_p), log10_p=log10_p, **others)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TestResult(PValue):
     """Outcome of one test of H0 "every ordering of the examples is equally likely".
+
+    p is one-sided, and a larger statistic is more evidence for the canonical ordering.
 
     Attributes
     ----------
     test : its name, as in the result tables.
-    statistic : larger is more evidence for the canonical ordering.
-    p, log10_p : one-sided p-value in (0, 1], and its decimal logarithm.
     shards, permutations : r and m, shuffled orderings per shard.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name
 
     test: str
-    statistic: float
-    p: float
-    log10_p: float
     shards: int
     permutations: int
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KnownResult(TestResult):
-    """A test of what was drawn for each record, and a lower bound on the records that were known.
-
-    `known_at_least` is that of `contamination.statistics.known`; it counts hits, not `statistic`.
-    """
-
-    known_at_least: int
 
 
 def p_from_log10(log10_p: float) -> float:
@@ -72,10 +80,10 @@ def with_ties(scores: NDArray[np.float64], resolution: ArrayLike) -> NDArray[np.
 def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
     """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
 
-    Raises InputError for no rectangular array of numbers, another number of dimensions, too few
-    shards, no shuffled ordering, or a value that is not finite.
+    Raises InputError for another number of dimensions, too few shards, no shuffled ordering, or a
+    value that is not finite.
     """
-    array = _as_floats(log_probs, "log_probs")
+    array = np.asarray(log_probs, dtype=np.float64)
     if array.ndim != ndim or array.shape[-1] < 2:
         wanted = "(m+1,)" if ndim == 1 else "(r, m+1)"
         raise InputError(
@@ -87,37 +95,20 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
             f"log_probs has {len(array)} shard(s): this test needs at least {min_shards}; "
             "split the set into more shards"
         )
+    check_finite(array, "log_probs")
+    return array
+
+
+def check_finite(array: NDArray[np.float64], name: str) -> None:
+    """Raise InputError if an entry is not finite; it names the first one by its place."""
     if len(bad := np.argwhere(~np.isfinite(array))):
-        shard = f"shard {bad[0, 0]}, " if ndim == 2 else ""
+        place = bad[0].tolist()
         raise InputError(
-            f"log_probs of {shard}ordering {bad[0, -1]} is {array[tuple(bad[0])]}: "
-            "score it again, or leave its shard out"
+            f"{name}{place} is {array[tuple(place)]}: measure it again, or leave it out"
         )
-    return array
 
 
-def as_p_values(p_values: ArrayLike, *, log10: bool = False) -> NDArray[np.float64]:
-    """Return `p_values` as a float64 array of shape (n,), n >= 1, every entry in (0, 1].
-
-    With `log10` they are decimal logarithms, finite and at most 0. Raises InputError otherwise.
-    """
-    name, rule = "p_values", "a p-value lies in (0, 1] and is never zero"
-    if log10:
-        name, rule = "log10_p", "the logarithm of a p-value is finite and at most 0"
-    array = _as_floats(p_values, name)
-    if array.ndim != 1 or not len(array):
-        raise InputError(f"{name} has shape {array.shape}: give a list of one or more, shape (n,)")
-    valid = np.isfinite(array) & (array <= 0) if log10 else (array > 0) & (array <= 1)
-    if not valid.all():
-        bad = int(np.argmin(valid))
-        raise InputError(f"{name}[{bad}] is {array[bad]}: {rule}; correct or drop it")
-    return array
-
-
-def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} is not a rectangular array of numbers: give every row the same length"
-        ) from error
+def check_resamples(resamples: int) -> None:
+    """Raise InputError for fewer than 1 draw."""
+    if resamples < 1:
+        raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")

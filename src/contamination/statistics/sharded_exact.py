@@ -24,7 +24,7 @@ from scipy.signal import fftconvolve
 from scipy.special import logsumexp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, check_resamples
 
 Weights = Literal["equal", "inverse_sd"]
 
@@ -141,15 +141,13 @@ def _tested(
         else:
             resolution = step * shards
         log_p = _log_tail([np.ceil(each / step).astype(np.int64) for each in gaps])
-    log10_p = min(0.0, log_p / math.log(10))
     shares = [contributions(values, weights=weights) for values in blocks]
     statistic = sum(float(each[:, 0].sum()) for each in shares)
     null_sd = math.sqrt(sum(float((each**2).mean(axis=1).sum()) for each in shares))
-    return ShardedExactResult(
+    return ShardedExactResult.of(
+        log_p / math.log(10),
         test=test,
         statistic=statistic,
-        p=p_from_log10(log10_p),
-        log10_p=log10_p,
         shards=shards,
         permutations=min(values.shape[1] for values in blocks) - 1,
         z=statistic / null_sd if null_sd > 0 else 0.0,
@@ -170,8 +168,7 @@ def sharded_exact_monte_carlo(
     draws, `resamples`; p cannot be below 1 / (1 + resamples). Parameters, H0 and errors as in
     `sharded_exact_test`, or fewer than 1 resample.
     """
-    if resamples < 1:
-        raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
+    check_resamples(resamples)
     values = as_log_probs(log_probs, ndim=2)
     gaps, tolerance = _gaps(values, weights)
     draws = np.zeros(resamples)

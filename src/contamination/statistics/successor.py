@@ -4,13 +4,26 @@ New here. S[a, b] is the log-probability (nats) of the first tokens of example x
 and the score of an ordering is the sum of S along it. So k (k-1) short continuations score every
 one of the k! orderings: the null law is sampled by the ten thousand, without another pass of the
 model. The examples of a shard are numbered in canonical order; the diagonal of S is ignored.
+
+Where a model gives no log-probabilities, S comes from what it writes: a model that has read the
+records in their published order writes some of record b when it continues record a, if b came after
+a. A few short texts a record give a matrix of pairs, the *generated successors*.
 """
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING
+from contamination.statistics.results import ROUNDING, check_finite, check_resamples
+from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
+
+LONGEST = 4  # units of an n-gram
+_BLOCK = 1 << 24  # entries of orderings at once: some hundreds of megabytes at most
+
+Units = Sequence[Hashable]  # words, or ids of tokens
 
 
 def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDArray[np.float64]:
@@ -77,11 +90,62 @@ def sampled_successor_scores(
     (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
     `successor_scores`, or fewer than 1 resample.
     """
-    if resamples < 1:
-        raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
+    check_resamples(resamples)
     orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     return successor_scores(successors, orders)
+
+
+def generated_successors(
+    records: Sequence[Units], written: Sequence[Sequence[Units]], *, longest: int = LONGEST
+) -> NDArray[np.float64]:
+    """How much of record b is in what was written after record a: S[a, b], float64 (n, n).
+
+    S[a, b] = sum_g idf(g) log(1 + W[a, g]) / sqrt(sum_g idf(g)^2), over the distinct n-grams g of
+    record b, of 1 to `longest` units. W[a, g] is how often g stands in all texts written after a
+    (`written[a]`, any number, some perhaps empty); idf(g) = log(n / records with g). The
+    denominator keeps long records from winning; a record whose n-grams stand in all records has a
+    column of zeros. Larger is more of b, and the diagonal means nothing.
+
+    Notes
+    -----
+    H0: given the texts, every order of the records is equally likely to be the published one. It
+    holds if the published order is exchangeable and each text was made from its record alone, by a
+    model that does not depend on the order. S is made from the unordered records, and relabels
+    with them, so `generated_successor_test` is exact.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer  # here: it imports pandas
+    from sklearn.preprocessing import normalize
+
+    def grams(texts: Sequence[Units]) -> list[Units]:
+        sizes = range(1, longest + 1)
+        return [tuple(t[i : i + n]) for t in texts for n in sizes for i in range(len(t) - n + 1)]
+
+    counts = CountVectorizer(analyzer=grams, dtype=np.float64)
+    own = counts.fit_transform([record] for record in records).sign()
+    idf = np.log(len(records) / np.asarray(own.sum(axis=0)).ravel())
+    return np.asarray(
+        (counts.transform(written).log1p() @ normalize(own.multiply(idf)).T).toarray()
+    )
+
+
+def generated_successor_test(
+    successors: ArrayLike, *, resamples: int, rng: np.random.Generator
+) -> ShardedExactResult:
+    """Exact one-sided test that S is larger along the published order than along others.
+
+    `successors` are S (n, n) in published order. The whole set is one shard, and its score the sum
+    of S, centred (`centred_successors`), along the order. p = (1 + #{orderings that score as
+    much}) / (1 + resamples), over independent uniform orderings. H0 as `generated_successors` says;
+    then P(p <= alpha) <= alpha exactly. Raises InputError as `centred_successors`, hence for fewer
+    than 3 records, and for fewer than 1 resample.
+    """
+    centred = centred_successors(successors)
+    step = max(1, _BLOCK // len(centred))
+    blocks = [min(step, resamples - start) for start in range(0, resamples, step)] or [resamples]
+    drawn = [sampled_successor_scores(centred, resamples=each, rng=rng) for each in blocks]
+    scores = np.concatenate([drawn[0][:1], *(each[1:] for each in drawn)])
+    return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 
 def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
@@ -90,10 +154,5 @@ def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or len(scores) < 2:
         raise InputError(f"successors has shape {scores.shape}: give (k, k) with k >= 2")
     np.fill_diagonal(scores, 0.0)
-    if len(bad := np.argwhere(~np.isfinite(scores))):
-        a, b = bad[0]
-        raise InputError(
-            f"successors[{a}, {b}] is {scores[a, b]}: score example {b} after example {a} again, "
-            "or leave the shard out"
-        )
+    check_finite(scores, "successors")
     return scores

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING
+from contamination.statistics.results import ROUNDING, check_finite
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36 nats in
 # small models: tokens that hardly move stay below their share, and those that swing are tamed.
@@ -83,14 +83,11 @@ def boundary_scores(
     out spares its noise at no cost, since the store holds every token.
 
     In nats, and monotone in the canonical row. `position` (T,) is that of each token within its
-    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned, H0
-    and exactness are as in `token_standardised_scores`. Raises InputError as that, or for
-    `tokens_per_example` below 1.
+    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned,
+    H0, exactness and errors are as in `token_standardised_scores`.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     most = np.inf if tokens_per_example is None else tokens_per_example
-    if most < 1:
-        raise InputError(f"tokens_per_example is {most}: count at least 1, or None for all")
     # Rows are summed one by one, not by a matrix product: equal rows must give equal scores.
     return np.asarray(values[:, np.asarray(position) < most].sum(axis=1))
 
@@ -117,12 +114,7 @@ def centred_tokens(
             f"logprobs has shape {values.shape} and leading, {leads.dtype}, {leads.shape}: give "
             "both as (m+1, T), one row per ordering, canonical first, and leading as bool"
         )
-    if len(bad := np.argwhere(~np.isfinite(values))):
-        ordering, token = bad[0]
-        raise InputError(
-            f"logprobs of ordering {ordering}, token {token} is {values[ordering, token]}: "
-            "score it again, or leave its shard out"
-        )
+    check_finite(values, "logprobs")
     rounding = ROUNDING * np.abs(values).max(axis=0)
     values -= values.sum(axis=0, where=~leads) / np.maximum((~leads).sum(axis=0), 1)
     # A token that never moves must come out as zeros, or a silent shard would vote by its rounding.

@@ -32,7 +32,7 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
-    null_scores,
+    called_canonical,
     sharded_exact_monte_carlo,
     sharded_exact_test,
     sharded_t_test,
@@ -264,7 +264,8 @@ def null_p_values(
     """
     rows = []
     for _ in range(trials):
-        scores = null_scores(pool, shards, rng=rng)
+        drawn = pool[rng.choice(len(pool), size=shards, replace=False)]
+        scores = called_canonical(drawn, rng.integers(pool.shape[1], size=shards))
         rows.append([P_VALUES[test][1](scores, rng) for test in tests])
     return pd.DataFrame(rows, columns=list(tests))
 

@@ -115,7 +115,7 @@ def _left_out(group: Sequence[Row], shared: Callable[[str, str], int]) -> dict[s
     kept: list[Row] = []
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
     if (known := ~np.isnan(p)).any():
-        p[known] = adjust(p[known], method="holm").p
+        p[known] = adjust(np.log10(p[known]), method="holm").p
     reasons = {}
     for row, control_p in zip(group, p, strict=True):
         if row["status"] != OK:

@@ -129,7 +129,7 @@ def holm(p_values: np.ndarray) -> Solution:
     order, count = np.argsort(p_values), len(p_values)
     stepwise = np.empty(count)
     stepwise[order] = p_values[order] * np.arange(count, 0, -1)
-    return adjust(p_values, method="holm").p, {
+    return adjust(np.log10(p_values), method="holm").p, {
         "Uncorrected: one clean set in twenty falls below 0.05 by chance.": p_values,
         "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the next by "
         "n - 1, and so on.": np.minimum(1, p_values * count),
