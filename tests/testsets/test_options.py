@@ -159,7 +159,6 @@ GOLD = {
     "cop": 2,
     "correct_option": "(B)",
     "key": "AC",
-    "mark": "010",
     "gold": "option_2",
     "nth": "the second",
     "given": "B. river",
@@ -186,7 +185,7 @@ def test_whatever_looks_as_if_it_followed_the_options_has_to_be_declared(field) 
 def test_a_slip_of_an_author_does_not_hide_a_field() -> None:
     golds = ["?"] * 5 + [*"CABCABC"]
     records = [{"question": f"{i}?", "choices": TEXTS, "gold": g} for i, g in enumerate(golds)]
-    with pytest.raises(InputError, match="record 6: 'gold' looks like the letter or index of"):
+    with pytest.raises(InputError, match="record 6: 'gold' looks as if it named options"):
         items_of(set_of(*records), None)
 
 

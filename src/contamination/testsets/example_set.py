@@ -194,17 +194,20 @@ def _text(record: dict[str, Any], template: Template, fields: frozenset[str], wh
         )
     try:
         text = _Formatter().vformat(template.pattern, (), record)
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: {text[error.start]!a} is half of a surrogate pair; write the character "
-            "itself"
-        ) from error
     # Inner fields that are not there, and format specifications.
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{where}: template {template.shown} does not fit the record ({error})"
         ) from error
+    return kept_text(text, where)
+
+
+def kept_text(text: str, where: str) -> str:
+    """Return a text, or raise InputError for one that is too long or holds half a character."""
     if len(text) > LONGEST_TEXT:
         raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
+    if half := re.search("[\ud800-\udfff]", text):
+        raise InputError(
+            f"{where}: {half[0]!a} is half of a surrogate pair; write the character itself"
+        )
     return text
