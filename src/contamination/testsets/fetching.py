@@ -4,7 +4,6 @@ The hub's files are read as data only: no script of a repository is run. What co
 named by it. A directory laid out like a repository of the hub is read in the same way.
 """
 
-import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -35,40 +34,33 @@ def download(
         at = replace(source, revision=folder.name)  # all files are of one commit
         fetch = lambda wanted: _snapshot(at, wanted)  # noqa: E731
         return read_repository(folder, source.config, split, str(source), fetch), folder.name, None
-    path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
-    if again:
-        path.unlink(missing_ok=True)
     import pooch
 
     pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
+    if again:
+        path.unlink(missing_ok=True)
+    unpack = pooch.Unzip() if source.member else None
     try:
-        pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
-    except Exception as error:  # requests, urllib3, OSError: no common base class
-        advice = "check the network and the address, or use a local mirror (--mirror)"
+        got = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
+    except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
+        advice = f"check the network and the address, remove {path}, or use a mirror (--mirror)"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
-        path = _member(path, source.member, source.url)
+        members = [Path(each) for each in got if "__MACOSX" not in each]
+        found = [each for each in members if each.name == source.member]
+        if len(found) != 1:
+            known = ", ".join(each.name for each in members[:12])
+            raise InputError(
+                f"{source.url}: {len(found)} members are called {source.member}, of {known}"
+            )
+        path = found[0]
     try:
         lines = read_lines(path) if path.suffix == ".jsonl" else None
         return read_records(path), None, lines
     finally:
-        path.unlink()  # its records are kept in a form of their own
-
-
-def _member(path: Path, member: str, url: str) -> Path:
-    """Unpack the member of that name, wherever it lies in the archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-            found = [name for name in names if Path(name).name == member]
-            if len(found) != 1:
-                known = ", ".join(names[:12])
-                raise InputError(f"{url}: {len(found)} members are called {member}, of {known}")
-            unpacked = path.with_name(member)
-            unpacked.write_bytes(archive.read(found[0]))
-            return unpacked
-    except zipfile.BadZipFile as error:
-        raise _unreadable(url, error, f"remove {path} and fetch it again") from error
+        if source.member is None:
+            path.unlink()  # its records are kept in a form of their own
 
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
