@@ -65,9 +65,11 @@ _LETTER_ALONE = re.compile(
     r"(?:in)?(?:correct|right|wrong|false|true|best)\b"
 )
 # Beside names of options: "option_2", "both A and C", "the second".
-_BESIDE_NAMES = re.compile(
-    r"(?i:(?:option|choice|answer)s?|ending|sol|op|and|or|both|the|is|correct)"
-)
+_BESIDE_NAMES = {
+    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
+    *("and", "or", "both", "the", "is", "correct"),
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
@@ -382,26 +384,21 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
 def _to_declare(name: str, value: Any, item: Item) -> str | None:
     """Return the declaration that a field needs which looks as if it followed the options.
 
-    Names of options are "(B)", "2.0", "option_2", "A, C", "AC", "B. river", and lists of them.
+    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
+    "A, C", "AC", "B. river", or a list of such.
     """
-    count, texts = len(item.options), [option.strip().casefold() for option in item.options]
+    count = len(item.options)
     labels = {*item.layout.labels, *_NUMBERS[: count + 1]}
-    known = {*labels, *LETTERS[:count], *_ROMAN[:count], *_ORDINALS}
     if isinstance(value, bool):
         return "answer" if count == 2 else None  # a flag of one of two options
-    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
-    if len(parts) == count or ("." in name and name.rpartition(".")[2] in labels):
+    by_label = "." in name and name.rpartition(".")[2] in labels
+    if by_label or (isinstance(value, list) and len(value) == count):
         return "options"
-    for part in map(str, parts):
-        plain, words = part.strip().casefold(), re.findall(r"[^\W\d_]+|\d+", part)
-        words = [word for word in words if not _BESIDE_NAMES.fullmatch(word)]
-        named = words and name not in ID_FIELDS  # ids are numbers
-        named = named and all(
-            {w, w.upper(), w.lower()} & known or {*w} <= {*LETTERS[:count]} for w in words
-        )
-        if not named and not {plain, _LABEL.sub("", plain, count=1)} & {*texts}:
-            return None
-    return "answer" if parts else None
+    names = " ".join((*labels, *LETTERS[:count], *_ROMAN[:count], *_ORDINALS, *item.options))
+    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
+    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    named = words and all(word in known or {*word} <= letters for word in words)
+    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
