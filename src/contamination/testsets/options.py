@@ -13,7 +13,8 @@ import itertools
 import operator
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -171,17 +172,13 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
             f"{name}: a set of texts has no options to move; give records with a question and "
             f"options ({SCHEMES})"
         )
-    read = dict[int, Item]()
-    usual: dict[str, str] | None = None
-    for _ in range(2):  # what is unclear at first is read as all others are
-        for number, record in enumerate(test_set.records, start=1):
-            try:
-                read[number] = read.get(number) or _item(record, declared, usual)
-            except InputError as error:
-                if usual is not None or not isinstance(error, _TwoWays):
-                    raise InputError(f"{name}, record {number}: {error}") from error
-        usual = {} if shown is None else _usual_kinds(read.values())  # who seals can write clearly
-    items = [read[number] for number in sorted(read)]
+    usual = {} if shown is None else _usual_ways(test_set)  # who seals can write clearly
+    items = list[Item]()
+    for number, record in enumerate(test_set.records, start=1):
+        try:
+            items.append(_item(record, declared, usual))
+        except InputError as error:
+            raise InputError(f"{name}, record {number}: {error}") from error
     labelled = [i for i, item in enumerate(items) if begin_with_labels(item.options)]
     if 2 * len(labelled) >= len(items):  # a single one is a slip; see `alternatives`
         raise InputError(
@@ -213,21 +210,21 @@ def _lettered(item: Item, beside: Record) -> bool:
     )
 
 
-class _TwoWays(InputError):
-    """An answer that could be an option's text, a label or an index."""
-
-
-def _usual_kinds(items: Iterable[Item]) -> dict[str, str]:
+def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
     """Return how each field names the right option, if it does so in one way in all of the items.
 
     No arrangement of the items changes that, so it may decide what could be read in two ways.
     """
-    found = {(_dotted(path), kind) for item in items for path, kind, _ in item.layout.gold}
+    found = set[tuple[str, str]]()
+    for record in test_set.records:
+        with suppress(InputError):  # such as one that could be read in two ways
+            layout = _item(record, test_set.declared, {}).layout
+            found |= {(_dotted(path), way) for path, way, _ in layout.gold}
     names = Counter(name for name, _ in found)
-    return {name: kind for name, kind in found if names[name] == 1}
+    return {name: way for name, way in found if names[name] == 1}
 
 
-def _item(record: Record, declared: Declared, usual: Mapping[str, str] | None) -> Item:
+def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
     asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
     asked = asked.get("stem") if isinstance(asked, Mapping) else asked
@@ -255,7 +252,7 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str] | None) -
             told[name] = values.index(1)
             columns.append(places)
         elif any(map(_says, values)):
-            way, says = _way(name, values[0], options, labels, (usual or {}).get(name))
+            way, says = _way(name, values[0], options, labels, usual.get(name))
             told[name] = says.index(str(values[0]).strip())
             gold.append((places[0], way, [*map(type(values[0]), says)] if way == "index" else says))
     if len({*told.values()}) > 1:
@@ -349,7 +346,7 @@ def _way(
         del ways["index"]  # "2" is the label 2 where labels are numbers
     might = {text} if way == "text" else {*says}
     if usual != way and might & {*itertools.chain(*ways.values())}:
-        raise _TwoWays(
+        raise InputError(
             f"{name} {str(value)[:40]!r} could be an option's text, a label or an index; write the "
             "answer as a letter that is no option, or a label as text"
         )
