@@ -177,28 +177,25 @@ def test_half_of_the_records_decide_what_has_to_be_declared() -> None:
     records = [
         {"question": f"{i}?", "choices": TEXTS, "gold": g} | other for i, g in enumerate(golds)
     ]
-    with pytest.raises(InputError, match="record 6: 'gold' looks as if it named options"):
+    with pytest.raises(InputError, match="record 6: 'gold' looks like names of options"):
         items_of(set_of(*records), None)
     items_of(set_of(*records, declared=Declared(other=("gold",))), None)
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("Option B is right, as rivers flow.", True),
-        ("Answer: 2, since rivers flow", True),
-        ("So the answer: b).", True),
-        ("Hence **B**, as (b) says.", True),
-        ("The second option is right.", True),
-        ("Rivers flow. A lamp does not.", False),
-        ("Vitamin C and option Z", False),
-    ],
-)
-def test_a_text_that_names_a_letter_is_found(text, named) -> None:
-    assert names_letter(text, 3) == named
-    record = {"question": "Q?", "choices": TEXTS, "answer": "B", "explanation": text}
-    assert read(record).lettered == named
-    assert not read(record, shown=("question", "choices")).lettered
+def test_a_text_that_names_a_letter_is_found() -> None:
+    for text, named in {
+        "Option B is right, as rivers flow.": True,
+        "Answer: 2, since rivers flow": True,
+        "So the answer: b).": True,
+        "Hence **B**, as (b) says.": True,
+        "The second option is right.": True,
+        "Rivers flow. A lamp does not.": False,
+        "Vitamin C and option Z": False,
+    }.items():
+        assert names_letter(text, 3) == named, text
+        record = {"question": "Q?", "choices": TEXTS, "answer": "B", "explanation": text}
+        assert read(record).lettered == named
+        assert not read(record, shown=("question", "choices")).lettered
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -245,15 +242,12 @@ def test_labels_in_texts_are_found_in_any_spelling_and_order(spelling) -> None:
     assert [begin_with_labels(item.options) for item in slip] == [False, False, True]
 
 
-def test_options_whose_fields_are_named_after_the_answer_cannot_move() -> None:
-    sciq = {"question": "Q?", "correct_answer": "river", "distractor1": "lamp", "support": "text"}
-    with pytest.raises(InputError, match="nothing says which option is right but the name of its"):
-        read(sciq, Declared(options=("correct_answer", "distractor1")))
-
-
-def test_a_set_of_lines_has_no_options_and_an_order_names_every_option_once() -> None:
+def test_what_has_no_options_that_can_move() -> None:
     with pytest.raises(InputError, match=r"^lines: a set of texts has no options to move"):
         items_of(ExampleSet("lines", ("one\n", "two\n"), "line/1", "r"))
     for order in ([0, 0, 1], [0, 1], [1, 2, 3]):
         with pytest.raises(InputError, match="is no order of 3 options"):
             read(LAYOUTS["ARC"][0]).rearranged(order)
+    sciq = {"question": "Q?", "correct_answer": "river", "distractor1": "lamp", "support": "text"}
+    with pytest.raises(InputError, match="nothing says which option is right but the name of its"):
+        read(sciq, Declared(options=("correct_answer", "distractor1")))
