@@ -372,9 +372,9 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
         if alike and 2 * len(alike) >= len(said):
             i, value, option = alike[0]
             raise InputError(
-                f"{where}, record {i + 1}: {name!r} looks like names of options, or an entry for each "
-                f"({str(value)[:40]!r}), and would stay as it is when they move; give --{option} "
-                f"{name}, or --other {name} if it says nothing of them"
+                f"{where}, record {i + 1}: {name!r} looks like names of options, or an entry for "
+                f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
+                f"--{option} {name}, or --other {name} if it says nothing of them"
             )
 
 
