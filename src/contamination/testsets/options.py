@@ -382,15 +382,18 @@ def _to_declare(name: str, value: Any, item: Item) -> str | None:
     """Return the declaration that a field needs which looks as if it followed the options.
 
     It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
-    "A, C", "AC", "B. river", or a list of such.
+    "A, C", "AC", "0100", "B. river", or a list of such.
     """
     count = len(item.options)
     labels = {*item.layout.labels, *_NUMBERS[: count + 1]}
     if isinstance(value, bool):
         return "answer" if count == 2 else None  # a flag of one of two options
     by_label = "." in name and name.rpartition(".")[2] in labels
-    if by_label or (isinstance(value, list) and len(value) == count):
+    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
+    if by_label or len(parts) == count:
         return "options"
+    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
+        return "answer"
     names = " ".join((*labels, *LETTERS[:count], *_ROMAN[:count], *_ORDINALS, *item.options))
     known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
     words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
