@@ -85,13 +85,10 @@ def test_what_options_say_of_each_other_decides_in_any_order_which_move(
             ]
 
 
-def test_options_that_two_items_share_do_not_move() -> None:
+def test_options_that_two_items_share_stay_and_the_answer_may_keep_its_letter() -> None:
     shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
     assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
     assert permitted_places(shared, Keep(habits=False)) == [(0, 1)] * 3
-
-
-def test_the_answer_may_keep_its_letter() -> None:
     keep = Keep(answer=True)
     assert places("lamp", "river", "stone", "cloud", keep=keep, answer=2) == (0, 1, 3)
     assert places("lamp", "river", keep=keep) == ()
@@ -159,18 +156,14 @@ def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
     made = option_alternatives(own, seed=0)
     assert made.template == MMLU
     assert tuple(row[0] for row in made.texts) == own.examples
-    order = (3, 2, 1, 0)
-    moved = set_of(*(rearranged(each, order) for each in letters), template=MMLU)
-    assert all(
-        text in row and "Answer: C" in text
-        for text, row in zip(moved.examples, made.texts, strict=True)
-    )
+    moved = set_of(*(rearranged(each, (3, 2, 1, 0)) for each in letters), template=MMLU)
+    for text, row in zip(moved.examples, made.texts, strict=True):
+        assert text in row and "Answer: C" in text
     five = set_of(*letters, {**record(9, *WORDS[:5]), "answer": "E"}, template=MMLU)
     assert option_alternatives(five, seed=0).template == OPTIONS_TEMPLATE
 
 
 LETTERED = [record(i, "lamp", "river") | {"why": f"Option {x} is it"} for i, x in enumerate("AB")]
-MANY = [record(i, *(3 * x + "y" * i for x in "abcdefghijklmnopqrstuvwxyz")) for i in range(300)]
 
 
 @pytest.mark.parametrize(
@@ -180,7 +173,6 @@ MANY = [record(i, *(3 * x + "y" * i for x in "abcdefghijklmnopqrstuvwxyz")) for 
         ((QUIZ[0], record(5, "oak", "ash", "elm")), {"permutations": 6},
          "cannot fill 7 columns equally often"),
         (LETTERED, {"template": "{choices: } {why}\n"}, "are named by letters in a text beside"),
-        (MANY, {"permutations": 9_999}, "more than 500,000,000; lower --arrangements"),
         (QUIZ, {"template": "{question} {choices[0]}\n"}, "does not show every option"),
     ],
 )  # fmt: skip

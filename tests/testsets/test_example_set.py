@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.errors import InputError
 from contamination.testsets.example_set import LONGEST_TEXT, load_test_set
-from contamination.testsets.records import articles, check_ids, normalise, read_records
+from contamination.testsets.records import ID_FIELDS, articles, check_ids, normalise, read_records
 from fakes.made_up_registry import refusal
 
 
@@ -37,20 +36,6 @@ LONG = "word " * 40_000  # the csv module's own limit is 131,072 characters
 )
 def test_records_stay_whole(name: str, content: str, examples: list[str], save) -> None:
     assert load_test_set(save(name, content)).examples == tuple(f"{text}\n" for text in examples)
-
-
-CONTENT = {
-    "a.txt": "one\ntwo\n",
-    "a.csv": 'text,n\none,1\n"two\nlines",2\n',
-    "a.jsonl": '{"text": "one"}\n{"text": "two\\nlines"}\n',
-}
-
-
-@pytest.mark.parametrize("name", CONTENT)
-def test_byte_order_mark_and_windows_line_ends_make_no_difference(name, save) -> None:
-    plain = load_test_set(save(name, CONTENT[name])).examples
-    foreign = "\N{BYTE ORDER MARK}" + CONTENT[name].replace("\n", "\r\n")
-    assert load_test_set(save(name, foreign)).examples == plain
 
 
 def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> None:
@@ -104,9 +89,7 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
         ("a.jsonl", '{"text": "a"}\n17\n', "text/1", ", line 2: write a JSON object, not 17"),
         ("a.json", '[{"text": "a"},\n {"text": ]', "text/1", ", line 2: not JSON (Expecting val"),
         ("a.json", '[{"text": "a"}, 3]', "text/1", ", record 2: write a JSON object, not 3"),
-        ("a.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "text/1", ", line 2: not JSON (n"),
-        ("a.jsonl", '{"text": "a"}\n{"x": {"y": 1, "y": 2}}\n', "text/1", ", line 2: not JSON (k"),
-        ("a.json", f"[{'[' * 150}{']' * 150}]", "text/1", ", line 1: not JSON (nested more than"),
+        ("a.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "text/1", ", line 2: not JSON (m"),
         ("a.csv", "text,label,text\na,1,b\n", "text/1", ", line 1: column 'text' stands twice"),
         ("a.parquet", b"PAR1 and no more", "text/1", ": not a Parquet file ("),
         ("a.xlsx", b"PK", "text/1", ": unknown kind of file; give one of .jsonl"),
@@ -116,7 +99,7 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
             "{n:d}\n",
             ", line 2: template '{n:d}\\n' does not fit",
         ),
-        ("a.csv", 'text,b\n"ok\nok",1\n\none,"a\ntwo,3\n', "text/1", ", line 5: malformed CSV ("),
+        ("a.csv", 'text,b\n"ok\nok",1\none,"a\ntwo,3\n', "text/1", ", line 4: malformed CSV ("),
         ("a.jsonl", "\n".join(MISSPELT), "question/1", ", line 17: field 'answer' is missing"),
         ("a.jsonl", json.dumps({"text": "x" * LONGEST_TEXT}), "text/1", "5,000,001 characters"),
         ("a.txt", "a\n", "text/9", "unknown template 'text/9'"),
@@ -152,21 +135,23 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
         ("a.txt", "x\n\ny\n", ["line 1", "line 3"], texts),
     ):
         assert read_records(save(name, content)) == [*zip(places, wanted, strict=True)], name
+        if isinstance(content, str):  # as an editor of Windows saves it
+            foreign = "\N{BYTE ORDER MARK}" + content.replace("\n", "\r\n")
+            assert read_records(save(name, foreign)) == [*zip(places, wanted, strict=True)], name
 
 
-@pytest.mark.parametrize("name", ["none.jsonl", "folder.jsonl", "pipe.jsonl"])
-def test_no_regular_file_is_read(name, tmp_path) -> None:
+def test_no_regular_file_is_read(tmp_path) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")  # would be waited for
-    assert "file; give the path of a test set" in fault(tmp_path / name)
+    for name in ("none.jsonl", "folder.jsonl", "pipe.jsonl"):
+        assert "file; give the path of a test set" in fault(tmp_path / name)
 
 
-@pytest.mark.parametrize("field", ["id", "idx", "index", "question_id"])
-def test_an_id_that_comes_twice(field: str) -> None:
-    records = [(f"line {i}", {field: value}) for i, value in enumerate([7, 8, 9, 8])]
-    with pytest.raises(InputError, match=f"f, line 3: {field} 8 stands at line 1 already"):
-        check_ids(records, "f")
-    check_ids(records[:3], "f")
+def test_an_id_that_comes_twice() -> None:
+    for field in ID_FIELDS:
+        records = [(f"line {i}", {field: value}) for i, value in enumerate([7, 8, 9, 8])]
+        assert f"f, line 3: {field} 8 stands at line 1 already" in refusal(check_ids, records, "f")
+        check_ids(records[:3], "f")
 
 
 MMLU = {"question": "q", "choices": ["w", "x", "y", "z"], "answer": "C"}
@@ -174,9 +159,9 @@ OF_HUB = {"question": "q", "subject": "s", "choices": ["w", "x", "y", "z"], "ans
 OF_CSV = {"question": "q"} | {f"choice{i}": c for i, c in enumerate("wxyz")} | {"answer": "2"}
 
 
-@pytest.mark.parametrize("record", [MMLU, OF_HUB, OF_CSV])
-def test_mmlu_is_the_same_from_every_source(record: dict[str, object]) -> None:
-    assert normalise([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
+def test_mmlu_is_the_same_from_every_source() -> None:
+    for record in (MMLU, OF_HUB, OF_CSV):
+        assert normalise([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
 
 
 WIKI = " \n = One = \n \n Text . \n = = Part = = \n More . \n \n = Two = \n \n = = = \n Text . \n"

@@ -118,7 +118,7 @@ class TestHub:
             (script, (None, converted), "test", f"{several}a, b"),
             (script, ("c", converted), "test", "no configuration 'c'"),
             ({"data/test.arrow": b"x"}, (), "test", "no data files of split 'test'"),
-            (arrows, (), "test", "unknown kind of file"),
+            (arrows, (), "test", "no data files of split 'test' (.jsonl"),
         ):
             repository.push(files)
             source = Hub("org/name", *where)

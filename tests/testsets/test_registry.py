@@ -4,15 +4,13 @@ import re
 from pathlib import Path
 
 import pandas as pd
-import pytest
 import yaml
 
-from contamination.errors import InputError
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
 from contamination.testsets.registry import FIRST, Hub, entries, registered
 from fakes.data_fixtures import ROOT
-from fakes.made_up_registry import described, registry_of
+from fakes.made_up_registry import described, refusal, registry_of
 
 PUBLISHED = ROOT / "data" / "published"
 
@@ -73,12 +71,11 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
 
 
 def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:
+    table = {"sets": {"y": described(title="Other questions")}, "families": {}}
+    (tmp_path / "other.yaml").write_text(yaml.safe_dump(table))
     with registry_of(monkeypatch, tmp_path, {"x": described()}):
-        table = {"sets": {"y": described(title="Other questions")}, "families": {}}
-        (tmp_path / "other.yaml").write_text(yaml.safe_dump(table))
         monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "other.yaml"))
-        assert {name: entry.title for name, entry in entries().items()} == {"y": "Other questions"}
+        assert [entry.title for entry in entries().values()] == ["Other questions"]
         entries.cache_clear()
         monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
-        with pytest.raises(InputError, match=r"nowhere.yaml: no such file; CONTAMINATION_REGISTRY"):
-            entries()
+        assert "nowhere.yaml: no such file; CONTAMINATION_REGISTRY" in refusal(entries)

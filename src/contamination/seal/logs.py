@@ -24,7 +24,7 @@ from contamination.errors import InputError
 from contamination.seal.draws import Drawn, Variants
 from contamination.seal.files import SealedSet
 from contamination.statistics.results import p_from_log10
-from contamination.testsets.example_set import fields_of
+from contamination.testsets.example_set import parse
 from contamination.testsets.logs import LogRecord
 from contamination.testsets.options import LETTERS
 from contamination.testsets.records import ID_FIELDS
@@ -114,7 +114,7 @@ def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
     key = next((field for field in ID_FIELDS if field in records[0]), "")
     ids = {str(record.get(key)): place for place, record in enumerate(records) if key}
     # A record is recognised by the longest text that every example shows of it.
-    shown = sorted(fields_of(sealed.seal.template) - {sealed.seal.answers_of})
+    shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
     said = [[_line(one[each]) for each in shown if isinstance(one[each], str)] for one in records]
     texts, searched = [max(each, key=len, default="") for each in said], Counter[str]()
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,20 +23,13 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import (
-    Declared,
-    ExampleSet,
-    fields_of,
-    parse,
-    render,
-)
+from contamination.testsets.example_set import Declared, ExampleSet, parse, render
 from contamination.testsets.options import LETTERS, Item, begin_with_labels, items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import NO_FIELD, open_test_set
 
 OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
 FEWEST = 2  # items that must be able to move
-MOST_CHARACTERS = 500_000_000  # of all arrangements, which are held in memory at once
 
 # Options that are about the others, and those that custom puts last.
 _ABOUT_OTHERS = re.compile(
@@ -149,14 +143,12 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
     if own == OPTIONS_TEMPLATE:
         return own, items
     # Whether every option is shown is found by putting others in.
-    marked = [[f"<<option {place}>>" for place in range(len(item.options))] for item in items]
-    records = [("", item.with_options(texts)) for item, texts in zip(items, marked, strict=True)]
-    try:
-        examples = render(records, own, test_set.name)
-    except InputError:  # it names a field or a list entry that a record has not
-        examples = ("",) * len(items)
-    if all(text in shown for row, shown in zip(marked, examples, strict=True) for text in row):
-        return own, items_of(test_set, fields_of(own))
+    marks = [f"<<option {letter}>>" for letter in LETTERS]
+    marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
+    with suppress(InputError):  # it names a field or a list entry that a record has not
+        examples = zip(items, render(marked, own, test_set.name), strict=True)
+        if all(mark in text for item, text in examples for mark in marks[: len(item.options)]):
+            return own, items_of(test_set, parse(own).fields)
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(
@@ -175,8 +167,8 @@ def option_alternatives(
 ) -> AlternativeSet:
     """Render the published arrangement of every item and others, N = permutations + 1 in a row.
 
-    Rows are as `option_orders` draws them. Raises InputError as `shown_items`, if fewer than two
-    items can move, or if all arrangements together have more than MOST_CHARACTERS.
+    Rows are as `option_orders` draws them. Raises InputError as `shown_items`, and if fewer than
+    two items can move.
 
     Parameters
     ----------
@@ -194,31 +186,27 @@ def option_alternatives(
     orders = option_orders(items, free, permutations=permutations, seed=seed)
     parsed, texts = None if own == OPTIONS_TEMPLATE else parse(own), []
     for item, rows in zip(items, orders, strict=True):
+        once = dict.fromkeys(rows)
         if parsed is None:
-            texts.append(tuple(_plain(item, order) for order in rows))
-            continue
-        moved = [("arrangement", item.rearranged(order)) for order in dict.fromkeys(rows)]
-        texts.append(render(moved, parsed, "rearranged") * (len(rows) // len(moved)))
+            row = tuple(_plain(item, order) for order in once)
+        else:
+            moved = [("arrangement", item.rearranged(order)) for order in once]
+            row = render(moved, parsed, "rearranged")
+        texts.append(row * (len(rows) // len(row)))
     return AlternativeSet(test_set.name, tuple(texts), parsed.name if parsed else own, "options")
 
 
 def require_arrangements(
     test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int
 ) -> None:
-    """Refuse items of which too few can move, or too many arrangements, before one is made."""
-    distinct = [_distinct(places, permutations + 1) for places in free]
-    if (able := sum(count > 1 for count in distinct)) < FEWEST:
+    """Refuse items of which too few can move."""
+    able = sum(_distinct(places, permutations + 1) > 1 for places in free)
+    if able < FEWEST:
         raise InputError(
             f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
             f"needs {FEWEST}: the others are numbers, name each other, stand in another item too, "
             "are named by letters in a text beside them, are too few, or have arrangements that "
             f"cannot fill {permutations + 1} columns equally often (give --arrangements 24)"
-        )
-    pairs = zip(test_set.examples, distinct, strict=True)
-    if (size := sum(len(text) * count for text, count in pairs)) > MOST_CHARACTERS:
-        raise InputError(
-            f"{test_set.name}: {permutations + 1:,} arrangements of each item are {size:,} "
-            f"characters, more than {MOST_CHARACTERS:,}; lower --arrangements"
         )
 
 
@@ -256,17 +244,12 @@ def _distinct(places: Sequence[int], columns: int) -> int:
 def _distinct_orders(
     count: int, places: Sequence[int], most: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return the order of so many options, and others that move those at some places.
-
-    All of them where there are no more than `most`, otherwise so many drawn at random.
-    """
-    moved: Iterator[Sequence[int]] = itertools.permutations(places)  # the published one first
-    if most < (total := math.factorial(len(places))):
-        moved = itertools.chain(
-            [places], (rng.permutation(places).tolist() for _ in itertools.count())
-        )
-    found: dict[tuple[int, ...], None] = {}
-    while len(found) < min(most, total):
+    """Return so many orders of options that move those at some places, the published one first."""
+    moved: Iterator[list[int]] = (rng.permutation(places).tolist() for _ in itertools.count())
+    if most == math.factorial(len(places)):  # all of them
+        moved = map(list, itertools.permutations(places))
+    found = {tuple(range(count)): None}
+    while len(found) < most:
         contents = dict(zip(places, next(moved), strict=True))
         found[tuple(contents.get(i, i) for i in range(count))] = None
     return tuple(found)

@@ -84,10 +84,11 @@ class ExampleSet:
 
 
 class Template(NamedTuple):
-    """A template that was checked: what stores call it, and the text with {field} in it."""
+    """A template that was checked: what stores call it, its text with {field}, and the fields."""
 
     name: str
     pattern: str
+    fields: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> str:
@@ -160,20 +161,13 @@ def parse(template: Template | str) -> Template:
                 f"template {found.shown}: {{{name}}} is no field, or has one in its format; write "
                 "{field[key]} or {field[0]}"
             )
-    return found
-
-
-def fields_of(template: Template | str) -> frozenset[str]:
-    """Return the fields of a record that a template shows, whole or in part."""
-    parts = string.Formatter().parse(parse(template).pattern)
-    return frozenset(re.split(r"[.\[]", name)[0] for _, name, _, _ in parts if name)
+    return found._replace(fields=frozenset(name.partition("[")[0] for name, _ in fields if name))
 
 
 def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
     """Render records; raises InputError that names the first one that the template does not fit."""
     template = parse(template)
-    fields = fields_of(template)
-    return tuple(_text(record, template, fields, f"{where}, {place}") for place, record in records)
+    return tuple(_text(record, template, f"{where}, {place}") for place, record in records)
 
 
 class _Formatter(string.Formatter):
@@ -186,25 +180,28 @@ class _Formatter(string.Formatter):
         return super().format_field(value, format_spec)
 
 
-def _text(record: dict[str, Any], template: Template, fields: frozenset[str], where: str) -> str:
-    if missing := sorted(fields - record.keys()):
+def _text(record: dict[str, Any], template: Template, where: str) -> str:
+    if missing := sorted(template.fields - record.keys()):
         raise InputError(
             f"{where}: field {missing[0]!r} is missing, which template {template.shown} needs; "
             f"the record has {', '.join(sorted(record))[:MOST_SHOWN] or 'no fields'}"
         )
     try:
         text = _Formatter().vformat(template.pattern, (), record)
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{where}: {text[error.start]!a} is half of a surrogate pair; write the character "
-            "itself"
-        ) from error
     # Inner fields that are not there, and format specifications.
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{where}: template {template.shown} does not fit the record ({error})"
         ) from error
+    return kept_text(text, where)
+
+
+def kept_text(text: str, where: str) -> str:
+    """Return a text, or raise InputError for one that is too long or holds half a character."""
     if len(text) > LONGEST_TEXT:
         raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
+    if half := re.search("[\ud800-\udfff]", text):
+        raise InputError(
+            f"{where}: {half[0]!a} is half of a surrogate pair; write the character itself"
+        )
     return text

@@ -4,9 +4,9 @@ The hub's files are read as data only: no script of a repository is run. What co
 named by it. A directory laid out like a repository of the hub is read in the same way.
 """
 
-import zipfile
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 
 from contamination.errors import InputError
@@ -16,7 +16,6 @@ from contamination.testsets.records import FORMATS, Record, read_lines, read_rec
 from contamination.testsets.registry import Hub, Url
 
 CONVERTED = "give --data-revision refs/convert/parquet"
-MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
@@ -30,62 +29,38 @@ def download(
     set, configuration, split or member, or if files are of a kind that cannot be read.
     """
     if isinstance(source, Hub):
-        return *_from_hub(source, split), None
-    path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
-    if again:
-        path.unlink(missing_ok=True)
+        # The second is in every repository: no warning where there is no card.
+        folder = _snapshot(source, ["README.md", ".gitattributes"])
+        at = replace(source, revision=folder.name)  # all files are of one commit
+        fetch = lambda wanted: _snapshot(at, wanted)  # noqa: E731
+        return read_repository(folder, source.config, split, str(source), fetch), folder.name, None
     import pooch
 
     pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
+    if again:
+        path.unlink(missing_ok=True)
+    unpack = pooch.Unzip() if source.member else None
     try:
-        pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
-    except Exception as error:  # requests, urllib3, OSError: no common base class
-        advice = "check the network and the address, or use a local mirror (--mirror)"
+        got = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
+    except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
+        advice = f"check the network and the address, remove {path}, or use a mirror (--mirror)"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
-        path = _member(path, source.member, source.url)
+        members = [Path(each) for each in got if "__MACOSX" not in each]
+        found = [each for each in members if each.name == source.member]
+        if len(found) != 1:
+            known = ", ".join(each.name for each in members[:12])
+            raise InputError(
+                f"{source.url}: {len(found)} members are called {source.member}, of {known}"
+            )
+        path = found[0]
     try:
         lines = read_lines(path) if path.suffix == ".jsonl" else None
         return read_records(path), None, lines
     finally:
-        path.unlink()  # its records are kept in a form of their own
-
-
-def read_directory(folder: Path, config: str | None, split: str) -> list[Record]:
-    """Read the records of a split of a directory that is laid out like a repository of the hub.
-
-    Raises InputError if there is no such configuration or split, or no data in it.
-    """
-    if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
-        raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
-    return _read_repository(folder, config, split, str(folder))
-
-
-def _member(path: Path, member: str, url: str) -> Path:
-    """Unpack the member of that name, wherever it lies in the archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-            found = [name for name in names if name.rpartition("/")[2] == member]
-            if len(found) != 1:
-                known = ", ".join(names[:12])
-                raise InputError(f"{url}: {len(found)} members are called {member}, of {known}")
-            unpacked = path.with_name(member)
-            unpacked.write_bytes(archive.read(found[0]))
-            return unpacked
-    except zipfile.BadZipFile as error:
-        raise _unreadable(url, error, f"remove {path} and fetch it again") from error
-
-
-def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
-    # The second is in every repository: no warning where there is no card.
-    folder = _snapshot(source, ["README.md", ".gitattributes"])
-    commit = folder.name
-    patterns = _card_patterns(folder, source.config, str(source))
-    inside = f"{source.config}/" if source.config else ""
-    wanted = patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS]
-    folder = _snapshot(Hub(source.id, source.config, commit), wanted)
-    return _read_repository(folder, source.config, split, str(source)), commit
+        if source.member is None:
+            path.unlink()  # its records are kept in a form of their own
 
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
@@ -103,60 +78,72 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
         raise _unreadable(str(source), error, advice or "check the network") from error
 
 
-def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
-    """Where the card of a repository says that its splits are; empty if it does not say."""
-    from datasets.data_files import sanitize_patterns
-    from huggingface_hub import DatasetCard
+def read_repository(
+    folder: Path,
+    config: str | None,
+    split: str,
+    where: str,
+    fetch: Callable[[list[str]], object] = lambda wanted: None,
+) -> list[Record]:
+    """Read a split of a directory that is laid out like a repository of the hub.
 
-    path = folder / "README.md"
-    card = DatasetCard.load(path).data.to_dict() if path.is_file() else {}
-    configs = {c["config_name"]: c for c in card.get("configs") or [] if "data_files" in c}
-    if not configs:
-        return {}
-    usual = [name for name, c in configs.items() if c.get("default") or name == "default"]
-    names = [config] if config else (usual or list(configs))
-    if len(names) > 1 or names[0] not in configs:
-        raise _no_config(where, config, list(configs))
-    chosen = configs[names[0]]
-    base = f"{chosen['data_dir']}/" if chosen.get("data_dir") else ""
-    found = sanitize_patterns(chosen["data_files"])
-    return {split: [base + path for path in paths] for split, paths in found.items()}
-
-
-def _read_repository(folder: Path, config: str | None, split: str, where: str) -> list[Record]:
-    """Read the files of a split, in the order of their names."""
+    Its files come in the order of their names; `fetch` is first given the patterns that they match.
+    Raises InputError if there is no such configuration or split, or no data in it.
+    """
     from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
 
     patterns = _card_patterns(folder, config, where)
     guessed = not patterns
-    if guessed and config:  # as the hub lays out what it has converted
-        folder = folder / config
-        if not folder.is_dir():
-            known = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
-            raise _no_config(where, config, known)
-    found: list[str] = []
+    inside = f"{config}/" if config else ""
+    fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
+    files: list[Path] = []
     with suppress(EmptyDatasetError, FileNotFoundError):
-        patterns = patterns or get_data_patterns(str(folder))
+        if guessed:  # a configuration is a folder, as the hub lays out what it has converted
+            known = sorted(path.name for path in folder.iterdir() if path.is_dir())
+            folder = folder / (config or "")
+            if not folder.is_dir():
+                raise _no_config(where, config, known)
+            patterns = get_data_patterns(str(folder))
         if split not in patterns:
             raise InputError(
                 f"{where}: no split {split!r}; give --split {', '.join(map(str, patterns))}"
             )
-        found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
-    if not found:
-        raise InputError(f"{where}: no data files of split {split!r}; {CONVERTED}")
-    files = [Path(file) for file in found if Path(file).suffix in FORMATS]
+        found = DataFilesList.from_patterns(
+            patterns[split], base_path=str(folder), allowed_extensions=[*FORMATS]
+        )
+        files = [Path(file) for file in found]
     if not files:
-        names = ", ".join(Path(file).name for file in found[:3])
-        raise InputError(f"{where}: {names}: unknown kind of file; give {', '.join(FORMATS)}")
+        raise InputError(
+            f"{where}: no data files of split {split!r} ({', '.join(FORMATS)}); {CONVERTED}"
+        )
     folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
     if guessed and len(folders) > 1:
         raise _no_config(where, config, folders)
-    several = len(files) > 1
     return [
-        (f"{file.name}, {place}" if several else place, record)
+        (f"{file.name}, {place}" if len(files) > 1 else place, record)
         for file in files
         for place, record in read_records(file)
     ]
+
+
+def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
+    """Where the card of a repository says that its splits are; empty if it does not say."""
+    from datasets.data_files import sanitize_patterns
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    path = folder / "README.md"
+    if not path.is_file():
+        return {}
+    configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(path).data)
+    chosen = config or configs.get_default_config_name()
+    if not any("data_files" in each for each in configs.values()):
+        return {}
+    if chosen not in configs:
+        raise _no_config(where, config, list(configs))
+    base = f"{configs[chosen]['data_dir']}/" if configs[chosen].get("data_dir") else ""
+    found = sanitize_patterns(configs[chosen]["data_files"])
+    return {split: [base + path for path in paths] for split, paths in found.items()}
 
 
 def _no_config(where: str, config: str | None, known: list[str]) -> InputError:

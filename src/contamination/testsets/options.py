@@ -9,31 +9,34 @@ a record is read in the same way, or refused, in all of its arrangements.
 
 import copy
 import functools
+import itertools
 import operator
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import LONGEST_TEXT, Declared, ExampleSet
+from contamination.testsets.example_set import Declared, ExampleSet, kept_text
 from contamination.testsets.records import ID_FIELDS
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SCHEMES = (
-    "question and choices, options or choice0, choice1 ...; ctx and endings; goal and sol1, sol2; "
-    "input, A, B ...; question and mc1_targets"
-)
 QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
 ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
 _NUMBERS = tuple(map(str, range(27)))
-# Options in fields of their own: their names, what counts them, their labels (none: letters), and
-# the fields that name the right one.
-_FAMILIES: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = (
+# What data sets call their options: a list, or fields of their own and what counts them; the labels
+# of such fields (none: letters); and the fields that name the right one.
+_LAYOUTS: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = (
+    ("question.choices", (), (), ANSWERS),  # CommonsenseQA
+    ("mc1_targets.choices", (), (), ("mc1_targets.labels",)),  # TruthfulQA
+    ("choices", (), (), ANSWERS),  # MMLU, ARC
+    ("options", (), (), ANSWERS),  # MMLU-Pro, MedQA
+    ("endings", (), (), ("label",)),  # HellaSwag
     ("sol{}", _NUMBERS[1:3], (), ("label",)),  # PIQA
     ("{}", LETTERS, (), ("target", "answer")),  # Oren's MMLU, C-Eval
     ("choice{}", _NUMBERS[:26], (), ("answer",)),
@@ -44,8 +47,9 @@ _FAMILIES: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] =
     ("ending{}", _NUMBERS[:26], (), ("label",)),  # SWAG
     ("op{}", LETTERS.lower(), (), ("answer",)),  # MedMCQA
 )
+SCHEMES = ", ".join(name.format(*counted[:1]) for name, counted, *_ in _LAYOUTS)
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
 # "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
 _LABEL = re.compile(
     r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
@@ -55,16 +59,18 @@ _LABEL = re.compile(
 _LETTER = re.compile(
     r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}"
     r"([A-Z]|\d{1,2}|[a-z](?=[)\]*\"']))(?!\w)"
-    rf"|\b(?i:(?:{'|'.join(_ORDINALS)}|last) (?:option|choice|answer))\b"
+    rf"|\b(?i:(?:{'|'.join(_ORDINALS)}) (?:option|choice|answer))\b"
 )
 _LETTER_ALONE = re.compile(
     r"(?<!\w)[(\[]([A-Za-z])[)\]]|(?:\*\*\(?|[{]|#### ?)([A-Z])\b|\b([A-Z]) (?:is|was) (?:the )?"
     r"(?:in)?(?:correct|right|wrong|false|true|best)\b"
 )
 # Beside names of options: "option_2", "both A and C", "the second".
-_BESIDE_NAMES = re.compile(
-    r"(?i:(?:option|choice|answer)s?|ending|sol|op|and|or|both|the|is|correct)"
-)
+_BESIDE_NAMES = {
+    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
+    *("and", "or", "both", "the", "is", "correct"),
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
@@ -72,17 +78,19 @@ Path = tuple[str | int, ...]  # where in a record a value lies
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where a record has its options and what follows them.
+    """Where a record has its options, and what follows them.
 
-    `columns` have a value for each option and move along; `gold` are fields that name the right
-    option by "label", "index" or "text".
+    `columns` have a value for each option and move along; `answers` are the names of fields that
+    may name the right option, `gold` those that do ("label", "index" or "text"), with what they say
+    if that option stands in each place.
     """
 
     record: Record = field(default_factory=dict)
     options: Sequence[Path] = ()
-    labels: Sequence[str] = ()
     columns: Sequence[Sequence[Path]] = ()
-    gold: Sequence[tuple[Path, str]] = ()
+    labels: Sequence[Any] = ()
+    answers: Sequence[str] = ANSWERS
+    gold: Sequence[tuple[Path, str, Sequence[Any]]] = ()
     used: frozenset[str] = frozenset()  # names of all these fields, and of the question
 
 
@@ -122,14 +130,9 @@ class Item:
             for column in (layout.options, *layout.columns)
             for path, source in zip(column, order, strict=True)
         }
-        place = -1 if self.answer is None else list(order).index(self.answer)
-        for path, kind in layout.gold:  # of a known answer
-            old = _get(record, path)
-            label = layout.labels[place]
-            if kind == "index":
-                values[path] = type(old)(place)
-            elif kind == "label":
-                values[path] = label.lower() if str(old).strip().islower() else label
+        if self.answer is not None:
+            place = [*order].index(self.answer)
+            values |= {path: says[place] for path, way, says in layout.gold if way != "text"}
         return _changed(record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -163,24 +166,17 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
     in two ways, what `Item` refuses; if the texts of options begin with their labels; and for a
     field that has to be declared, with the declaration.
     """
-    name, items, unclear = test_set.name, list[Item](), list[int]()
+    name, declared = test_set.name, test_set.declared
     if not test_set.records:
         raise InputError(
-            f"{name}: a set of texts has no options to move; give records with fields, such as "
-            f"{SCHEMES}"
+            f"{name}: a set of texts has no options to move; give records with a question and "
+            f"options ({SCHEMES})"
         )
-    read = functools.partial(_item, declared=test_set.declared, shown=shown)
+    usual = {} if shown is None else _usual_ways(test_set)  # who seals can write clearly
+    items = list[Item]()
     for number, record in enumerate(test_set.records, start=1):
         try:
-            items.append(read(record))
-        except _TwoWays:
-            unclear.append(number)
-        except InputError as error:
-            raise InputError(f"{name}, record {number}: {error}") from error
-    usual = None if shown is None else _usual_kinds(items)  # who seals can write it clearly
-    for number in unclear:
-        try:
-            items.insert(number - 1, read(test_set.records[number - 1], usual=usual))
+            items.append(_item(record, declared, usual))
         except InputError as error:
             raise InputError(f"{name}, record {number}: {error}") from error
     labelled = [i for i, item in enumerate(items) if begin_with_labels(item.options)]
@@ -189,8 +185,12 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
             f"{name}, record {labelled[0] + 1}: options begin with their labels "
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"
         )
-    _refuse_undeclared(items, test_set.declared, shown, name)
-    return tuple(items)
+    beside = [_beside(item.layout, declared, shown) for item in items]
+    _refuse_undeclared(items, beside, name)
+    return tuple(
+        replace(item, lettered=_lettered(item, fields))
+        for item, fields in zip(items, beside, strict=True)
+    )
 
 
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
@@ -201,48 +201,47 @@ def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
     return any(name is None or name.upper() in known for name in names)  # None: an ordinal
 
 
-class _TwoWays(InputError):
-    """An answer that could be an option's text, a label or an index."""
+def _lettered(item: Item, beside: Record) -> bool:
+    """Whether the question, or a field beside the options, names one by its letter."""
+    count = len(item.options)
+    values = [value if isinstance(value, list) else [value] for value in beside.values()]
+    return names_letter(item.question, count, alone=False) or any(
+        names_letter(str(one), count) for one in itertools.chain(*values)
+    )
 
 
-def _usual_kinds(items: Sequence[Item]) -> dict[str, str]:
+def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
     """Return how each field names the right option, if it does so in one way in all of the items.
 
     No arrangement of the items changes that, so it may decide what could be read in two ways.
     """
-    found = {(_dotted(path), kind) for item in items for path, kind in item.layout.gold}
+    found = set[tuple[str, str]]()
+    for record in test_set.records:
+        with suppress(InputError):  # such as one that could be read in two ways
+            layout = _item(record, test_set.declared, {}).layout
+            found |= {(_dotted(path), way) for path, way, _ in layout.gold}
     names = Counter(name for name, _ in found)
-    return {name: kind for name, kind in found if names[name] == 1}
+    return {name: way for name, way in found if names[name] == 1}
 
 
-def _item(
-    record: Record,
-    declared: Declared,
-    shown: Collection[str] | None,
-    usual: Mapping[str, str] | None = None,
-) -> Item:
+def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
     asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
     asked = asked.get("stem") if isinstance(asked, Mapping) else asked
-    options, parallel, given, names = _options(record, declared)
+    found = _layout(record, declared)
     if asked is None:
         raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
-    item = Item(str(asked), tuple(_text(_get(record, path)) for path in options), None)
-    count, columns = len(options), [*parallel]
-    labels = [str(label).strip() for label in given or LETTERS[:count]]
-    if (
-        any(isinstance(label, bool) or not isinstance(label, str | int) for label in given)
-        or len({*labels} - {""}) < count
-        or len(labels) > count
-    ):
+    options = [_get(record, path) for path in found.options]
+    item, count = Item(str(asked), tuple(map(_text, options)), None), len(options)
+    labels = [str(label).strip() for label in found.labels or LETTERS[:count]]
+    if len(labels) > count or len({*labels} - {""}) < count:
         raise InputError(f"{count} options have the labels {labels}; give each one of its own")
+    columns = [*found.columns]
     if any(len(column) != count for column in columns):
         raise InputError(f"a list of --options is not as long as the {count} options")
-    told: dict[str, int] = {}
-    gold = list[tuple[Path, str]]()
-    typed = all(isinstance(_get(record, path), str) for path in options)
-    names = tuple(name for name in (*declared.answer, *names) if name not in declared.other)
-    for name in dict.fromkeys(names):
+    told, gold = dict[str, int](), list[tuple[Path, str, Sequence[Any]]]()
+    names = {*declared.answer, *found.answers} - {*declared.other}
+    for name in sorted(names):
         places = _places(record, name)
         values = [_get(record, path) for path in places]
         if len(places) > 1:
@@ -252,195 +251,154 @@ def _item(
                 )
             told[name] = values.index(1)
             columns.append(places)
-        elif values and values[0] is not None and str(values[0]).strip() not in ("", "-1"):
-            known = (usual or {}).get(name)
-            kind, told[name] = _meaning(name, values[0], item.options, labels, known, typed=typed)
-            gold.append((places[0], kind))
+        elif any(map(_says, values)):
+            way, says = _way(name, values[0], options, labels, usual.get(name))
+            told[name] = says.index(str(values[0]).strip())
+            gold.append((places[0], way, [*map(type(values[0]), says)] if way == "index" else says))
     if len({*told.values()}) > 1:
         fields = " and ".join(map(repr, told))
         raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not told and all(len(path) == 1 for path in options):
+    if declared.options and not told and all(len(path) == 1 for path in found.options):
         raise InputError(
             "nothing says which option is right but the name of its field, and that cannot move: "
             "write a list, or give --answer"
         )
-    used = {*names} | {name for name, value in _fields(record) if value == asked}
-    used |= {_dotted(path) for path in (*options, *(column[0] for column in columns))}
-    used.add(f"{_dotted(options[0]).rpartition('.')[0]}.label")
-    lettered = names_letter(item.question, count, alone=False) or any(
-        isinstance(text, str) and names_letter(text, count)
-        for name, value in _fields(record)
-        if name not in used
-        and not {name, name.partition(".")[0]} & {*declared.other}
-        and (shown is None or name.partition(".")[0] in shown)
-        for text in (value if isinstance(value, list) else [value])
-    )
-    layout = _Layout(record, options, labels, columns, gold, frozenset(used))
-    return replace(item, answer=next(iter(told.values()), None), layout=layout, lettered=lettered)
+    used = names | {name for name, value in _fields(record) if value == asked}
+    used |= {_dotted(path) for column in (found.options, *columns) for path in column}
+    used.add(f"{_dotted(found.options[0]).rpartition('.')[0]}.label")
+    layout = replace(found, columns=columns, labels=labels, gold=gold, used=frozenset(used))
+    return replace(item, answer=next(iter(told.values()), None), layout=layout)
 
 
-class _Found(NamedTuple):
-    """Options of a record, what moves along, labels, and the fields that may name the answer."""
-
-    options: Sequence[Path]
-    columns: Sequence[Sequence[Path]] = ()
-    labels: Sequence[Any] = ()
-    answers: Sequence[str] = ANSWERS
-
-
-def _options(record: Record, declared: Declared) -> _Found:
+def _layout(record: Record, declared: Declared) -> _Layout:
     """Find options where they are declared, else where data sets have them."""
     given = [_places(record, name) for name in declared.options]
-    if not all(given):
+    if [] in given:
         missing = declared.options[given.index([])]
         raise InputError(f"there is no field {missing!r}; name one that every record has")
     if given and all(len(places) == 1 for places in given):  # a field for each option
-        return _Found([path for (path,) in given])
+        return _Layout(record, [path for (path,) in given])
     lists = [places for places in given if len(places) > 1]
-    for name in ("question.choices", "mc1_targets.choices", "choices", "options", "endings"):
-        found = _places(record, f"{name}.text") or _places(record, name)
-        if len(found) == 1 and isinstance(inner := _get(record, found[0]), Mapping):
-            by_letter = sorted(inner) == list(LETTERS[: len(inner)])
-            found = [(*found[0], letter) for letter in sorted(inner)] if by_letter else []
-        plain = all(isinstance(_get(record, path), str | int | float) for path in found)
-        if len(found) > 1 and (plain or not lists):
+    for name, counted, labels, answers in _LAYOUTS:
+        fields = [name.format(each) for each in counted]
+        if not fields:
+            found = _places(record, f"{name}.text") or _places(record, name)
             labels = [_get(record, path) for path in _places(record, f"{name}.label")]
-            answers = {"mc1_targets.choices": ("mc1_targets.labels",), "endings": ("label",)}
-            columns = [places for places in lists if places != found]
-            return _Found(found, columns, labels, answers.get(name, ANSWERS))
-    for pattern, counted, letters, names in _FAMILIES:
-        fields = [pattern.format(each) for each in counted]
-        if {*fields[:2]} <= record.keys():
-            filled = [i for i, name in enumerate(fields) if record.get(name) not in (None, "")]
-            found = [(name,) for name in fields[: max(filled, default=0) + 1]]
-            return _Found(found, lists, letters[: len(found)], names)
+            plain = all(isinstance(_get(record, path), str | int | float) for path in found)
+            if len(found) < 2 or (lists and not plain):
+                continue
+        elif {*fields[:2]} <= record.keys():
+            filled = [i for i, each in enumerate(fields) if record.get(each) not in (None, "")]
+            found = [(each,) for each in fields[: max(filled, default=0) + 1]]
+        else:
+            continue
+        columns = [places for places in lists if places != found]
+        return _Layout(record, found, columns, labels[: len(found)] if fields else labels, answers)
     if lists:
-        return _Found(lists[0], lists[1:])
+        return _Layout(record, lists[0], lists[1:])
     raise InputError(
         f"no options found; it has {', '.join(sorted(map(str, record)))[:200] or 'no fields'}, and "
-        f"items are written as {SCHEMES}; name other fields by --options"
+        f"options are called {SCHEMES}; name other fields by --options"
     )
 
 
 def _text(value: Any) -> str:
     """Return an option as text; raises InputError for what is none, or none that can be kept."""
-    if not isinstance(value, str | int | float) or len(str(value)) > LONGEST_TEXT:
-        raise InputError(
-            f"an option is {str(value)[:40]!r}; write a text of at most {LONGEST_TEXT:,} characters"
-        )
-    text = str(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"an option has half of a surrogate pair at {error.start}") from error
-    return text
+    if not isinstance(value, str | int | float):
+        raise InputError(f"an option is {str(value)[:40]!r}; write a text")
+    return kept_text(str(value), "an option")
 
 
-def _meaning(
-    name: str,
-    value: Any,
-    texts: Sequence[str],
-    labels: Sequence[str],
-    usual: str | None,
-    *,
-    typed: bool,
-) -> tuple[str, int]:
-    """Return how a value names the right option, and which; refuse what could mean two things.
+def _says(value: Any) -> bool:
+    """Whether a field says something; -1 is an answer that is not known."""
+    return value is not None and str(value).strip() not in ("", "-1")
 
-    Whether it could is asked of all labels and indices and not of this one alone, since another
-    arrangement writes another one: so no arrangement of an item is refused if one is accepted.
-    `usual`: the way in which all other records of the set name it, which decides. `typed`: all
-    options are texts, so a number is none of them.
+
+def _way(
+    name: str, value: Any, options: Sequence[Any], labels: Sequence[str], usual: str | None
+) -> tuple[str, list[str]]:
+    """Return the way in which a field names the right option, and what it would say of each.
+
+    A value that could be read in two ways is refused, unless all other records of the set name
+    theirs in one (`usual`). Whether it could is asked of all that it might say and not of this one
+    alone, since another arrangement says another: so no arrangement is refused if one is accepted.
     """
     number = isinstance(value, int) and not isinstance(value, bool)
     text = str(value).strip() if number or isinstance(value, str | float) else ""
-    label = text.upper() if text.islower() and labels[0] == "A" else text
-    options, indices = [text.strip() for text in texts], list(_NUMBERS[: len(texts)])
-    written = set() if number and typed else {*options}
-    spellings = {*labels, *(each.lower() for each in labels)}
-    # Each with what it could be confused with.
+    small = text.islower() and labels[0] == "A"
+    texts = [str(option).strip() for option in options]
+    if number and all(isinstance(option, str) for option in options):
+        texts = []  # a number is no text
     ways = {
-        "text": (text, [*options] if written else [], {text, label} & {*indices, *labels}),
-        "label": (label, labels, spellings & written),
-        "index": (text, indices, {*indices} & {*written, *labels}),
+        "text": texts,
+        "label": [label.lower() if small else label for label in labels],
+        "index": [*_NUMBERS[: len(options)]],
     }
-    able = [kind for kind, (said, known, _) in ways.items() if said in known]
+    able = [way for way, says in ways.items() if text in says]
     if not able:
         raise InputError(
-            f"{name} {str(value)[:40]!r} is none of its {len(texts)} options; give a label "
+            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a label "
             f"({labels[0]} to {labels[-1]}), an index from 0, or the text"
         )
-    kind = usual if usual in able else able[0]
-    said, known, clash = ways[kind]
-    if usual != kind and (clash or (number and kind != "text" and {*labels} & {*_NUMBERS})):
-        raise _TwoWays(
+    way = usual if usual in able else able[0]
+    says = ways.pop(way)
+    if way == "label" and not number:
+        del ways["index"]  # "2" is the label 2 where labels are numbers
+    might = {text} if way == "text" else {*says}
+    if usual != way and might & {*itertools.chain(*ways.values())}:
+        raise InputError(
             f"{name} {str(value)[:40]!r} could be an option's text, a label or an index; write the "
             "answer as a letter that is no option, or a label as text"
         )
-    return kind, known.index(said)
+    return way, says
 
 
-def _refuse_undeclared(
-    items: Sequence[Item], declared: Declared, shown: Collection[str] | None, where: str
-) -> None:
+def _beside(layout: _Layout, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
+    """Return what a record says in fields that are shown and of which nothing is known."""
+    return {
+        name: value
+        for name, value in _fields(layout.record)
+        if _says(value) and name not in layout.used
+        if not {name, name.partition(".")[0]} & {*declared.other}
+        if shown is None or name.partition(".")[0] in shown
+    }
+
+
+def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: str) -> None:
     """Refuse a field that looks, in half of its records, as if it followed the options."""
-    seen = Counter[str]()
-    alike: dict[str, list[tuple[int, str, Any]]] = {}
-    for number, item in enumerate(items, start=1):
-        for name, value in _fields(item.layout.record):
-            top = name.partition(".")[0]
-            hidden = {name, top} & {*declared.other} or (shown is not None and top not in shown)
-            said = value is not None and str(value).strip() not in ("", "-1")
-            if said and not hidden and name not in item.layout.used:
-                seen[name] += 1
-                if what := _looks(name, value, item):
-                    alike.setdefault(name, []).append((number, what, value))
-    for name, found in alike.items():
-        if 2 * len(found) >= seen[name]:
-            number, what, value = found[0]
-            option = "options" if what.startswith("a list") else "answer"
+    for name in dict.fromkeys(itertools.chain(*beside)):
+        said = [(i, fields[name]) for i, fields in enumerate(beside) if name in fields]
+        alike = [(i, value, to) for i, value in said if (to := _to_declare(name, value, items[i]))]
+        if alike and 2 * len(alike) >= len(said):
+            i, value, option = alike[0]
             raise InputError(
-                f"{where}, record {number}: {name!r} looks like {what} ({str(value)[:40]!r}) and "
-                f"would stay as it is when options move; give --{option} {name}, or --other {name} "
-                "if it says nothing of them"
+                f"{where}, record {i + 1}: {name!r} looks like names of options, or an entry for "
+                f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
+                f"--{option} {name}, or --other {name} if it says nothing of them"
             )
 
 
-def _looks(name: str, value: Any, item: Item) -> str | None:
-    """Say what a field of an item looks like that names an option, or goes with each of them."""
-    count, texts = len(item.options), [option.strip().casefold() for option in item.options]
-    if isinstance(value, list | tuple):
-        if len(value) == count:
-            return "a list parallel to the options"
-        named = [_names_options(str(one), item) or str(one).casefold() in texts for one in value]
-        return "a list of right options" if value and all(named) else None
-    if "." in name and name.rpartition(".")[2] in {*item.layout.labels, *_NUMBERS[: count + 1]}:
-        return "a list of fields by the labels of the options"
-    if isinstance(value, bool):
-        return "a flag of one of two options" if count == 2 else None
-    if not isinstance(value, str | int | float):
-        return None
-    text = str(value).strip().casefold()
-    if text in texts or _LABEL.sub("", text, count=1) in texts:
-        return "the text of an option"
-    if any(len(text.split(separator)) == count for separator in "|\t"):
-        return "a list parallel to the options"
-    known = name not in ID_FIELDS and _names_options(str(value), item)  # ids are numbers
-    return "the letter or index of an option" if known else None
+def _to_declare(name: str, value: Any, item: Item) -> str | None:
+    """Return the declaration that a field needs which looks as if it followed the options.
 
-
-def _names_options(text: str, item: Item) -> bool:
-    """Whether a text is names of options alone: "(B)", "2.0", "option_2", "A, C", "AC", "0100"."""
+    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
+    "A, C", "AC", "0100", "B. river", or a list of such.
+    """
     count = len(item.options)
-    if re.fullmatch(f"[01]{{{count}}}", text.strip()):
-        return True
-    known = {*item.layout.labels, *LETTERS[:count], *_NUMBERS[: count + 1], *_ROMAN[:count]}
-    known |= {word.upper() for word in (*_ORDINALS[:count], "last")}
-    words = [w for w in re.findall(r"[^\W\d_]+|\d+", text) if not _BESIDE_NAMES.fullmatch(w)]
-    return bool(words) and all(
-        w in known or w.upper() in known or (w.isupper() and {*w} <= {*LETTERS[:count]})
-        for w in words
-    )
+    labels = {*item.layout.labels, *_NUMBERS[: count + 1]}
+    if isinstance(value, bool):
+        return "answer" if count == 2 else None  # a flag of one of two options
+    by_label = "." in name and name.rpartition(".")[2] in labels
+    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
+    if by_label or len(parts) == count:
+        return "options"
+    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
+        return "answer"
+    names = " ".join((*labels, *LETTERS[:count], *_ROMAN[:count], *_ORDINALS, *item.options))
+    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
+    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    named = words and all(word in known or {*word} <= letters for word in words)
+    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -456,7 +414,7 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _places(record: Record, name: str) -> list[Path]:
-    """Return where a field is, one place for each entry of a list; none if it is not there."""
+    """Return where a field is, or its entries in a list or by letter; none if it is not there."""
     found: Any = record
     path: Path = ()
     for part in [name] if name in record else name.split("."):
@@ -465,6 +423,8 @@ def _places(record: Record, name: str) -> list[Path]:
         if not isinstance(found, Mapping) or part not in found:
             return []
         path, found = (*path, part), found[part]
+    if isinstance(found, Mapping) and {*found} == {*LETTERS[: len(found)]}:
+        return [(*path, letter) for letter in sorted(found)]
     return [(*path, i) for i in range(len(found))] if isinstance(found, list) else [path]
 
 

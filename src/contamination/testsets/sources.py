@@ -69,40 +69,34 @@ def open_test_set(
     mirror : directory with files of registered sets; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
+    from contamination.testsets.fetching import read_repository
+    from contamination.testsets.harness import read_harness
+
     given: Template | str | None = template and parse(template)  # before anything is fetched
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
-    known = text in entries() and not isinstance(what, Path)
-    harness = None
-    if not known and ":" in text:
-        from contamination.testsets.harness import read_harness
-
-        harness = read_harness(text)
-    file = not (known or harness) and (path.is_file() or path.suffix in FORMATS)
-    directory = None if known or harness or file else _split_config(text)
-    if (revision or split) and (known or harness or file or (directory and revision)):
-        raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
-    if known:
-        entry = entries()[text]
+    entry = None if isinstance(what, Path) else entries().get(text)
+    asked = bool(revision or split)  # what the hub alone has
+    if entry:
         found = locate(entry, mirror) or fetch(entry)
         name, where, records = text, str(found), read_verified(entry, found)
         given, max_records = given or entry.template, max_records or FIRST
-    elif harness:
+    elif ":" in text and (harness := read_harness(text)):
         name, where, records = harness[0], text, harness[1]
-    elif file:
+    elif path.is_file() or path.suffix in FORMATS:
         name, where, records = path.stem, text, read_records(path)
-    elif directory:
-        from contamination.testsets.fetching import read_directory
-
-        name, where = path.name, text
-        records = read_directory(*directory, split or "test")
+    elif directory := _split_config(text):
+        name, where, asked = path.name, text, bool(revision)
+        records = read_repository(*directory, split or "test", str(directory[0]))
     elif isinstance(what, Path):
         raise InputError(f"{what}: no such file or directory; give the path of a test set")
     else:
-        entry = entry_of(text, revision, split)
-        name = where = entry.name
-        records = read_verified(entry, fetch(entry))
+        described, asked = entry_of(text, revision, split), False
+        name = where = described.name
+        records = read_verified(described, fetch(described))
+    if asked:
+        raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
     used = None if max_records is None else min(max_records, len(records))
     return make_test_set(name, records, given or "text/1", where, used)
 
@@ -121,14 +115,14 @@ def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSe
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     found = open_test_set(what, template=NO_FIELD, max_records=sys.maxsize)
-    entry, path, lines = entries().get(str(what)), Path(what), list[str]()
+    entry, path = entries().get(str(what)), Path(what)
     if entry is not None:
         path, max_records = locate(entry) or fetch(entry), max_records or FIRST
     if Path(entry.mirror if entry else path).suffix == ".txt":
         lines = [str(record["text"]) for record in found.records]
     elif path.suffix == ".jsonl" and path.is_file():
         lines = read_lines(path)
-    if len(lines) != len(found.records):
+    else:
         lines = [json.dumps(record, default=str) for record in found.records]
     examples = tuple(f"{line}\n" for line in lines)
     if entry is not None and entry.lines not in (None, sha256_of(*examples)):

@@ -1,19 +1,16 @@
 """Tokens of examples, made so that every ordering of them is comparable.
 
 Each example is tokenised once, alone, with its separator, and without special tokens unless the set
-asks for them. An ordering is
-a concatenation of these arrays, so all orderings score exactly the same multiset of tokens and the
-difference between two of them is the order alone (Oren, section 2).
+asks for them. An ordering is a concatenation of these arrays, so all orderings score exactly the
+same multiset of tokens and the difference between two of them is the order alone (Oren, section 2).
 """
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
@@ -21,8 +18,7 @@ from contamination.testsets.example_set import ExampleSet
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-CHUNK = 1 << 18  # characters between two steps of the bar: a second of a slow machine at most
-QUIET = 1 << 22  # characters without a bar: some seconds
+CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +56,7 @@ def tokenize(
     InputError if the tokenizer fails.
     """
     found: list[np.ndarray] = []
-    lengths = [len(text) for text in texts]
-    runs: Iterable[range] = list(consecutive(lengths, CHUNK))
-    if sum(lengths) >= QUIET and os.environ.get("RANK", "0") == "0":  # one bar, not all's
-        runs = tqdm(runs, "tokenise", leave=False, disable=None)  # None: on a terminal alone
-    for run in runs:
+    for run in consecutive([len(text) for text in texts], CHUNK):
         try:
             encoded = tokenizer(
                 [texts[i] for i in run],
