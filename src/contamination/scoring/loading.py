@@ -24,7 +24,6 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
 from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.tokens import tokenize
@@ -304,34 +303,12 @@ def context_length(source: ModelSource, config: Any) -> int:
 
 
 def count_parameters(config: Any) -> int:
-    """Count the parameters of a model from its configuration, tied ones once; see `model_shape`."""
-    return sum(p.numel() for p in _without_memory(config).parameters())
+    """Count the parameters of a model from its configuration, tied ones once.
 
-
-def model_shape(config: Any) -> Shape:
-    """Count the weights of a model from its configuration, without memory (meta device).
-
-    Raises InputError if no network can be built from it.
+    It takes no memory. Raises InputError if no network can be built from the configuration.
     """
-    model = _without_memory(config)
-    layer = model.get_output_embeddings()
-    matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
-    tables = {
-        id(m.weight): m.weight.numel()
-        for m in model.modules()
-        if isinstance(m, torch.nn.Embedding) or m is layer
-    }
-    text = config.get_text_config()
-    return Shape(
-        body=matrices - sum(tables.values()),
-        head=layer.weight.numel(),
-        channels=text.num_hidden_layers * text.hidden_size,
-    )
-
-
-def _without_memory(config: Any) -> PreTrainedModel:
     with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
+        return sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
 
 
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
