@@ -21,7 +21,6 @@ from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
-from contamination.scoring.gguf import unpack
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
@@ -57,7 +56,7 @@ class TransformersScorer:
         self.device = processes().device
         auto = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
-        source = loading.pin_commit(unpack(source, self.dtype))
+        source = loading.pin_commit(loading.unpack(source, self.dtype))
         self.config = loading.load_config(source)
         with loading.explain_load_errors(source.name):
             self.context = loading.context_length(source, self.config)
