@@ -16,8 +16,8 @@ from reproduction.run.profile import Released, RunFiles
 def copy_released(run: RunFiles) -> None:
     """Write the weights, in float32, and the tokenizer of the released model of a profile.
 
-    Raises InputError if the profile trains from scratch, and as `unpack` and
-    `load_network` of `contamination.scoring.loading`.
+    Raises InputError if the profile trains from scratch, and as `unpack` and `load_network` of
+    `contamination.scoring.loading`.
     """
     if not isinstance(shape := run.profile.model, Released):
         raise InputError(f"profile {run.profile.name} trains its models from scratch")
