@@ -28,10 +28,12 @@ import pandas as pd
 import torch
 from torch.utils.benchmark import Timer
 from tqdm import tqdm
-from transformers import GPT2LMHeadModel
+from transformers import AutoConfig, GPT2LMHeadModel
 
 from contamination.device import describe
 from contamination.randomness import random_stream
+from contamination.scoring.cost import sequence_workload
+from contamination.scoring.loading import model_shape
 from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
 from reproduction.run.network import gpt2_config
@@ -70,20 +72,14 @@ def make_inputs(name: str, directory: Path, *, factor: int) -> dict:
             lengths.append(n)
     (directory / "strings.json").write_text(json.dumps(strings))
     counts = (len(strings), naive * factor)
+    work = [sequence_workload(lengths[:n], 1, shape.n_positions) for n in counts]
+    cost = model_shape(AutoConfig.from_pretrained(directory))
     parameters = sum(p.numel() for p in model.parameters())
-    # Two for each weight of a matrix product, and four per channel and token attended to.
-    weights = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
-    weights -= model.transformer.wpe.weight.numel()
-    channels = 4.0 * shape.n_layer * shape.n_embd
     return {
         "parameters": parameters,
         "sequences": len(strings),
         "naive": naive * factor,
-        "flops_per_token": [
-            2.0 * weights + channels * sum(n * (n + 1) // 2 for n in lengths[:count]) / tokens
-            for count in counts
-            for tokens in [sum(lengths[:count])]
-        ],
+        "flops_per_token": [cost.flops(w) / w.scored for w in work],
     }
 
 

@@ -1,4 +1,4 @@
-"""Tokens against counting by hand and what a network reads, and FLOPs against PyTorch's."""
+"""Tokens and FLOPs against counting by hand, and against what PyTorch itself counts."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from contamination.scoring import cost
 from contamination.scoring.cost import Workload, sequence_workload, workload
-from contamination.scoring.loading import count_parameters
+from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 
@@ -16,13 +16,18 @@ from contamination.scoring.plan import StorePlan
 def test_long_sequences_are_read_in_windows():
     """20 tokens, context 8, stride 4: windows 0-8, 4-12, 8-16, 12-20."""
     work = workload(StorePlan("orderings", 1), [10, 10], permutations=1, context=8)
-    assert work == Workload(sequences=2, scored=40, read=64, windows=8)
+    assert work == Workload(sequences=2, scored=40, read=64, windows=8, attended=2 * 4 * 36)
 
 
 def test_successors_are_read_after_a_predecessor_that_is_read_once():
     """One shard of 3 examples of 2, 5 and 9 tokens, of which 4 are scored."""
     work = workload(StorePlan("successors", 1, 4), [2, 5, 9], permutations=1, context=16)
-    assert work == Workload(sequences=3, scored=2 * (2 + 4 + 4), read=16 + 20, windows=6)
+    attended = 3 + 15 + 45  # of the predecessors
+    for before, after in [(2, 4), (2, 4), (5, 2), (5, 4), (9, 2), (9, 4)]:
+        attended += sum(before + t for t in range(1, after + 1))
+    assert work == Workload(
+        sequences=3, scored=2 * (2 + 4 + 4), read=16 + 20, windows=6, attended=attended
+    )
 
 
 def test_the_scorer_reads_what_was_predicted(model_directory):
@@ -55,16 +60,20 @@ def test_a_forecast_reads_little_of_a_slow_model_and_two_batches_of_a_fast_one(
             return iter(())
 
     monkeypatch.setattr(cost.time, "perf_counter", lambda: clock[0])
+    shape = cost.Shape(body=1_000_000, head=1, channels=1)
     sequences = [np.zeros(700, dtype=np.int32)] * 20
-    assert cost.tokens_per_second(Slow(), sequences) == pytest.approx(rate)
+    measured = cost.flops_per_second(Slow(), shape, sequences)
+    work = sequence_workload([700] * 20, 1, 1_024)
+    assert measured == pytest.approx(rate * shape.flops(work) / work.read, rel=0.01)
     assert sum(read) <= most
 
 
-def test_flops_are_about_those_that_pytorch_counts(model_directory):
-    """All but attention, and the embeddings of positions, which take part in no product."""
+def test_flops_are_those_that_pytorch_counts(model_directory):
+    """All positions scored; PyTorch counts the whole square of the attention, we half of it."""
     config = AutoConfig.from_pretrained(model_directory)
     model = AutoModelForCausalLM.from_pretrained(model_directory, attn_implementation="eager")
+    length, shape = 12, model_shape(config)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        model(torch.zeros(1, 12, dtype=torch.long), use_cache=False)
-    flops = sequence_workload([12], 1, 16).flops(count_parameters(config))
-    assert flops == pytest.approx(counter.get_total_flops(), rel=0.1)
+        model(torch.zeros(1, length, dtype=torch.long), use_cache=False)
+    work = Workload(sequences=1, scored=length, read=length, windows=1, attended=length**2)
+    assert shape.flops(work) == counter.get_total_flops()

@@ -343,7 +343,7 @@ def test_equal_alternatives_are_read_once_and_tie_exactly(tokenizer, tmp_path) -
 
 
 def test_the_cost_is_that_of_each_beginning_once_and_each_rest(tokenizer) -> None:
-    alternatives, read, scored = quiz(), 0, 0
+    alternatives, read, scored, attended = quiz(), 0, 0, 0
     groups = token_groups(tokenizer, alternatives)
     for group in groups:
         ids = tokenize(tokenizer, list(dict.fromkeys(alternatives.texts[group.record])))
@@ -352,8 +352,10 @@ def test_the_cost_is_that_of_each_beginning_once_and_each_rest(tokenizer) -> Non
         rests = [len(each) - common for each in ids]
         read += common + sum(rests)
         scored += sum(rests)
+        attended += sum(range(common + 2))
+        attended += sum(sum(range(common + 2, common + 2 + rest)) for rest in rests)
     work = alternative_workload(groups)
-    assert (work.read, work.scored) == (read, scored)
+    assert (work.read, work.scored, work.attended) == (read, scored, attended)
 
 
 def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_path) -> None:

@@ -169,7 +169,7 @@ class Writing:
         if isinstance(by, LocalGenerator):
             read = sum(map(len, tokenize(by.scorer.tokenizer, texts)))
         each = self.asked.samples * self.asked.tokens
-        work = Workload(number * self.asked.samples, number * each, read, number)
+        work = Workload(number * self.asked.samples, number * each, read, number, 0)
         missing = (number - len(self.store.stored()[0])) * each
         orderings = CHOICES - 1 if self.quiz else ORDERINGS
         return ScoringPlan(len(self.test_set.examples), orderings, (), work, missing, None, None)

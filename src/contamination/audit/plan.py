@@ -18,7 +18,7 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring import cost, score
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import count_parameters
+from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, plan_store
 from contamination.scoring.store import Store
@@ -121,11 +121,10 @@ class Work:
         flops = seconds = None
         missing = any(part.share for part in parts)
         if self.timed and missing and isinstance(self.scorer, TransformersScorer):
-            parameters = count_parameters(self.scorer.config)
-            flops = sum(part.work.flops(parameters) * part.share for part in parts)
+            shape = model_shape(self.scorer.config)
+            flops = sum(shape.flops(part.work) * part.share for part in parts)
             sample = [ids for part in parts if part.share for ids in part.sample]
-            read = sum(part.work.read * part.share for part in parts)
-            seconds = read / cost.tokens_per_second(self.scorer, sample)
+            seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
         options = self.request.axis == "options"
         return ScoringPlan(
             len(self.test_set.examples),

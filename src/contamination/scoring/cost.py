@@ -1,8 +1,8 @@
 """What scoring will cost: tokens, FLOPs and time, predicted before the run and compared after it.
 
-Tokens are counted exactly. FLOPs are two for each parameter and token read: attention adds some
-percent. Time is the tokens over the rate at which this model just ran a sample of this very work,
-so it needs no table of hardware.
+Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight that a
+token meets, and four per layer, channel and token attended to. Time is the FLOPs over the rate at
+which this model just ran a sample of this very work, so it needs no table of hardware.
 """
 
 import time
@@ -30,16 +30,38 @@ class Workload:
     scored, read : tokens that get a log-probability, and tokens that the network reads for them:
         windows overlap, so these are more where sequences are longer than the context.
     windows : forward passes of one sequence each; an endpoint needs a request for each.
+    attended : sum over the read tokens of the tokens that each attends to.
     """
 
     sequences: int
     scored: int
     read: int
     windows: int
+    attended: int
 
-    def flops(self, parameters: int) -> float:
-        """Floating-point operations of a model with so many parameters, about."""
-        return 2.0 * parameters * self.read
+
+@dataclass(frozen=True)
+class Shape:
+    """What a forward pass costs: weights met by each token, by each scored token, and attention.
+
+    Attributes
+    ----------
+    body, head : weights in the matrix products of the layers, and of the output layer. A mixture
+        of experts counts them all, whichever a token is sent to.
+    channels : layers x width of the attention heads together.
+    """
+
+    body: int
+    head: int
+    channels: int
+
+    def flops(self, work: Workload) -> float:
+        """Floating-point operations of the matrix products."""
+        return (
+            2.0 * self.body * work.read
+            + 2.0 * self.head * work.scored
+            + 4.0 * self.channels * work.attended
+        )
 
 
 def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
@@ -53,13 +75,19 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
     if store.kind == "orderings":
         sums = [sum(lengths[start:stop]) for start, stop in bounds]
         return sequence_workload(sums, permutations + 1, context)
-    kept = [min(length, store.tokens_per_example or length) for length in lengths]
-    if max(kept) > context:
-        told = f"the successor test reads {max(kept)} tokens at once"
+    kept = np.asarray(lengths, dtype=np.int64).clip(max=store.tokens_per_example)
+    if kept.max() > context:
+        told = f"the successor test reads {kept.max()} tokens at once"
         raise InputError(f"{told}, the context is {context}; use --test sharded_exact")
-    pairs = sum((stop - start) * (stop - start - 1) for start, stop in bounds)
-    scored = sum((stop - start - 1) * sum(kept[start:stop]) for start, stop in bounds)
-    return Workload(len(lengths), scored, sum(lengths) + scored, pairs)
+    parts = []
+    for start, stop in bounds:
+        before, after = np.asarray(lengths[start:stop], dtype=np.int64), kept[start:stop]
+        pairs, scored = stop - start - 1, (stop - start - 1) * int(after.sum())
+        alone = (before * (before + 1) + pairs * after * (after + 1)).sum() // 2
+        attended = int(alone + before.sum() * after.sum() - (before * after).sum())
+        read = int(before.sum()) + scored
+        parts.append(Workload(stop - start, scored, read, pairs * (stop - start), attended))
+    return total(parts)
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
@@ -67,9 +95,14 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
 
     It takes less where windows are equal: a model here reads those of one part once.
     """
-    widths = [window.width for length in lengths for window in windows(length, context)]
-    counts = len(lengths), sum(lengths), sum(widths), len(widths)
-    return Workload(*(times * count for count in counts))
+    widths = np.array([w.width for n in lengths for w in windows(n, context)], dtype=np.int64)
+    return Workload(
+        sequences=times * len(lengths),
+        scored=times * sum(lengths),
+        read=times * int(widths.sum()),
+        windows=times * len(widths),
+        attended=times * int((widths * (widths + 1) // 2).sum()),
+    )
 
 
 def total(parts: Iterable[Workload]) -> Workload:
@@ -77,7 +110,7 @@ def total(parts: Iterable[Workload]) -> Workload:
     return Workload(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
-def tokens_per_second(scorer: Scorer, sequences: Sequence[np.ndarray]) -> float:
+def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
     """Time the model on samples of the work, each twice as large, until one takes long enough.
 
     The largest sample is two batches; a slow model is timed on less than a second's worth.
@@ -91,5 +124,6 @@ def tokens_per_second(scorer: Scorer, sequences: Sequence[np.ndarray]) -> float:
         list(scorer.token_logprobs(sample))
         seconds = time.perf_counter() - started
         if seconds >= LONG_ENOUGH or tokens >= 2 * scorer.batch_tokens or ends[-1] < tokens:
-            return sequence_workload(list(map(len, sample)), 1, scorer.context).read / seconds
+            lengths = [len(ids) for ids in sample]
+            return shape.flops(sequence_workload(lengths, 1, scorer.context)) / seconds
         tokens *= 2

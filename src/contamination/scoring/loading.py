@@ -27,6 +27,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from contamination.errors import InputError
 from contamination.files import locked, replacing, sha256_of
+from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
 from contamination.testsets.hub import advice_on, asked_once
@@ -283,12 +284,34 @@ def context_length(source: ModelSource, config: Any) -> int:
 
 
 def count_parameters(config: Any) -> int:
-    """Count the parameters of a model from its configuration, tied ones once.
+    """Count the parameters of a model from its configuration, tied ones once; see `model_shape`."""
+    return sum(p.numel() for p in _without_memory(config).parameters())
 
-    It takes no memory. Raises InputError if no network can be built from the configuration.
+
+def model_shape(config: Any) -> Shape:
+    """Count the weights of a model from its configuration, without memory (meta device).
+
+    Raises InputError if no network can be built from it.
     """
+    model = _without_memory(config)
+    layer = model.get_output_embeddings()
+    matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
+    tables = {
+        id(m.weight): m.weight.numel()
+        for m in model.modules()
+        if isinstance(m, torch.nn.Embedding) or m is layer
+    }
+    text = config.get_text_config()
+    return Shape(
+        body=matrices - sum(tables.values()),
+        head=layer.weight.numel(),
+        channels=text.num_hidden_layers * text.hidden_size,
+    )
+
+
+def _without_memory(config: Any) -> PreTrainedModel:
     with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
-        return sum(p.numel() for p in AutoModelForCausalLM.from_config(config).parameters())
+        return AutoModelForCausalLM.from_config(config)
 
 
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:

@@ -385,7 +385,7 @@ def place(
     """Return the source with a `device_map` if its weights exceed the device of a process.
 
     On a CPU processes share the memory. What comes with code of its own is not measured. Raises
-    InputError if the weights exceed all devices together, and as `count_parameters`.
+    InputError if the weights exceed all devices together, and as `model_shape`.
     """
     if source.trust_remote_code or source.device_map is not None:
         return source

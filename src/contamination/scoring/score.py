@@ -159,9 +159,17 @@ def alternative_workload(groups: Sequence[Group]) -> Workload:
 
     A server without a cache reads the prefix again with each of them, in a request for each.
     """
-    lengths = [len(rest) for group in groups for rest in group.rests]
-    read = sum(len(group.prefix) for group in groups) + sum(lengths)
-    return Workload(len(lengths), sum(lengths), read, len(lengths))
+    before = np.array([1 + len(group.prefix) for group in groups], dtype=np.int64)
+    lengths = np.array([len(rest) for group in groups for rest in group.rests], dtype=np.int64)
+    prefixes, scored = before.repeat([len(group.rests) for group in groups]), int(lengths.sum())
+    return Workload(
+        sequences=len(lengths),
+        scored=scored,
+        read=int((before - 1).sum()) + scored,
+        windows=len(lengths),
+        attended=int((before * (before + 1) // 2).sum())
+        + int((lengths * (lengths + 1) // 2 + lengths * prefixes).sum()),
+    )
 
 
 def score_alternatives(

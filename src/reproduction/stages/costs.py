@@ -220,7 +220,8 @@ def count_profile(experiment: Experiment) -> Counting:
 def cost_table(counting: Counting) -> pd.DataFrame:
     """Add up what was counted: a row for each model with work, the largest last.
 
-    Columns model, parameters, download_gb, tokens_read, tokens_scored and flops.
+    Columns model, parameters, download_gb, tokens_read, tokens_scored and flops: two for each
+    parameter and token read, without attention, which adds some percent.
     """
     rows: list[Row] = []
     for name, model in counting.models.items():
@@ -228,7 +229,7 @@ def cost_table(counting: Counting) -> pd.DataFrame:
             work = total(found)
             row = {"model": name, "parameters": model.parameters}
             row |= {"download_gb": model.download / 1e9, "tokens_read": work.read}
-            row |= {"tokens_scored": work.scored, "flops": work.flops(model.parameters)}
+            row |= {"tokens_scored": work.scored, "flops": 2.0 * model.parameters * work.read}
             rows.append(row)
     return pd.DataFrame(rows).sort_values("parameters", kind="stable")
 

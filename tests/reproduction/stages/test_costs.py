@@ -75,7 +75,7 @@ def test_sums_by_hand() -> None:
     """500 tokens in each of the notebooks 03 and 06."""
     found = made()
     found.open_model(ModelEntry("m", "org/m", parameters=7_000))
-    work = Workload(sequences=1, scored=500, read=1000, windows=1)
+    work = Workload(sequences=1, scored=500, read=1000, windows=1, attended=0)
     for notebook in ("03_open_model_audit", "06_wikimia"):
         found.works[notebook, "m", "set"] = work
     (row,) = cost_table(found).to_dict("records")
