@@ -8,8 +8,8 @@ module                   idea
 =======================  ===============================================================
 `contract`               `Scorer`: a model as a function from tokens to log-probabilities
 `models`, `loading`      the models that an audit can name; weights and tokenizer
-`local`                  `TransformersScorer`: a model that runs here
-`windows`, `head`        long sequences in batches; hidden states to log-probabilities
+`local`                  `TransformersScorer`: a model that runs here, its output layer
+`windows`                long sequences in batches
 `prefix`                 many continuations of one prefix, which is read once
 `endpoint`               `EndpointScorer`: a model behind a server; how to ask it
 `endpoint_client`        requests: tries, waits, limits, budget and key

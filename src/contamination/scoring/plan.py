@@ -98,10 +98,5 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     return StorePlan(test.kind, shards, test.tokens_per_example)
 
 
-def kept_tokens(lengths: Sequence[int], tokens_per_example: int | None) -> list[int]:
-    """Return how many tokens are kept of every example."""
-    return [min(length, tokens_per_example or length) for length in lengths]
-
-
 def _slug(label: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.") or "unnamed"

@@ -135,28 +135,22 @@ def token_groups(
     Raises InputError if an alternative has no token.
     """
     moving = [i for i, count in enumerate(alternatives.distinct) if count > 1]
-    rows = [dict.fromkeys(alternatives.texts[i]) for i in moving]
-    found = iter(tokenize(tokenizer, list(chain.from_iterable(rows))))
+    distinct = list(dict.fromkeys(chain.from_iterable(alternatives.texts[i] for i in moving)))
+    ids = dict(zip(distinct, tokenize(tokenizer, distinct), strict=True))
     groups = []
-    for record, row in zip(moving, rows, strict=True):
-        ids = {text: next(found) for text in row}
-        if not all(map(len, ids.values())):
+    for record in moving:
+        rows = [ids[text] for text in alternatives.texts[record]]
+        if not all(map(len, rows)):
             raise InputError(
                 f"{alternatives.name}, record {record + 1}: an alternative has no token; end the "
                 "template with a separator"
             )
-        columns = zip(*(each[:-1].tolist() for each in ids.values()), strict=False)
+        columns = zip(*(row[:-1].tolist() for row in rows), strict=False)
         common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
-        rests = {each[common:].tobytes(): each[common:] for each in ids.values()}
-        numbers = {rest: number for number, rest in enumerate(rests)}
-        groups.append(
-            Group(
-                record,
-                next(iter(ids.values()))[:common],
-                tuple(rests.values()),
-                tuple(numbers[ids[t][common:].tobytes()] for t in alternatives.texts[record]),
-            )
-        )
+        rests = {row[common:].tobytes(): row[common:] for row in rows}
+        number = {rest: k for k, rest in enumerate(rests)}
+        which = [number[row[common:].tobytes()] for row in rows]
+        groups.append(Group(record, rows[0][:common], list(rests.values()), which))
     return tuple(groups)
 
 

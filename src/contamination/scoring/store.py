@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import replace as changed
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -73,23 +73,23 @@ class Store:
     """A store on disk, bound to its header.
 
     Raises InputError if the directory holds a store of something else, and names the first
-    difference, or a damaged `store.json`, which may be removed: every part says by itself which
-    header it belongs to. With `replace` a store of something else is removed.
+    difference, one of another version of this package, or a damaged `store.json`, which may be
+    removed: every part says by itself which header it belongs to. With `replace` a store of
+    something else is removed.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
         self.directory = Path(directory)
         self.header = header
         path = self.directory / "store.json"
-        expected = header.as_json()
         found = _read_header(path) if path.exists() else None
-        if replace and found not in (None, expected):
+        if replace and found not in (None, header):
             shutil.rmtree(self.directory)
             found = None
         if found is None:
-            write_json(path, expected)
+            write_json(path, header.as_json())
         else:
-            check_same(path, found, expected)
+            check_same(path, found.as_json(), header.as_json())
 
     def parts(self) -> list[Path]:
         """Finished parts, sorted by name."""
@@ -316,24 +316,18 @@ def open_store(directory: Path | str) -> Store:
             f"{path}: no such store; score it first, on several nodes into a directory that all of "
             "them see"
         )
-    found = _read_header(path)
-    if found["schema"] != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: a store of schema {found['schema']}, and this version reads "
-            f"{SCHEMA_VERSION}; score again into another directory"
-        )
-    return Store(path.parent, Header.from_json(found))
+    return Store(path.parent, _read_header(path))
 
 
-def _read_header(path: Path) -> dict[str, Any]:
-    """Read a `store.json`, of this version or another; raises InputError if it is damaged."""
+def _read_header(path: Path) -> Header:
+    """Read a `store.json`; raises InputError if it is damaged, or one of another version."""
+    found = {}
     try:
         found = read_json(path)
-        if type(found.get("schema")) is not int:
-            raise InputError("no schema")
-        if found["schema"] == SCHEMA_VERSION:
-            Header.from_json(found)
+        return Header.from_json(found)
     except InputError as error:
-        reason = "the header is damaged; remove it and score again, which keeps what is whole"
-        raise InputError(f"{path}: {reason}") from error
-    return found
+        told = "the header is damaged; remove it and score again, which keeps what is whole"
+        if type(schema := found.get("schema")) is int and schema != SCHEMA_VERSION:
+            told = f"a store of schema {schema}, and this version reads {SCHEMA_VERSION}; "
+            told += "score again into another directory"
+        raise InputError(f"{path}: {told}") from error

@@ -131,24 +131,27 @@ class Header:
             (start, stop), index, seed=self.seed, dataset=self.dataset_revision, shard=shard
         )
 
-    def tokens_read(self, unit: Unit) -> int:
-        """Tokens that the model reads for the unit; equal alternatives count each."""
+    def tokens_stored_of(self, unit: Unit) -> int:
+        """Tokens of the unit that get a log-probability; equal alternatives count each."""
         shard, index = unit
         start, stop = self.bounds[shard]
-        if self.kind != "successors":
-            return sum(self.example_tokens[start:stop])
-        others = int(self.stored[start:stop].sum() - self.stored[start + index])
-        return self.example_tokens[start + index] + others
+        left_out = int(self.stored[start + index]) if self.kind == "successors" else 0
+        return int(self.stored[start:stop].sum()) - left_out
+
+    def tokens_read(self, unit: Unit) -> int:
+        """Tokens that the model reads for the unit."""
+        shard, index = unit
+        before = self.bounds[shard][0] + index
+        read = self.example_tokens[before] if self.kind == "successors" else 0
+        return read + self.tokens_stored_of(unit)
 
     def tokens_of(self, permutations: int) -> int:
         """Tokens that the model reads for the full store."""
-        return sum(self.tokens_read(unit) for unit in self.units(permutations))
+        return sum(map(self.tokens_read, self.units(permutations)))
 
     def tokens_stored(self, permutations: int) -> int:
         """Tokens that the full store holds."""
-        times = {"orderings": permutations + 1, "alternatives": 1}.get(self.kind)
-        # Each successor stands after every other example of its shard.
-        return sum((times or b - a - 1) * int(self.stored[a:b].sum()) for a, b in self.bounds)
+        return sum(map(self.tokens_stored_of, self.units(permutations)))
 
     def name_of(self, unit: Unit) -> str:
         """What messages call a unit."""

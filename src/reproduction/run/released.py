@@ -8,8 +8,7 @@ import torch
 
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.scoring.gguf import unpack
-from contamination.scoring.loading import ModelSource, load_config, load_network, load_tokenizer
+from contamination.scoring import loading
 from contamination.scoring.models import find_model
 from reproduction.run.profile import Released, RunFiles
 
@@ -17,14 +16,16 @@ from reproduction.run.profile import Released, RunFiles
 def copy_released(run: RunFiles) -> None:
     """Write the weights, in float32, and the tokenizer of the released model of a profile.
 
-    Raises InputError if the profile trains from scratch, and as `contamination.scoring.gguf.unpack`
-    and `contamination.scoring.loading.load_network`.
+    Raises InputError if the profile trains from scratch, and as `unpack` and `load_network` of
+    `contamination.scoring.loading`.
     """
     if not isinstance(shape := run.profile.model, Released):
         raise InputError(f"profile {run.profile.name} trains its models from scratch")
     entry = find_model(shape.released)
-    source = unpack(ModelSource(entry.id, revision=entry.revision), torch.float32)
-    network = load_network(source, load_config(source), torch.float32, torch.device("cpu"))
+    source = loading.unpack(loading.ModelSource(entry.id, revision=entry.revision), torch.float32)
+    network = loading.load_network(
+        source, loading.load_config(source), torch.float32, torch.device("cpu")
+    )
     with replacing(run.released) as temporary:
         network.save_pretrained(temporary)
-        load_tokenizer(source).save_pretrained(temporary)
+        loading.load_tokenizer(source).save_pretrained(temporary)
