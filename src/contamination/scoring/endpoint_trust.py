@@ -58,7 +58,7 @@ class Spelling:
 
     def _names(self, token: int) -> tuple[set[int | str], bool]:
         decoded, raw = self.decode(token), str(self._tokenizer.convert_ids_to_tokens(token))
-        names = {token, decoded, raw, raw.replace("▁", " "), f"token_id:{token}"}
+        names: set[int | str] = {token, decoded, raw, raw.replace("▁", " "), f"token_id:{token}"}
         piece = "\N{REPLACEMENT CHARACTER}" in decoded
         return names | {""} if raw in self._special else names, piece
 
