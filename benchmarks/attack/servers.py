@@ -27,7 +27,7 @@ from fakes.made_up_network import MadeUpNetwork
 from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
-STYLES = ("vllm", "sglang", "openai", "llama.cpp")
+STYLES = ("vllm", "sglang", "openai")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
 LONGEST = 100  # tokens that no record has
 

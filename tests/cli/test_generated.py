@@ -75,6 +75,8 @@ def test_the_quiz_by_command(call, model, writer):
     [
         (("--temperature", "0"), "--temperature 0"),
         (("--stop",), "--stop"),
+        # Before the server is asked: nothing answers there.
+        (("--quiz", "--axis", "options", "--endpoint", "http://127.0.0.1:1/v1"), "leave out --ax"),
         (("--quiz",), "the quiz asks for one letter"),
         (("--endpoint", "http://127.0.0.1:1/v1", "--tokenizer", "x"), "--tokenizer"),
         (("--endpoint", "http://127.0.0.1:1/v1"), "cannot be reached"),

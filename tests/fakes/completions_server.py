@@ -18,7 +18,7 @@ from fakes.hub_server import LocalHandler, LocalServer
 
 # The styles are vllm, sglang, openai and chat, which writes alone. What the others understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
-FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
+FIELDS = {"vllm": {"prompt_logprobs"}}  # beyond; of the rest, openai alone refuses any
 
 
 class Network:
@@ -111,8 +111,6 @@ class CompletionsServer(LocalServer):
                 None if value is None else {str(token): {"logprob": value, "rank": 1}}
                 for token, value in zip(ids, values, strict=True)
             ]
-        if "return_token_ids" in asked:
-            choice["prompt_token_ids"] = ids
         if body.get("logprobs") is None:
             return answer
         echoed, known = (ids, values) if body.get("echo") else ([], [])

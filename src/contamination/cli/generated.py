@@ -22,6 +22,8 @@ def check_access(options: TestedOptions, *, stop: bool) -> None:
     if options.access == "generate":
         if stop:
             raise InputError("--access generate takes the whole set: leave out --stop")
+        if options.quiz and options.axis != "order":
+            raise InputError("--quiz asks for the order of records: leave out --axis")
         if options.endpoint and (options.tokenizer or options.context):
             raise InputError(
                 "--tokenizer and --context are for log-probabilities: with --access generate the "

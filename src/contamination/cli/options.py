@@ -171,8 +171,7 @@ class ModelOptions:
     concurrency: Annotated[int, option("Requests at a time.")] = 8
     max_requests: Annotated[int | None, option("Budget of requests, retries included.")] = None
     timeout: Annotated[
-        float,
-        option("Seconds for an answer; a request is tried up to 7 times, for 5 times that."),
+        float, option("Seconds for an answer; a request is tried up to 7 times.")
     ] = 120.0
     api_key_env: Annotated[str, option("Variable that holds the key.")] = "OPENAI_API_KEY"
 

@@ -1,13 +1,10 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-Every failure is one line, time and size are limited, and the key is never shown. Requests run on an
-event loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is
-under way, and a request is sent only once the answer before it has been taken.
+Every failure is one line, time is limited, and the key is never shown. Requests run on an event
+loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is under
+way, and a request is sent only once the answer before it has been taken.
 """
 
-import html
-import ipaddress
-import json
 import os
 import re
 from collections import Counter
@@ -17,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -28,11 +25,9 @@ from contamination.errors import InputError
 ATTEMPTS = 7
 LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
-RETRY = "Run it again later: what is stored is kept"
-PATIENCE = 5  # times the time limit of one try: for a request with all its tries and waits
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
-KEPT = ("location", "retry-after")  # headers
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class Rejected(InputError):
@@ -52,10 +47,8 @@ class Client:
     url : of the API, such as http://127.0.0.1:8000/v1.
     concurrency : requests under way at the same time, 512 at most.
     max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again; after
-        five times as long with all its tries and waits, a request ends the run.
+    timeout : seconds after which an answer has to be complete, else it is asked for again.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
-    largest : bytes of an answer, unpacked.
     served : what the server called the model in its answers; "" before the first.
     requests_made, failures : requests with their retries, and those that failed, by reason.
     reached : whether any was answered.
@@ -66,7 +59,6 @@ class Client:
     max_requests: int | None = None
     timeout: float = 120.0
     api_key_env: str = "OPENAI_API_KEY"
-    largest: int = 1 << 24
     served: str = field(default="", init=False)
     requests_made: int = field(default=0, init=False)
     failures: Counter[str] = field(default_factory=Counter, init=False)
@@ -79,8 +71,7 @@ class Client:
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
             )
         self._key = os.environ.get(self.api_key_env, "").strip()
-        # A header that cannot be sent would be printed by the HTTP library.
-        if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
+        if not re.fullmatch("[!-~]*", self._key):  # the HTTP library would print it
             raise InputError(
                 f"{self.api_key_env}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
@@ -97,7 +88,7 @@ class Client:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
         self.url = parts.geturl()
-        if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
+        if self._key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InputError(
                 f"{self.url}: the key in {self.api_key_env} would cross the network unencrypted; "
                 "use https or a tunnel to 127.0.0.1, or unset the variable"
@@ -105,13 +96,12 @@ class Client:
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
-        if self.max_requests is None or requests <= self.max_requests - self.requests_made:
-            return
-        used = f"of a budget of {self.max_requests:,} {self.requests_made:,} are used"
-        raise InputError(
-            f"{self.url}: {requests:,} more requests are needed, but {used}; give a larger one or "
-            "score less. What is stored is kept"
-        )
+        if self.max_requests is not None and requests > self.max_requests - self.requests_made:
+            raise InputError(
+                f"{self.url}: {requests:,} more requests are needed, and the budget is "
+                f"{self.max_requests:,} ({self.summary()}); give a larger one or score less. What "
+                "is stored is kept"
+            )
 
     def summary(self) -> str:
         """One line for people: requests made, why some failed, and the model's own name."""
@@ -167,96 +157,70 @@ class Client:
 
     async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
-        longest = PATIENCE * self.timeout
-        try:
-            with anyio.fail_after(longest):
-                for attempt in range(1, ATTEMPTS + 1):
-                    pause = min(LONGEST_WAIT, 0.5 * 2 ** (attempt - 1)) * uniform(0.75, 1)
-                    try:
-                        response = await self._try(client, body)
-                    except (TimeoutError, httpx2.RequestError) as error:
-                        reason = self._broken(error)
-                    else:
-                        if response.status_code not in TEMPORARY and response.status_code < 500:
-                            return self._read(response)
-                        self.failures[f"HTTP {response.status_code}"] += 1
-                        reason = self._refused(response)
-                        asked = response.headers.get("retry-after", "")  # else by a date
-                        pause = (float(asked) if asked.isdecimal() else 0) or pause
-                        if pause > LONGEST_ASKED:
-                            reason += f"; the server asks to wait (Retry-After: {pause:.0f})"
-                            break
-                    if attempt < ATTEMPTS:
-                        await anyio.sleep(pause)
-        except TimeoutError:
-            raise InputError(
-                f"{self.url}: no answer within {longest:g} s, all tries and waits included. {RETRY}"
-            ) from None
-        raise InputError(f"{self.url}: {reason}; tried {attempt} times. {RETRY}")
-
-    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
-        """Return one whole answer, with its body unpacked; every try counts."""
-        if self.max_requests is not None and self.requests_made >= self.max_requests:
-            told = f"the budget is used up ({self.summary()}); what is stored is kept"
-            raise InputError(f"{self.url}: {told}: run it again with a larger one")
-        self.requests_made += 1
-        url, found = f"{self.url}/completions", bytearray()
-        with anyio.fail_after(self.timeout):
-            async with client.stream("POST", url, json=body) as response:
-                client.cookies.clear()  # requests say nothing of each other
-                async for piece in response.aiter_bytes():
-                    found += piece
-                    if len(found) > self.largest:
-                        raise InputError(
-                            f"{self.url}: the answer is larger than {self.largest:,} bytes, the "
-                            "most that a prompt of the whole context takes; check the server"
-                        )
-        self.reached = True
-        kept = {name: response.headers[name] for name in KEPT if name in response.headers}
-        return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
+        reason = ""
+        for attempt in range(ATTEMPTS):
+            self.require_budget(1)
+            self.requests_made += 1
+            pause = min(LONGEST_WAIT, 0.5 * 2**attempt) * uniform(0.75, 1)
+            try:
+                with anyio.fail_after(self.timeout):
+                    response = await client.post(f"{self.url}/completions", json=body)
+            except (TimeoutError, httpx2.RequestError) as error:
+                reason = self._broken(error)
+            else:
+                self.reached = True
+                if response.status_code not in TEMPORARY and response.status_code < 500:
+                    return self._read(response)
+                self.failures[f"HTTP {response.status_code}"] += 1
+                reason = self._refused(response)
+                asked = response.headers.get("retry-after", "")  # else by a date
+                pause = min(int(asked), LONGEST_ASKED) if asked.isdecimal() else pause
+            if attempt < ATTEMPTS - 1:
+                await anyio.sleep(pause)
+        again = "Run it again later: what is stored is kept"
+        raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {again}")
 
     def _broken(self, error: Exception) -> str:
         """Count a try without an answer and say why; give up where nobody ever answered."""
-        reason = self.shorten(str(error) or type(error).__name__)
+        told = self.shorten(str(error) or type(error).__name__)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self.reached:
             raise InputError(
-                f"{self.url}: cannot be reached ({reason}); start the server or correct the URL"
+                f"{self.url}: cannot be reached ({told}); start the server or correct the URL"
             ) from None
         late = isinstance(error, TimeoutError | httpx2.TimeoutException)
-        self.failures["no answer in time" if late else "broken connection"] += 1
-        return f"no answer in {self.timeout:g} s" if late else f"the connection broke ({reason})"
+        kind = f"no answer in {self.timeout:g} s" if late else "broken connection"
+        self.failures[kind] += 1
+        return kind if late else f"{kind} ({told})"
 
     def _read(self, response: httpx2.Response) -> Any:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
-        found = _json(response)
-        if response.is_success and found is None:
-            raise InputError(
-                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
-                "API, which mostly ends in /v1"
-            )
-        if response.is_success and not (isinstance(found, dict) and found.get("error")):
-            return found
+        if response.is_redirect:
+            target = self.shorten(response.headers.get("location", "no address"))
+            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
         advice = {
             401: f"put a valid key into {self.api_key_env}",
             403: f"ask for access to the model, or put another key into {self.api_key_env}",
             404: "check the model's name, and the URL, which mostly ends in /v1",
         }
-        if response.is_redirect:
-            target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
         if advised := advice.get(response.status_code):
             raise InputError(f"{self.url}: {self._refused(response)}; {advised}")
-        raise Rejected(f"{self.url}: {self._refused(response)}")
+        if not response.is_success:
+            raise Rejected(f"{self.url}: {self._refused(response)}")
+        try:
+            return response.json()
+        except (ValueError, RecursionError):
+            raise InputError(
+                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
+                "API, which mostly ends in /v1"
+            ) from None
 
     def _refused(self, response: httpx2.Response) -> str:
-        """What the server says went wrong, in any of the usual places."""
-        found = response.text if (known := _json(response)) is None else known
-        while isinstance(found, dict):
-            usual = (found[key] for key in ("error", "message", "detail") if key in found)
-            if (inner := next(usual, None)) is None:
-                break
-            found = inner
-        return f"HTTP {response.status_code} ({self.shorten(str(found))})"
+        """What the server says went wrong, where OpenAI says it, else all that it says."""
+        try:
+            said = str(response.json()["error"]["message"])
+        except (LookupError, RecursionError, TypeError, ValueError):
+            said = response.text
+        return f"HTTP {response.status_code} ({self.shorten(said)})"
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
@@ -264,22 +228,5 @@ class Client:
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat: in any case, and as URLs and HTML do."""
-        if not self._key:
-            return text
-        return re.sub(re.escape(self._key), "***", html.unescape(unquote(text)), flags=re.I)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _json(response: httpx2.Response) -> Any:
-    """Return what the body says, in UTF-8; None if it is no JSON."""
-    try:
-        return json.loads(response.content)
-    except (ValueError, RecursionError):
-        return None
+        """Strike out the key, which some servers repeat."""
+        return text.replace(self._key, "***") if self._key else text

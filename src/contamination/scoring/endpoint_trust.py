@@ -12,10 +12,10 @@ the other requests and after the last, so that a server that turns bad is notice
 """
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import takewhile, zip_longest
-from typing import Any, NamedTuple
+from itertools import takewhile
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -29,172 +29,139 @@ NO_EXTRAS = "turn add_special_tokens and add_bos_token off"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
 
-# At most 13 tokens in any vocabulary; behind a beginning that fills a block of a server's cache.
+# At most 13 tokens in any vocabulary; behind as much as the context holds of a beginning that
+# fills a block of a server's cache.
 PROBES = ("I saw a dog", "I fed a dog")
 BEGINNING = (
     " is the number of the house at the end of the long road that goes from the old harbour to the "
     "white church on the hill, past the mill, the school and the market. "
 )
+SPARE = 2  # tokens of the context, for those that a server adds
 FIRST_ASKED, LAST_ASKED = 2 * len(PROBES), len(PROBES)  # requests before and behind all others
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
 MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
 SAME = 1e-6  # nats
-CONSTANT = 8  # tokens of answers that are constants: a model's first eight tokens never are
-
-
-class NoPromptLogprobs(InputError):
-    """The answer holds no log-probabilities of the prompt: another format may bring them."""
-
-
-class Position(NamedTuple):
-    """What an answer says of one token; None where it says nothing. Not checked yet."""
-
-    logprob: Any
-    id: int | None = None
-    text: str | None = None
+CONSTANT = 8  # tokens of an answer that are alike: a model's first eight tokens never are
 
 
 class Spelling:
-    """Texts by which servers call the tokens of a tokenizer."""
+    """Names by which servers call the tokens of a tokenizer: ids, and texts of several kinds."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
         self._special = frozenset(tokenizer.all_special_tokens)
-        self.size = len(tokenizer)
-        self._known = lru_cache(maxsize=1 << 16)(self._texts)
+        self._known = lru_cache(maxsize=1 << 16)(self._names)
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of the tokens, special ones included, nothing tidied up."""
-        return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+    def decode(self, token: int) -> str:
+        """Return the text of a token, special or not, nothing tidied up."""
+        return str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
 
-    def _texts(self, token: int) -> tuple[set[str], bool]:
-        decoded = self.decode([token])
-        raw = str(self._tokenizer.convert_ids_to_tokens(token))
-        texts = {raw, raw.replace("▁", " "), f"token_id:{token}"}
-        if raw in self._special:
-            texts.add("")
-        whole = "\N{REPLACEMENT CHARACTER}" not in decoded
-        return texts | {decoded} if whole else texts, whole
+    def _names(self, token: int) -> tuple[set[int | str], bool]:
+        decoded, raw = self.decode(token), str(self._tokenizer.convert_ids_to_tokens(token))
+        names: set[int | str] = {token, decoded, raw, raw.replace("▁", " "), f"token_id:{token}"}
+        piece = "\N{REPLACEMENT CHARACTER}" in decoded
+        return names | {""} if raw in self._special else names, piece
 
-    def is_about(self, position: Position, token: int) -> bool:
-        """Whether a position may be about that token."""
-        if position.id is not None or position.text is None:
-            return position.id in (token, None)
-        texts, whole = self._known(token)
+    def is_about(self, name: int | str, token: int) -> bool:
+        """Whether a name may be that of the token."""
+        names, piece = self._known(token)
         # Servers call a piece of a character this and that, but not by the name of another token.
-        return position.text in texts or not (whole or position.text in self._special)
-
-    def describe(self, position: Position) -> str:
-        """Name a token by id and text as far as they are given, for messages."""
-        if position.id is None:
-            return "unnamed" if position.text is None else reprlib.repr(position.text)
-        known = 0 <= position.id < self.size
-        return f"{position.id} ({self.decode([position.id])!r})" if known else str(position.id)
+        other = isinstance(name, int) or name in self._special
+        return name in names or (piece and not other)
 
 
 def checked(
-    positions: Sequence[Position], counted: Any, prompt: Sequence[int], spelling: Spelling
+    positions: Sequence[Mapping[Any, Any]], counted: Any, prompt: Sequence[int], spelling: Spelling
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
-    The first position has no value; `counted` are the tokens of the prompt as the server counts
-    them, None or 0 where it does not. Raises InputError if the log-probabilities belong to other
-    tokens, or may do so, or are none.
+    `positions` holds log-probabilities by the token's id or text, not checked yet; the first one is
+    None. `counted` are the tokens of the prompt as the server counts them, None or 0 where it does
+    not. Raises InputError if the log-probabilities belong to other tokens, or may do so, or are
+    none.
     """
-    if all(position.id is None and position.text is None for position in positions):
-        raise InputError(f"the server does not tell which tokens it scored; {ADVICE}")
-    pairs = zip_longest(positions, prompt)
-    for number, (position, token) in enumerate(pairs):
-        if position is None or token is None:
-            told = f"{len(positions)} log-probabilities for a prompt of {len(prompt)} tokens"
-            raise InputError(f"the server gives {told}; {ADVICE}")
-        if not spelling.is_about(position, token):
+    if len(positions) != len(prompt):
+        told = f"{len(positions)} log-probabilities for a prompt of {len(prompt)} tokens"
+        raise InputError(
+            f"the server gives {told}: it adds or drops some; {NO_EXTRAS}, or {ADVICE}"
+        )
+    found = []
+    for number, (position, token) in enumerate(zip(positions, prompt, strict=True)):
+        values = [value for name, value in position.items() if spelling.is_about(name, token)]
+        if not values:
             raise InputError(
-                f"the server gives {spelling.describe(position)} at position {number}, where "
-                f"{spelling.describe(Position(None, token))} was sent: it adds or drops tokens "
+                f"the server gives {reprlib.repr(next(iter(position), None))} at position {number},"
+                f" where {token} ({spelling.decode(token)!r}) was sent: it adds or drops tokens "
                 f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
             )
+        found.append(values[0])
     # Of what is left out, the count is the proof.
-    if (counted and counted != len(prompt)) or positions[0].logprob:
+    if (counted and counted != len(prompt)) or found[0]:
         raise InputError(
             f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
             f"one, so it adds or drops some; {NO_EXTRAS}"
         )
-    values = [position.logprob for position in positions[1 : len(prompt)]]
-    for number, value in enumerate(values, start=1):
+    for number, value in enumerate(found[1:], start=1):
         # To Python, true is 1; and NaN is not above anything.
         if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
                 f"the server gives {reprlib.repr(value)} for the token at position {number}, which "
                 f"is no log-probability; check the model, turn prefix caching off, or {ADVICE}"
             )
-    return np.minimum(np.array(values, dtype=np.float32), np.float32(0))
+    if len(prompt) > CONSTANT and len(set(found[1:])) == 1:
+        told = f"every token has the log-probability {found[1]:g}, which stands for none"
+        raise InputError(f"{told}; {ADVICE}")
+    return np.minimum(np.array(found[1:], dtype=np.float32), np.float32(0))
 
 
 class Trust:
-    """What a server's answers have shown so far; every method raises InputError for too bad a sign.
+    """What a server's answers to the probes have shown so far.
 
     Attributes
     ----------
-    prompts : the probes, token ids behind the start token.
+    prompts : the probes, token ids behind the start token; `most` of them fit into the context.
     shared : tokens behind the start token with which both begin.
     noise : nats a token by which two answers to the same prompt, or to the same beginning, differ,
         on average over the tokens that do; the largest seen, None before there were two.
     """
 
-    def __init__(self, url: str, tokenizer: PreTrainedTokenizerBase, start: int, most: int) -> None:
-        self._url = url
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, start: int, most: int) -> None:
         # The number is new every time: no server has it in its cache.
-        beginning = f"{uuid4().int % 10**6:06d}{BEGINNING}"
-        long, short = (tokenize(tokenizer, [b + p for p in PROBES]) for b in (beginning, ""))
-        chosen = long if max(map(len, long)) <= most else short
-        self.prompts = [np.append(start, ids) for ids in chosen]
+        number = f"{uuid4().int % 10**6:06d}"
+        beginning, *ends = tokenize(tokenizer, [number + BEGINNING, *PROBES])
+        kept = beginning[-max(1, most - SPARE - max(map(len, ends))) :]
+        self.prompts = [np.concatenate([[start], kept, end]) for end in ends]
         self.shared = _alike(*self.prompts) - 1
         self._behind = _alike(*(p[::-1] for p in self.prompts))
         self._first: dict[int, np.ndarray] = {}
         self._latest: dict[int, np.ndarray] = {}
-        self._constant = 0
         self.noise: float | None = None
 
     def hear(self, probe: int, values: np.ndarray) -> None:
-        """Take an answer to a probe, without its start token."""
-        self.watch(values)
-        self._latest[probe] = values
+        """Take an answer to a probe, without its start token; InputError for too bad a sign."""
+        self._latest[probe], first = values, self._first.setdefault(probe, values)
         if len(self._latest) < len(PROBES):
-            self._first[probe] = values
             return
-        one, other, behind = self._latest[0], self._latest[1], self._behind
-        if behind and np.array_equal(one[-behind:], other[-behind:]):
-            told = "the log-probabilities after different texts are the same"
-            raise InputError(f"{self._url}: {told}: they do not depend on the context; {ADVICE}")
-        if abs(one[self.shared] - other[self.shared]) < SAME:  # where they begin to differ
-            told = "different tokens after the same text have the same log-probability"
-            raise InputError(f"{self._url}: {told}: values are shifted by one; {ADVICE}")
-        gaps = [np.abs(values - self._first.setdefault(probe, values))]
-        if self.shared:
-            gap = np.abs(one[: self.shared] - other[: self.shared])
-            gaps.append(gap)
-            rest = float(gap[:-1].mean()) if len(gap) > 1 else 0.0
-            if gap[-1] > max(MOST_NOISE_OF_ONE, 10 * rest):
-                told = "the log-probability of a token depends on the token behind it"
-                raise InputError(f"{self._url}: {told}; {ADVICE}")
+        one, other = self._latest[0], self._latest[1]
+        same = np.abs(one[: self.shared] - other[: self.shared])
+        gaps = [gap for gap in (same, np.abs(values - first)) if gap.any()]
         # What is equal to the last bit came from the cache, or was left alone by what moves others.
-        found = max((float(gap[gap > 0].mean()) for gap in gaps if gap.any()), default=0.0)
-        self.noise = max(self.noise or 0.0, found)
-        if found > MOST_NOISE:
-            raise InputError(
-                f"{self._url}: the log-probabilities of the same tokens differ by {found:.2g} nats "
-                f"a token from one request to another, and {MOST_NOISE:g} is the most that noise "
-                "may be: let the server serve one model alone, and turn prefix caching off"
-            )
-
-    def watch(self, values: np.ndarray) -> None:
-        """Take the answer to any request, all its tokens."""
-        if len(values) > 1:  # one value is always like itself
-            self._constant = 0 if np.ptp(values) else self._constant + len(values)
-        if self._constant >= CONSTANT:
-            told = f"every token has the log-probability {values[0]:g}, which stands for none"
-            raise InputError(f"{self._url}: {told}; {ADVICE}")
+        noise = max((float(gap[gap > 0].mean()) for gap in gaps), default=0.0)
+        self.noise = max(self.noise or 0.0, noise)
+        signs = {
+            "the log-probabilities after different texts are the same: they do not depend on the "
+            "context": np.array_equal(one[-self._behind :], other[-self._behind :]),
+            "different tokens after the same text have the same log-probability: values are "
+            "shifted by one": abs(one[self.shared] - other[self.shared]) < SAME,
+            "the log-probability of a token depends on the token behind it": same[-1]
+            > max(MOST_NOISE_OF_ONE, 10 * same[:-1].mean()),
+            f"the log-probabilities of the same tokens differ by {noise:.2g} nats a token from one "
+            f"request to another, and {MOST_NOISE:g} is the most that noise may be (let the server "
+            "serve one model alone, and turn prefix caching off)": noise > MOST_NOISE,
+        }
+        for told, seen in signs.items():
+            if seen:
+                raise InputError(f"{told}; {ADVICE}")
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> int:
