@@ -291,13 +291,18 @@ class TestWeights:
         torch.load(directory / "pytorch_model.bin", weights_only=False)
         assert malicious[1].exists()  # the plant works
 
-    def test_every_file_that_is_loaded_is_part_of_the_revision(self, directory, expected):
-        """Several files with an index."""
+    @pytest.mark.parametrize("folder", ["", "parts/"])
+    def test_every_file_that_is_loaded_is_part_of_the_revision(self, directory, expected, folder):
+        """Several files with an index, wherever that says they are."""
         model = AutoModelForCausalLM.from_pretrained(directory)
         (directory / "model.safetensors").unlink()
         model.save_pretrained(directory, max_shard_size="40KB")
         files = sorted(directory.glob("model-*.safetensors"))
         assert len(files) > 1
+        (directory / folder).mkdir(exist_ok=True)
+        index = directory / "model.safetensors.index.json"
+        index.write_text(index.read_text().replace(': "model-', f': "{folder}model-'))
+        files = [file.rename(directory / folder / file.name) for file in files]
         np.testing.assert_array_equal(logprobs(directory), expected)
         before = TransformersScorer(directory).revision
         changed = {name: weight + 1 for name, weight in load_file(files[-1]).items()}

@@ -26,7 +26,7 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import locked, replacing, sha256_of
+from contamination.files import locked, read_json, replacing, sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
@@ -325,9 +325,12 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
-    kind = "*.safetensors" if any(path.glob("*.safetensors")) else "*.bin"
-    weights = [*sorted(path.glob(kind)), *sorted(path.glob(f"{kind}.index.json"))]
-    if not weights:
+    kind = "*.safetensors" if any(path.glob("*.safetensors*")) else "*.bin"
+    indexes = sorted(path.glob(f"{kind}.index.json"))
+    maps = [read_json(each).get("weight_map", {}).values() for each in indexes]
+    named = {path / name for each in maps for name in each}  # also in folders below
+    weights = [*sorted({*path.glob(kind), *filter(Path.is_file, named)}), *indexes]
+    if len(weights) == len(indexes):
         raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
     kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
     kinds += ["special_tokens_map.json", "added_tokens.json", "adapter_*"]
