@@ -151,14 +151,13 @@ class Audit:
         """Return lines for people on what stands beside the p-values: limits, order, controls."""
         lines = []
         if self.joint is not None:
-            lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
+            lines.append(f"all together (Fisher): p = {self.joint.p:.3g}")
         for each in self.findings:
             result = each.result
             if best := getattr(result, "best", None):
                 lines.append(f"{result.test}: the smallest p was that of {best}")
             if (known := getattr(result, "known_at_least", None)) is not None:
-                told = f"{result.statistic:.0f} of {result.shards} hits"
-                lines.append(f"{result.test}: {told}, so {known} or more are known")
+                lines.append(f"{result.test}: {known} or more of {result.shards} are known")
             if result.log10_p <= 0.999 * log10_floor(result):
                 limit = "no smaller p exists for so many shards and orderings"
                 lines.append(f"{result.test}: {limit}")
