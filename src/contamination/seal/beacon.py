@@ -48,7 +48,8 @@ def check_signature(number: int, signature: str) -> None:
     limit = sys.getrecursionlimit()
     from py_ecc.bls.g2_primitives import pubkey_to_G1, signature_to_G2, subgroup_check
     from py_ecc.bls.hash_to_curve import hash_to_G1
-    from py_ecc.optimized_bls12_381 import G2, pairing
+    from py_ecc.optimized_bls12_381.optimized_curve import G2
+    from py_ecc.optimized_bls12_381.optimized_pairing import pairing
 
     sys.setrecursionlimit(limit)  # under py_ecc's, deeply nested JSON would end the process
     wrong = InputError(
