@@ -159,8 +159,11 @@ def audit_sealed(work: Work, level: float) -> Audit:
         return KnownResult(**named, known_at_least=known)
 
     options_test = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
-    tests = {OPTION_TEST: options_test, WORDINGS_TEST: wordings_test}
-    found = carry_out(work, **{name: partial(bounded, test) for name, test in tests.items()})
+    tests = {
+        OPTION_TEST: partial(bounded, options_test),
+        WORDINGS_TEST: partial(bounded, wordings_test),
+    }
+    found = carry_out(work, **tests)
     orders = len(work.request.order_tests)
     return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
 

@@ -87,10 +87,19 @@ def audit_logs(sealed: SealedSet, logs: Iterable[LogRecord]) -> list[ModelAnswer
         hits = sum(sealed.drawn[place].picks["answers"] == each for place, each in told.items())
         chances = [1 / len(names[place]) for place in told]
         log10_p = statistics.hits_log10_p(hits, chances)
-        known = statistics.known_at_least(hits, chances, level=sealed.seal.level)
-        floor = min(1.0, len(found) * math.prod(chances))
-        asked = (model, len(answers), len(told), hits, sum(chances), known)
-        rows.append(ModelAnswers(*asked, p_from_log10(log10_p), log10_p, holm_p=1, floor=floor))
+        row = ModelAnswers(
+            model=model,
+            records=len(answers),
+            admissible=len(told),
+            hits=hits,
+            expected=sum(chances),
+            known_at_least=statistics.known_at_least(hits, chances, level=sealed.seal.level),
+            p=p_from_log10(log10_p),
+            log10_p=log10_p,
+            holm_p=1.0,  # below, when all are known
+            floor=min(1.0, len(found) * math.prod(chances)),
+        )
+        rows.append(row)
     adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm").p
     return [replace(row, holm_p=float(p)) for row, p in zip(rows, adjusted, strict=True)]
 

@@ -127,7 +127,7 @@ class Variants:
         record = {**self.record, **chosen}
         if "options" not in picks:
             return record
-        item = self.items[picks.get("answers", 0)]
+        item: Item = self.items[picks.get("answers", 0)]
         written = replace(item, layout=replace(item.layout, record=record))
         return written.rearranged(self.order(picks))
 
