@@ -18,21 +18,22 @@ from contamination.audit.request import Request
 from contamination.audit.verdict import Audit
 from contamination.seal import files
 from contamination.seal.audit import (
+    NOT_CLAIMED,
     NOT_SENT,
     POWER,
     audit_sealed,
     audit_sealed_texts,
     combine_parts,
     known_records,
+    not_claimed,
     records_needed,
     sealed_work,
     sealed_writings,
     wording_alternatives,
     wordings_test,
 )
-from contamination.seal.draws import Drawn, draw
 from contamination.seal.files import Seal, SealedSet, seal_file, verify
-from contamination.seal.stated import Statement, prepare
+from contamination.seal.variants import Drawn, Statement, draw, prepare
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -115,17 +116,17 @@ class LikedStore:
 
 def sealed_by(seed: bytes | None, variants=VARIANTS, stated=STATED) -> SealedSet:
     """Seal the records by a key; without one, as an author would leave them."""
-    drawn = [Drawn(i, (), {}) for i in range(ITEMS)] if seed is None else draw(variants, seed)
-    records = [variants[each.number].variant(each.sources, each.picks) for each in drawn]
-    placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
+    authors = [Drawn(i, one, {}) for i, one in enumerate(variants)]
+    drawn = authors if seed is None else draw(variants, seed)
+    placed = [(f"line {i}", one.record) for i, one in enumerate(drawn, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
     seal = Seal(**stated, **came_out)
     test_set = make_test_set(seal.name, placed, seal.template, "liked")
-    return SealedSet(seal, test_set, b"", variants, tuple(drawn))
+    return SealedSet(seal, test_set, b"", tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
-    free = [VARIANTS[each.number].free for each in sealed.drawn]
+    free = [one.variants.given("options") for one in sealed.drawn]
     found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
@@ -256,7 +257,7 @@ def sealed(tmp_path_factory) -> SealedSet:
 
 
 def found_by(*arguments) -> Audit:
-    return audit_sealed(sealed_work(*arguments)[0], 0.05)
+    return audit_sealed(sealed_work(*arguments), 0.05)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
@@ -296,7 +297,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
 
 
 def unpublished(sealed: SealedSet) -> list[str]:
-    wordings = {text for one in sealed.variants for text in one.given("wordings")}
+    wordings = {text for one in sealed.drawn for text in one.variants.given("wordings")}
     return sorted(wordings - {record["question"] for record in sealed.test_set.records})
 
 
@@ -315,9 +316,9 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
 
     monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
-    work, left_out = sealed_work(scorer, sealed, tmp_path, "remote")
-    assert [result.test for result in audit_sealed(work, 0.05).results] == ["successor", "options"]
-    assert left_out == (NOT_SENT,)
+    found = found_by(scorer, sealed, tmp_path, "remote")
+    assert [result.test for result in found.results] == ["successor", "options"]
+    assert not_claimed(sealed, found) == (*NOT_CLAIMED, NOT_SENT)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
     assert not [text for text in asked if any(other in text for other in unpublished(sealed))]
 

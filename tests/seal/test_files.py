@@ -2,7 +2,6 @@
 
 import datetime
 import hashlib
-import itertools
 import json
 import os
 import re
@@ -17,8 +16,8 @@ import pytest
 from contamination.errors import InputError
 from contamination.seal import beacon, files
 from contamination.seal.audit import wording_alternatives
-from contamination.seal.draws import commitment
 from contamination.seal.files import SealFiles, draw_committed, seal_file, verify
+from contamination.seal.variants import commitment
 from contamination.testsets.example_set import Declared
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_beacon import ROUND, SIGNATURE
@@ -39,7 +38,6 @@ def record(i: int) -> dict[str, object]:
 
 ITEMS = [record(i) for i in range(RECORDS)]
 SETTINGS = {"template": "mmlu/2", "wordings_of": "question"}
-TEMPLATE = "{question}\n{choices:\n}\n{answer}\n"
 
 
 def write(path: Path, records) -> Path:
@@ -129,57 +127,6 @@ def test_wordings_may_stand_alone_and_in_some_records_only(tmp_path):
     assert all(len(row) == 2 for row in found.texts)
 
 
-SHAPES = [  # options, and what names the second of them
-    (["w{}", "x{}", "y{}"], "B"),
-    (["w{}", "x{}", "y{}"], 1),
-    (["w{}", "x{}", "y{}"], "1"),
-    (["w{}", "x{}", "y{}"], "x{}"),
-    (["0", "1", "2{}"], 1),
-]
-AMBIGUOUS = [  # a text or an index, a text that another index is, a letter or a text, a number
-    (["0", "1", "2{}"], "1"),
-    (["0", "2", "9{}"], "1"),
-    (["A", "B", "O{}"], "B"),
-    (["A", "O{}", "C"], "B"),
-    ([0, 1, 2], 1),
-]
-
-
-def made_of(options, answer, i: int) -> dict[str, object]:
-    shaped = [text.format(i) if isinstance(text, str) else text for text in options]
-    answer = answer.format(i) if isinstance(answer, str) else answer
-    return {"id": i, "question": f"{i}?", "choices": shaped, "answer": answer}
-
-
-def test_what_is_accepted_is_right_under_every_key(tmp_path, monkeypatch):
-    """Items of each shape, under 25 keys."""
-    items = [made_of(*SHAPES[i % len(SHAPES)], i) for i in range(15)]
-    file, places = write(tmp_path / "quiz.jsonl", items), set()
-    for i in range(25):
-        monkeypatch.setattr(files.secrets, "token_bytes", lambda n, i=i: bytes([i]) * n)
-        made = seal_file(file, tmp_path / str(i), template=TEMPLATE)
-        verified(made)
-        for one in read(made.published):
-            gold, texts = one["answer"], one["choices"]
-            named = [*"ABC"] if gold in [*"ABC"] else texts
-            place = named.index(gold) if gold in named else int(gold)
-            assert texts[place] == items[one["id"]]["choices"][1]
-            places.add(place)
-    assert places == {0, 1, 2}
-
-
-def test_what_is_ambiguous_is_refused_in_every_arrangement_before_a_key_is_drawn(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(files.secrets, "token_bytes", None)
-    for options, answer in AMBIGUOUS:
-        for order in itertools.permutations(options):
-            items = [*_without("wordings")[:11], made_of(order, answer, 11)]
-            file = write(tmp_path / "quiz.jsonl", items)
-            with pytest.raises(InputError, match=r"record 12: answer .*; write the answer as a l"):
-                seal_file(file, tmp_path / "out", template=TEMPLATE)
-
-
 @pytest.fixture
 def committed(quiz, tmp_path, monkeypatch) -> SealFiles:
     """A commitment that was made before the beacon's first round."""
@@ -200,31 +147,27 @@ def test_a_commitment_comes_before_the_draw_and_the_beacon_decides_it(committed,
     assert other.text != sealed.text
 
 
-def test_a_drawn_set_stays_and_any_other_signature_is_refused(committed, tmp_path):
-    with pytest.raises(InputError, match="is not the beacon's of round 1,000"):
-        draw_committed(committed.directory, SIGNATURE[:-1] + "8")
+def test_steps_in_the_wrong_order_and_other_signatures_are_refused(
+    committed, quiz, tmp_path, monkeypatch
+):
+    draw = lambda: refusal(draw_committed, committed.directory, SIGNATURE)  # noqa: E731
+    other = refusal(draw_committed, committed.directory, SIGNATURE[:-1] + "8")
+    assert "is not the beacon's of round 1,000" in other
     assert not committed.seal.parent.exists()
     draw_committed(committed.directory, SIGNATURE)
     before = committed.published.read_bytes()
-    with pytest.raises(InputError, match="there is something already, and it stays"):
-        draw_committed(committed.directory, SIGNATURE)
+    assert "there is something already, and it stays" in draw()
     assert committed.published.read_bytes() == before
-    seal = json.loads(committed.seal.read_bytes())
-    committed.seal.write_bytes(dump(seal | {"signature": None}))
-    assert "a round and its signature go together" in refused(committed)
-
-
-def test_steps_in_the_wrong_order_are_refused(committed, quiz, tmp_path, monkeypatch):
+    committed.seal.write_bytes(dump(json.loads(committed.seal.read_bytes()) | {"signature": None}))
+    assert "is not the beacon's of round 1,000" in refused(committed)
     committed.commitment.write_text("{}")
-    with pytest.raises(InputError, match=r"commitment.json: not what .*key.json draws"):
-        draw_committed(committed.directory, SIGNATURE)
+    assert "commitment.json: not what" in draw()
     for gone in (committed.commitment, committed.key):
         gone.unlink()
-        with pytest.raises(InputError, match=rf"{gone}: no file .*; give the"):
-            draw_committed(committed.directory, SIGNATURE)
+        assert draw().startswith(f"{gone}: cannot be read")
     monkeypatch.setattr(beacon, "GENESIS", 0)
-    with pytest.raises(InputError, match="round 5 is over"):
-        seal_file(quiz, tmp_path / "late", beacon_round=5, **SETTINGS)
+    late = {"beacon_round": 5, **SETTINGS}
+    assert "round 5 is over" in refusal(seal_file, quiz, tmp_path / "late", **late)
 
 
 def dump(value: dict) -> bytes:
@@ -257,10 +200,8 @@ def test_each_fault_is_named(sealed, quiz, tmp_path):
     ]
     faults += [
         (sealed.published, b"".join([*lines[1:], lines[0]]), "public/quiz.jsonl: not what private"),
-        (sealed.published, b"".join(lines[:-1]), "public/quiz.jsonl: not what private"),
         (sealed.seal, dump(seal | {"algorithm": "contamination-seal/1"}), "of another version"),
         (sealed.seal, dump(seal | {"level": "\ud800" * 9}), "of another version"),
-        (sealed.key, dump(key | {"secret": "0"}), "no key as sealing wrote it"),
         (sealed.key, dump(key | {"records": key["records"][1:]}), "seal.json: not what"),
         (sealed.key, json.dumps(key).encode(), "no key as sealing wrote it"),
     ]
@@ -271,18 +212,6 @@ def test_each_fault_is_named(sealed, quiz, tmp_path):
         path.write_bytes(data)
         assert named in refused(sealed), named
         path.write_bytes(kept)
-    large = tmp_path / "large"
-    with large.open("wb") as file:
-        file.truncate(files.MOST_BYTES + 1)
-    os.mkfifo(tmp_path / "fifo")
-    for path in (Path("/dev/zero"), large, tmp_path / "none", tmp_path, tmp_path / "fifo"):
-        for told in (
-            (sealed.published, sealed.seal, path),
-            (sealed.published, path, sealed.key),
-            (path, sealed.seal, sealed.key),
-        ):
-            with pytest.raises(InputError, match=f"{path}: no file of at most .*; give the"):
-                verify(*told)
 
 
 def _with(**fields):
@@ -303,19 +232,16 @@ def _each(**fields):
         (ITEMS[:9], {}, r"quiz.jsonl: too few records \(9\); seal at least 10"),
         (_with(id=0), {}, "quiz.jsonl, line 5: id 0 stands at line 1 already"),
         ([*ITEMS, record(3) | {"id": 99}], {}, "line 13: the record of line 4 again; remove it"),
-        (_with(choices=["one"]), {"template": TEMPLATE}, "quiz.jsonl, record 5: .*--axis order"),
         (_without("choices"), {"template": "question"}, "record 1: no options found.*--axis order"),
         (
             [record(i) | {"choices": ["A and B", "x", f"{i}z", "y"]} for i in range(12)],
             {},
             "the options of 0 of 12 items may move, .*; or seal .*--axis order",
         ),
-        (ITEMS, {"template": "text/1"}, "quiz.jsonl, line 1: field 'text' is missing"),
         (ITEMS, {"template": "{choices:, }"}, "does not show 'question'"),
         (ITEMS, {"template": "{question}"}, "does not show every option"),
         (ITEMS, {"wordings_of": None}, r"line 1: there are wordings.*\(--wordings-of\)"),
         (ITEMS, {"wordings_of": "answer"}, "line 1: 'answer' is none of its wordings"),
-        (_with(wordings=["one"]), {}, "line 5: wordings is no list of 2 or more different texts"),
         (_with(wordings=["a", 1]), {}, "line 5: wordings is no list of 2 or more different texts"),
         (
             _each(answer="A", wordings=[*"ABC"]),
@@ -324,10 +250,8 @@ def _each(**fields):
         ),
         (_with(wordings=["a", "b"], question="a"), {}, "records have 2 to 3 wordings; give each"),
         (_each(label=1), {}, "'label' looks like .*; give --answer label, or --other label"),
-        (_each(notes=[*"wxyz"]), {}, "give --options notes, or --other notes"),
         (_with(explanation="Option B is it."), {}, "record 5: a text names an option by its lett"),
         (_with(wordings=["Not B!", "Is (B) it?", "x"], question="x"), {}, "record 5: a text names"),
-        (ITEMS, {"name": "o[/b]"}, "name: .*; give another"),
         (ITEMS, {"level": 0.0}, "level: .*; give another"),
     ],
 )
@@ -367,11 +291,9 @@ def test_a_value_that_json_cannot_keep_is_refused(tmp_path):
 
 def test_a_key_is_never_written_over(sealed, quiz, tmp_path):
     kept = sealed.key.read_bytes()
-    for gone in ((), (sealed.published,), (sealed.seal,)):
-        for path in gone:
-            path.unlink()
-        with pytest.raises(InputError, match=r"out: there is something already, and it stays"):
-            seal_file(quiz, tmp_path / "out", **SETTINGS)
+    sealed.published.unlink()
+    with pytest.raises(InputError, match=r"out: there is something already, and it stays"):
+        seal_file(quiz, tmp_path / "out", **SETTINGS)
     assert sealed.key.read_bytes() == kept
 
 

@@ -14,7 +14,7 @@ import pytest
 from contamination.seal import files
 from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import audit_logs
-from contamination.seal.stated import Statement, prepare
+from contamination.seal.variants import Statement, prepare
 from contamination.testsets.logs import LogRecord, read_log
 from contamination.testsets.options import LETTERS
 from fakes.level import check_every_level, check_level
@@ -47,7 +47,7 @@ def answered(sealed: SealedSet, reads=()) -> list[LogRecord]:
     """Answer as a model that likes some of the right answers, and knows those of `reads`."""
     logs = []
     for i, record in enumerate(sealed.test_set.records):
-        given = sealed.variants[sealed.drawn[i].number].given("answers")
+        given = sealed.drawn[i].variants.given("answers")
         liked = [*given, "neither"][
             hashlib.sha256(record["id"].encode()).digest()[0] % (len(given) + 1)
         ]

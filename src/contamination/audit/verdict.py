@@ -163,7 +163,7 @@ class Audit:
         """Return lines for people on what stands beside the p-values: limits, order, controls."""
         lines = []
         if self.joint is not None:
-            lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
+            lines.append(f"all together (Fisher): p = {self.joint.p:.3g}")
         for each in self.findings:
             result, name = each.result, each.result.test
             if hasattr(result, "stopped_at"):
@@ -172,8 +172,7 @@ class Audit:
             if best := getattr(result, "best", None):
                 lines.append(f"{name}: the smallest p was that of {best}")
             if (known := getattr(result, "known_at_least", None)) is not None:
-                hits = f"{result.statistic:.0f} of {result.shards} hits"
-                lines.append(f"{name}: {hits}, so {known} or more are known")
+                lines.append(f"{name}: {known} or more of {result.shards} are known")
             if result.log10_p <= 0.999 * log10_floor(result):
                 lines.append(f"{name}: no smaller p exists for so many shards and orderings")
             if each.error is not None and each.error >= 0.05:

@@ -78,7 +78,7 @@ def test(
     else:
         audit = _run(options, control, stop=alpha if stop else None)
     if audit is not None:
-        show_result(audit.as_dict(alpha), options, lambda: _print_audit(audit, alpha))
+        show_result(audit.as_dict(alpha), options, lambda: print_audit(audit, alpha))
     return None
 
 
@@ -149,7 +149,7 @@ def _run(
     return replace(found[0], beside=found[1] if control is not None else None)
 
 
-def _print_audit(audit: "Audit", alpha: float) -> None:
+def print_audit(audit: "Audit", alpha: float) -> None:
     """Print the p-values, also after Holm's correction, what the order gives away, and the cost."""
     options = any(result.test in ITEM_TESTS for result in audit.results)
     rows = []

@@ -82,10 +82,17 @@ def guarantee(seal: Seal) -> str:
     )
 
 
-def sealed_work(
-    scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None
-) -> tuple[Work, tuple[str, ...]]:
-    """Return the stated test of a verified set under one model, and what is not tested.
+def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
+    """Say what a result does not prove, and what was not tested."""
+    if audit.written is not None:
+        return (*NOT_CLAIMED, NOT_STATED)
+    tested = [each.test for each in audit.results]
+    unsent = sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested
+    return NOT_CLAIMED + (NOT_SENT,) * unsent
+
+
+def sealed_work(scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None) -> Work:
+    """Return the stated test of a verified set under one model.
 
     Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
     published. Stores lie in the directory, and call the model by the name. Raises InputError as
@@ -94,16 +101,14 @@ def sealed_work(
     request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
     if sealed.seal.options:
         alternatives.append(_arranged(sealed, request.arrangements - 1))
-    worded = sealed.listed("wordings") >= FEWEST
-    left_out = (NOT_SENT,) if worded and isinstance(scorer, EndpointScorer) else ()
-    if worded and not left_out:
+    if sealed.listed("wordings") >= FEWEST and not isinstance(scorer, EndpointScorer):
         alternatives.append(wording_alternatives(sealed))
-    return Work(scorer, sealed.test_set, request, alternatives), left_out
+    return Work(scorer, sealed.test_set, request, alternatives)
 
 
 def _arranged(sealed: SealedSet, others: int) -> AlternativeSet:
     """Render the published arrangement of each item, and so many others, which we draw."""
-    free = [sealed.variants[each.number].free for each in sealed.drawn]
+    free = [one.variants.given("options") for one in sealed.drawn]
     return option_alternatives(sealed.test_set, permutations=others, seed=0, keep=free)
 
 
@@ -152,11 +157,12 @@ def audit_sealed(work: Work, level: float) -> Audit:
         named = {each.name: getattr(result, each.name) for each in fields(TestResult)}
         return KnownResult(**named, known_at_least=known)
 
-    def options_test(store: Store) -> TestResult:
-        return TESTS[OPTION_TEST].result(store, work.request.permutations)
-
-    tests = {OPTION_TEST: options_test, WORDINGS_TEST: wordings_test}
-    found = carry_out(work, **{name: partial(bounded, test) for name, test in tests.items()})
+    options_test = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
+    tests = {
+        OPTION_TEST: partial(bounded, options_test),
+        WORDINGS_TEST: partial(bounded, wordings_test),
+    }
+    found = carry_out(work, **tests)
     orders = len(work.request.order_tests)
     return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
 
@@ -168,11 +174,11 @@ def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
     its choice of wordings alone, and a test on them is independent of one on arrangements.
     """
     template, name, texts = sealed.seal.template, sealed.test_set.name, []
-    published = {each.number: each.picks.get("wordings", 0) for each in sealed.drawn}
-    most = max(len(one.given("wordings")) for one in sealed.variants)
-    for number, one in enumerate(sealed.variants):
-        order = sorted(range(len(one.given("wordings")) or 1), key=published[number].__ne__)
-        records = [(f"record {number + 1}", one.variant(picks={"wordings": i})) for i in order]
+    most = max(len(one.variants.given("wordings")) for one in sealed.drawn)
+    for number, one, picks in sorted(sealed.drawn):
+        wordings = range(len(one.given("wordings")) or 1)
+        order = sorted(wordings, key=picks.get("wordings", 0).__ne__)
+        records = [(f"record {number + 1}", one.variant({"wordings": i})) for i in order]
         texts.append(render(records, template, name) * (most // len(order)))
     return AlternativeSet(name, tuple(texts), sealed.test_set.template, "wordings")
 

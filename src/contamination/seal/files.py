@@ -25,21 +25,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
 from contamination.seal import beacon
-from contamination.seal.draws import (
+from contamination.seal.variants import (
     ALGORITHM,
-    SECRET_BYTES,
     Drawn,
-    Variants,
+    Statement,
     commitment,
     draw,
+    prepare,
     seed_of,
 )
-from contamination.seal.stated import Statement, prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import read_records
 
 FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
-MOST_BYTES = 1 << 30  # of a file that is read here
 _Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -84,24 +82,17 @@ class Key(BaseModel):
 class SealedSet:
     """A sealed set: what is stated and came out, what is published, and what it was drawn from.
 
-    `text` are the bytes of the published file, `variants` those of each record in the author's
-    order, and `drawn` which of them is published where.
+    `text` are the bytes of the published file, and `drawn` are its records, in that order.
     """
 
     seal: Seal
     test_set: ExampleSet
     text: bytes = field(repr=False)
-    variants: tuple[Variants, ...] = field(repr=False)
     drawn: tuple[Drawn, ...] = field(repr=False)
 
-    @property
-    def moving(self) -> int:
-        """How many items have options that may move."""
-        return sum(bool(one.free) for one in self.variants)
-
-    def listed(self, what: str) -> int:
-        """How many records have such a list of `LISTS`."""
-        return sum(what in one.lists for one in self.variants)
+    def listed(self, kind: str) -> int:
+        """How many records have several of a kind."""
+        return sum(kind in one.variants.several for one in self.drawn)
 
 
 class SealFiles(NamedTuple):
@@ -110,18 +101,15 @@ class SealFiles(NamedTuple):
     directory: Path
     key: Path
     commitment: Path
-    request: Path
-    token: Path
     seal: Path
     published: Path
 
     @classmethod
-    def of(cls, directory: Path, name: str) -> "SealFiles":
+    def of(cls, directory: Path, name: str = "") -> "SealFiles":
         """Return those of a directory, of a set of that name."""
-        key, public = directory / "private" / "key.json", directory / "public"
-        stated, asked, dated = (directory / f"commitment.{each}" for each in ("json", "tsq", "tsr"))
-        seal, published = public / "seal.json", public / f"{name}.jsonl"
-        return cls(directory, key, stated, asked, dated, seal, published)
+        key, stated = directory / "private" / "key.json", directory / "commitment.json"
+        public = directory / "public"
+        return cls(directory, key, stated, public / "seal.json", public / f"{name}.jsonl")
 
 
 # --- the author's side ----------------------------------------------------------------------------
@@ -144,9 +132,9 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     InputError
         A statement that cannot be; fewer than FEWEST_RECORDS records, or one that cannot be read,
         comes twice, does not fit the template, has wordings or answers that are no list of
-        different ones or fill no field; what `items_of` refuses of any field; a text that names an
-        option by its letter; answers that name one option twice; fewer than two items that move; a
-        round that is over; a directory with anything in it.
+        different ones; what `items_of` refuses of any field; a text that names an option by its
+        letter; answers that name one option twice; fewer than two items that move; a round that is
+        over; a directory with anything in it.
     """
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
@@ -161,8 +149,8 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     if ahead is not None and beacon.time_of(ahead) <= datetime.datetime.now(datetime.UTC):
         raise InputError(f"round {ahead:,} is over: name one that is not signed yet")
     prepare(rows, statement, str(path))
-    secret = secrets.token_bytes(SECRET_BYTES).hex()
-    key = Key(secret=secret, statement=statement, records=[record for _, record in rows])
+    records = [record for _, record in rows]
+    key = Key(secret=secrets.token_bytes(32).hex(), statement=statement, records=records)
     with replacing(directory, new=True) as temporary:
         made = SealFiles.of(temporary, statement.name)
         made.key.parent.mkdir(mode=0o700, parents=True)
@@ -182,10 +170,9 @@ def draw_committed(directory: Path, signature: str) -> SealFiles:
     Raises InputError for a directory without such a commitment, a commitment that was changed, a
     signature that is not that of the round, and a set that was drawn before.
     """
-    path = SealFiles.of(directory, "").key
-    key = read_model(path, Key)
+    key = read_model(SealFiles.of(directory).key, Key)
     files = SealFiles.of(directory, key.statement.name)
-    require(files.commitment, to_json(key.commitment), path)
+    require(files.commitment, to_json(key.commitment), files.key)
     with replacing(files.seal.parent, new=True) as temporary:
         _write_public(key, signature, temporary)
     return files
@@ -204,29 +191,23 @@ def _write_public(key: Key, signature: str | None, folder: Path) -> None:
 def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     """Draw the set and the seal of a key.
 
-    Raises InputError for a signature that is not the beacon's, or is there without a round, and for
+    Raises InputError for a signature that is not the beacon's of the round that is stated, and for
     records as `seal_file`.
     """
     stated = key.statement
-    if (stated.beacon_round is None) != (signature is None):
-        raise InputError(
-            f"a round and its signature go together, and here are {stated.beacon_round} and "
-            f"{signature and signature[:16]!a}: give --signature with what --commit wrote, or none"
-        )
-    if stated.beacon_round is not None and signature is not None:
-        beacon.check_signature(stated.beacon_round, signature)
+    if stated.beacon_round is None:
+        signature = None
+    else:
+        beacon.check_signature(stated.beacon_round, signature or "")
     rows = [(f"record {number}", record) for number, record in enumerate(key.records, start=1)]
-    variants = prepare(rows, stated, where)
     seed = seed_of(bytes.fromhex(key.secret), signature)
-    drawn = draw(variants, seed)
-    records = [variants[each.number].variant(each.sources, each.picks) for each in drawn]
-    text = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
-    published = [(f"line {line}", record) for line, record in enumerate(records, start=1)]
+    drawn = tuple(draw(prepare(rows, stated, where), seed))
+    published = [(f"line {line}", one.record) for line, one in enumerate(drawn, start=1)]
+    text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for _, one in published).encode()
     test_set = make_test_set(stated.name, published, stated.template, where)
     digest = hashlib.sha256(text).hexdigest()
     seal = Seal(**dict(key.commitment), signature=signature, sha256=digest)
-    test_set = replace(test_set, declared=stated.declared)
-    return SealedSet(seal, test_set, text, variants, tuple(drawn))
+    return SealedSet(seal, replace(test_set, declared=stated.declared), text, drawn)
 
 
 # --- the auditor's side ---------------------------------------------------------------------------
@@ -257,9 +238,7 @@ def require(path: Path, drawn: bytes, key: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file, and nothing that never ends."""
-    if not path.is_file() or path.stat().st_size > MOST_BYTES:
-        raise InputError(f"{path}: no file of at most {MOST_BYTES:,} bytes; give the original")
+    """Read a file whole; InputError if that fails."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -16,13 +16,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contamination import statistics
 from contamination.audit.conclusion import Conclusion
 from contamination.errors import InputError
-from contamination.seal.draws import Drawn, Variants
 from contamination.seal.files import SealedSet
+from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.example_set import parse
 from contamination.testsets.logs import LogRecord
@@ -75,37 +75,33 @@ def audit_logs(sealed: SealedSet, logs: Iterable[LogRecord]) -> list[ModelAnswer
             f"{sealed.seal.name}: no record has several answers of which the key drew one, so logs "
             "say nothing; seal a set that has (contamination seal --answers)"
         )
-    place_of = _places(sealed)
-    names = [_names(sealed.variants[each.number], each) for each in sealed.drawn]
+    place_of, names = _places(sealed), list(map(_names, sealed.drawn))
     found: dict[str, dict[int, int | None]] = {}
     for one in logs:
         place, answers = place_of(one), found.setdefault(one.model, {})
         if names[place] and answers.get(place) is None:
             answers[place] = _named(one.answers, names[place])
     rows = []
-    for answers in found.values():
+    for model, answers in found.items():
         told = {place: each for place, each in answers.items() if each is not None}
         hits = sum(sealed.drawn[place].picks["answers"] == each for place, each in told.items())
         chances = [1 / len(names[place]) for place in told]
-        rows.append((len(answers), hits, chances, statistics.hits_log10_p(hits, chances)))
-    adjusted = statistics.adjust(log10_p=[row[-1] for row in rows], method="holm").p
-    return [
-        ModelAnswers(
+        log10_p = statistics.hits_log10_p(hits, chances)
+        row = ModelAnswers(
             model=model,
-            records=records,
-            admissible=len(chances),
+            records=len(answers),
+            admissible=len(told),
             hits=hits,
             expected=sum(chances),
             known_at_least=statistics.known_at_least(hits, chances, level=sealed.seal.level),
             p=p_from_log10(log10_p),
             log10_p=log10_p,
-            holm_p=float(holm_p),
-            floor=min(1.0, len(rows) * math.prod(chances)),
+            holm_p=1.0,  # below, when all are known
+            floor=min(1.0, len(found) * math.prod(chances)),
         )
-        for model, (records, hits, chances, log10_p), holm_p in zip(
-            found, rows, adjusted, strict=True
-        )
-    ]
+        rows.append(row)
+    adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm").p
+    return [replace(row, holm_p=float(p)) for row, p in zip(rows, adjusted, strict=True)]
 
 
 def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
@@ -140,16 +136,16 @@ def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
     return place_of
 
 
-def _names(one: Variants, drawn: Drawn) -> list[set[str]]:
+def _names(drawn: Drawn) -> list[set[str]]:
     """Return what each right answer of a record is called; an option also by text and letter."""
-    found = []
+    one, found = drawn.variants, []
     for pick in range(len(one.given("answers"))):
-        record = one.variant(drawn.sources, {**drawn.picks, "answers": pick})
-        names = {str(record[one.lists["answers"][0]])}
+        picks = {**drawn.picks, "answers": pick}
+        names = {str(one.variant(picks)[one.several["answers"][0]])}
         if one.items:
             options, answer = one.items[pick].options, one.items[pick].answer
             assert answer is not None  # `prepare` has refused it
-            names |= {options[answer], LETTERS[one.order(drawn.sources).index(answer)]}
+            names |= {options[answer], LETTERS[one.order(picks).index(answer)]}
         found.append({_said(name) for name in names})
     twice = Counter(name for names in found for name in names)
     return [{name for name in names if twice[name] == 1} for names in found]

@@ -16,32 +16,33 @@ from contamination.seal.files import Key, SealFiles, read_bytes, read_model, req
 SECONDS = 60.0  # for an authority to answer
 
 
-def stamp(directory: Path, url: str | None) -> SealFiles:
+def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
     """Write the request for a sealed or committed directory, and the answer of a server if named.
 
-    Raises InputError for what is no such directory, a commitment that was changed, a stamp that is
-    there already, and a server that gives none; the request is there then, and can be sent later.
+    Returns the paths of request and answer. Raises InputError for what is no such directory, a
+    commitment that was changed, a stamp that is there already, and a server that gives none; the
+    request is there then, and can be sent later.
     """
     from rfc3161_client import HashAlgorithm, TimestampRequestBuilder, decode_timestamp_response
 
-    path = SealFiles.of(directory, "").key
-    key = read_model(path, Key)
-    files, data = SealFiles.of(directory, key.statement.name), key.commitment.stamped
-    if files.commitment.exists():
-        require(files.commitment, data, path)
+    files = SealFiles.of(directory)
+    data, path = read_model(files.key, Key).commitment.stamped, files.commitment
+    asked, token = path.with_suffix(".tsq"), path.with_suffix(".tsr")
+    if path.exists():
+        require(path, data, files.key)
     request = TimestampRequestBuilder().data(data).hash_algorithm(HashAlgorithm.SHA256)
-    asked = request.nonce(nonce=False).cert_request(cert_request=True).build().as_bytes()
-    _write(files.commitment, data)
-    _write(files.request, asked)
+    query = request.nonce(nonce=False).cert_request(cert_request=True).build().as_bytes()
+    _write(path, data)
+    _write(asked, query)
     if url is None:
-        return files
-    if files.token.exists():  # an older date is worth more
-        raise InputError(f"{files.token}: there is a time stamp already, and it stays; move it")
+        return asked, token
+    if token.exists():  # an older date is worth more
+        raise InputError(f"{token}: there is a time stamp already, and it stays; move it")
     import httpx2
 
     headers = {"Content-Type": "application/timestamp-query"}
     try:
-        response = httpx2.post(url, content=asked, headers=headers, timeout=SECONDS)
+        response = httpx2.post(url, content=query, headers=headers, timeout=SECONDS)
         if response.status_code != 200:
             raise ValueError(f"it answers with the status {response.status_code}")
         answer = decode_timestamp_response(response.content)
@@ -50,11 +51,9 @@ def stamp(directory: Path, url: str | None) -> SealFiles:
             raise ValueError("it refuses, or stamps something else")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         reason = str(error).partition(":")[0]
-        raise InputError(
-            f"--tsa {url}: no time stamp ({reason}); send {files.request} later"
-        ) from error
-    _write(files.token, response.content)
-    return files
+        raise InputError(f"--tsa {url}: no time stamp ({reason}); send {asked} later") from error
+    _write(token, response.content)
+    return asked, token
 
 
 def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:

@@ -1,0 +1,300 @@
+"""The variants of a set, of which a key draws one.
+
+A *variant* is what an author gives several of, all as good, and the key picks one of: an order of
+the records, an order of those options of an item that may move (what names the right one follows),
+one of the `wordings` of a record, one of its right `answers`. `draw` takes each variant of a set
+with the same probability, by streams of the seed alone (`contamination.randomness.KeyedStream`):
+"contamination-seal/2/order" for the records, and one of each of `KINDS` for record C, counted from
+0 as the author has them, such as "contamination-seal/2/options/C".
+
+The published set is a function of the author's records and the seed; whoever has both can draw it
+again. docs/how-to/seal-a-benchmark.md writes the algorithm down for other languages; a change of it
+is another version.
+"""
+
+import datetime
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.request import Request
+from contamination.errors import InputError
+from contamination.randomness import KeyedStream
+from contamination.seal import beacon
+from contamination.testsets.alternatives import (
+    Keep,
+    permitted_places,
+    require_arrangements,
+    shown_items,
+)
+from contamination.testsets.example_set import Declared, ExampleSet, fields_of, make_test_set
+from contamination.testsets.options import Item, items_of, names_letter
+from contamination.testsets.records import ID_FIELDS, Record
+
+ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
+# What a record may have several of: the name of its stream, and how one is drawn of so many.
+KINDS: dict[str, tuple[str, Callable[[KeyedStream, int], Any]]] = {
+    "options": ("options", KeyedStream.permutation),
+    "wordings": ("wording", KeyedStream.below),
+    "answers": ("answer", KeyedStream.below),
+}
+
+
+class Statement(BaseModel):
+    """What an author states and commits to before anything is drawn.
+
+    Attributes
+    ----------
+    name, date : of the benchmark, with one commitment for each name; by default today (UTC).
+    template : how a record becomes an example; it has to show options that may move, and wordings.
+    options, declared : whether the options of items are permuted, too, and how they are found. All
+        may move, numbers as well, but those that are about others: see `permitted_places`.
+    wordings_of : the field that a wording fills; None: there are none. A record may then have a
+        field `wordings`: a list of all its wordings, each a whole text of that field, equally many
+        in all records that have any.
+    answers_of : likewise the field that an answer fills, and a field `answers`: all right answers
+        of a record, texts or whole numbers, each as that field would name it alone.
+    tests, shards, permutations, arrangements, level : what a model is tested by, so that nobody
+        chooses it after the draw; as in `contamination.audit.request.Request`.
+    beacon_round : whose signature is mixed into the key; None: the author's secret alone draws.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    algorithm: Literal["contamination-seal/2"] = ALGORITHM
+    name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
+    date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
+    template: str = "text/1"
+    options: bool = True
+    declared: Declared = Declared()
+    wordings_of: str | None = None
+    # Seals from before there were answers do not have the field.
+    answers_of: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
+    tests: tuple[str, ...] = DEFAULT_TESTS
+    shards: Annotated[int, Field(ge=1)] | None = None
+    permutations: int = 25
+    arrangements: int = 24
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    beacon_round: Annotated[int, Field(ge=1, le=beacon.MOST_ROUNDS)] | None = None
+
+    def request(self, directory: Path | str, name: str | None) -> Request:
+        """Return the stated test of a model of that name, with its stores in a directory."""
+        stated = {each: getattr(self, each) for each in ("tests", "shards", "permutations")}
+        return Request(**stated, arrangements=self.arrangements, directory=directory, name=name)
+
+
+@dataclass(frozen=True)
+class Variants:
+    """All that a record could be published as.
+
+    Attributes
+    ----------
+    record : as the author gave it, without its lists, but with the first entry of each.
+    several : those of `KINDS` that it has: the field that one of them fills, and all of them. Of
+        options, the places among which they may move.
+    items : its options, read with each of its answers in turn.
+    """
+
+    record: Mapping[str, Any]
+    several: Mapping[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+
+    def given(self, kind: str) -> tuple[Any, ...]:
+        """Return all that it has of a kind; empty where there is one variant."""
+        return self.several.get(kind, ("", ()))[1]
+
+    def order(self, picks: Mapping[str, Any]) -> list[int]:
+        """Return which option stands in which place."""
+        places, order = self.given("options"), list(range(len(self.items[0].options)))
+        for place, pick in zip(places, picks.get("options", ()), strict=False):
+            order[place] = places[pick]
+        return order
+
+    def variant(self, picks: Mapping[str, Any]) -> dict[str, Any]:
+        """Return one: options by `order`, and of each list the entry that is picked, by default 0.
+
+        `picks` are those of `Drawn`.
+        """
+        lists = {kind: each for kind, each in self.several.items() if each[0]}
+        chosen = {name: values[picks.get(kind, 0)] for kind, (name, values) in lists.items()}
+        record = {**self.record, **chosen}
+        if "options" not in picks:
+            return record
+        item: Item = self.items[picks.get("answers", 0)]
+        written = replace(item, layout=replace(item.layout, record=record))
+        return written.rearranged(self.order(picks))
+
+
+class Drawn(NamedTuple):
+    """A published record: the author's number of it, what it could be, and what was picked."""
+
+    number: int
+    variants: Variants
+    picks: Mapping[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record as it is published."""
+        return self.variants.variant(self.picks)
+
+
+def draw(records: Sequence[Variants], seed: bytes) -> list[Drawn]:
+    """Draw the published set, in its order. Raises InputError for a seed of less than 128 bits."""
+
+    def stream(name: str) -> KeyedStream:
+        return KeyedStream(seed, f"{ALGORITHM}/{name}")
+
+    found = []
+    for number in stream("order").permutation(len(records)):
+        one = records[number]
+        picks = {
+            kind: pick(stream(f"{name}/{number}"), len(one.given(kind)))
+            for kind, (name, pick) in KINDS.items()
+            if kind in one.several
+        }
+        found.append(Drawn(number, one, picks))
+    return found
+
+
+def seed_of(secret: bytes, signature: str | None) -> bytes:
+    """Mix the secret of the author with public randomness (hexadecimal; None: there is none).
+
+    HMAC-SHA256(secret, "contamination-seal/2/seed", a zero byte, the bytes of the signature).
+    """
+    public = bytes.fromhex(signature or "")
+    return hmac.digest(secret, f"{ALGORITHM}/seed\0".encode() + public, "sha256")
+
+
+def commitment(
+    secret: bytes, records: Sequence[Mapping[str, Any]], statement: Mapping[str, Any]
+) -> str:
+    """SHA-256 (hex) that binds secret, the author's records in their order, and the statement.
+
+    Over: "contamination-seal/2/commitment", a zero byte, the secret, the SHA-256 of the records and
+    that of the statement, both as canonical JSON. The secret has a fixed length and the digests
+    have, so no two triples are one message; and its 256 random bits keep anybody from guessing the
+    records by trying.
+    """
+    digests = [hashlib.sha256(canonical_json(x).encode()).digest() for x in (records, statement)]
+    message = f"{ALGORITHM}/commitment\0".encode() + secret + b"".join(digests)
+    return hashlib.sha256(message).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no blanks, in which equal values are equal texts.
+
+    Raises InputError for what JSON cannot say, such as a date of a Parquet file or a NaN.
+    """
+    try:
+        text = json.dumps(
+            value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+        )
+        text.encode()
+    except (TypeError, ValueError) as error:  # UnicodeEncodeError: half of a surrogate pair
+        reason = " ".join(str(error).split())[:100]
+        raise InputError(f"a value that JSON cannot keep ({reason!a}); write it as text") from error
+    return text
+
+
+# --- reading an author's records ------------------------------------------------------------------
+
+
+def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Variants, ...]:
+    """Return the variants of an author's records; errors as `contamination.seal.files.seal_file`.
+
+    Nothing here depends on what a key draws.
+    """
+    found, seen = list[Variants](), dict[str, str]()
+    for place, record in rows:
+        try:
+            found.append(_listed(record, stated))
+            said = {name: record[name] for name in record if name not in ID_FIELDS}
+            if (first := seen.setdefault(canonical_json(said), place)) != place:
+                raise InputError(f"the record of {first} again; remove it")
+        except InputError as error:
+            raise InputError(f"{where}, {place}: {error}") from error
+    if len(counts := {len(texts) for one in found if (texts := one.given("wordings"))}) > 1:
+        raise InputError(
+            f"{where}: records have {min(counts)} to {max(counts)} wordings; give each record "
+            "that has any the same number"
+        )
+    placed = [(place, one.variant({})) for (place, _), one in zip(rows, found, strict=True)]
+    rendered = make_test_set(stated.name, placed, stated.template, where)
+    if counts and stated.wordings_of not in fields_of(stated.template):
+        raise InputError(
+            f"{where}: template {stated.template[:80]!a} does not show {stated.wordings_of!a}, "
+            "which wordings fill; use one that does"
+        )
+    if stated.options:
+        try:
+            found = _movable(replace(rendered, name=where, declared=stated.declared), found, stated)
+        except InputError as error:
+            alone = "or seal the order of records alone (--axis order)"
+            raise InputError(f"{error}; {alone}") from error
+    return tuple(found)
+
+
+def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
+    """Take the lists out of a record; the field that one fills stands there, or in its place."""
+    canonical_json(record)
+    shown, lists = dict(record), dict[str, tuple[str, tuple[Any, ...]]]()
+    if stated.wordings_of is None and "wordings" in record:
+        raise InputError(
+            "there are wordings, of which the key is to pick one: name the field that it fills "
+            "(--wordings-of), or remove them"
+        )
+    for kind, name in (("wordings", stated.wordings_of), ("answers", stated.answers_of)):
+        if name is None or kind not in record:
+            continue
+        given = record[kind]
+        types = {type(one) for one in given} if isinstance(given, list) else set()
+        texts = types == {str} and all(map(str.strip, given))
+        numbers = types == {int} and kind == "answers"
+        if not (texts or numbers) or len({*given}) < max(2, len(given)):
+            raise InputError(f"{kind} is no list of 2 or more different texts; write one")
+        if shown.get(name, given[0]) not in given:
+            raise InputError(f"{name!a} is none of its {kind}; list that one as well")
+        names = [name if each == kind and name not in shown else each for each in shown]
+        shown = {each: shown.get(each) for each in names if each != kind} | {name: given[0]}
+        lists[kind] = (name, tuple(given))
+    return Variants(shown, lists)
+
+
+def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement) -> list[Variants]:
+    """Add the items, and the places of each among which its options may move."""
+    shown_items(rendered, stated.template)
+    counts = [max(1, len(one.given("answers"))) for one in found]
+    read = list[tuple[Item, ...]]()  # with the first answer of all, with the second ...
+    for pick in range(max(counts)):
+        records = (one.variant({"answers": pick % n}) for one, n in zip(found, counts, strict=True))
+        read.append(items_of(replace(rendered, records=tuple(records)), shown=None))
+    free, made = permitted_places(read[0], Keep(habits=False)), list[Variants]()
+    for number, (one, places, *each) in enumerate(zip(found, free, *read, strict=True), start=1):
+        where, items = f"{rendered.name}, record {number}", each[: counts[number - 1]]
+        texts, used = one.given("wordings"), items[0].layout.used
+        if items[0].lettered or any(names_letter(t, len(items[0].options)) for t in texts):
+            raise InputError(
+                f"{where}: a text names an option by its letter, which is another one when options "
+                "move; name it by its text, or give --other FIELD if it means something else"
+            )
+        named = stated.wordings_of in {name.partition(".")[0] for name in used}
+        if texts and named and items[0].question not in texts:
+            raise InputError(
+                f"{where}: {stated.wordings_of!a} is, or names, an option; word another field"
+            )
+        if one.given("answers") and len({item.answer for item in items}) < len(items):
+            raise InputError(
+                f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
+                "list each right option once, and give --answers the field that names it"
+            )
+        several = {"options": ("", places)} if places else {}
+        made.append(replace(one, several={**one.several, **several}, items=tuple(items)))
+    require_arrangements(rendered, free, stated.arrangements - 1)  # else no test could be made
+    return made
