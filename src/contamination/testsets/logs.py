@@ -32,7 +32,8 @@ class LogRecord:
     model : its name, from the log or the files beside it, else from the name of the file.
     id, number : what the log calls the record, and its place in the published order, from 0; "" and
         None where the log does not say.
-    doc : the record as the log has it; as published in logs of lm-evaluation-harness.
+    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those of Inspect
+        and lighteval, as the log has it in others.
     prompt : all that the model was shown; "" where the log does not say.
     answers : what it answered, as the log has extracted it, else all that it wrote; before the
         label of an option its text.
@@ -89,15 +90,18 @@ def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogReco
 
 def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """Inspect"""
-    name, choices = row["id"], row.get("choices") or ()
-    number = name - 1 if isinstance(name, int) else None
+    choices, target = list(row.get("choices") or ()), row["target"]
+    target = target if isinstance(target, str) else target[0]
     labels = dict(zip(LETTERS, choices, strict=False))
+    right = labels.get(target.upper(), target) if target not in choices else target
+    answer = choices.index(right) if right in choices else target
     scores = (row.get("scores") or {}).values()
     scored = [score["answer"] for score in scores if score.get("answer")]
     answers = _mapped(scored or [row["output"]["completion"]], labels)
     shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
-    doc = {field: row[field] for field in ("input", "choices", "target") if field in row}
-    yield LogRecord(place, row["model"], str(name), number, doc, text_of(shown), answers)
+    name = str(row["id"])
+    doc = {"id": name} | item(text_of(row["input"]), choices, answer, "\n")
+    yield LogRecord(place, row["model"], name, row["number"], doc, text_of(shown), answers)
 
 
 def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -108,8 +112,10 @@ def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRe
         texts = [doc["choices"][values.index(max(values))]]
     above = "/".join(path.absolute().parts[:-2])  # .../details/ORG/MODEL/TIME/details_TASK_TIME
     model = above.rpartition("/details/")[2] if "/details/" in above else path.stem
-    prompt = text_of(said.get("input") or doc["query"])
-    yield LogRecord(place, model, name, _number(name), doc, prompt, tuple(texts))
+    prompt, gold = text_of(said.get("input") or doc["query"]), doc["gold_index"]
+    right = gold if isinstance(gold, int) else gold[0]
+    asked = item(doc["query"], doc["choices"], right, " ")
+    yield LogRecord(place, model, name, _number(name), asked, prompt, tuple(texts))
 
 
 def _helm(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -147,6 +153,17 @@ READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]
     "request_states": _helm,
     "predicted_text": _predictions,
 }
+
+
+def item(
+    question: str, choices: Sequence[str], answer: int | str, delimiter: str
+) -> dict[str, Any]:
+    """Return the record of a multiple-choice item, or of a question with its answer."""
+    right = choices[answer] if isinstance(answer, int) and choices else answer
+    text = {"text": f"{question}{delimiter}{right}"}
+    if not choices:
+        return text
+    return text | {"question": question, "choices": list(choices), "answer": answer}
 
 
 def text_of(value: Any) -> str:
@@ -189,15 +206,22 @@ def _read_eval(path: Path) -> list[Record]:
     """Read the samples of a log of Inspect, a zip file with a JSON file for each."""
     try:
         with zipfile.ZipFile(path) as archive:
-            model = json.loads(unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
+            about = json.loads(_unpacked(archive, archive.getinfo("header.json")))["eval"]
             samples = [one for one in archive.infolist() if one.filename.startswith("samples/")]
-            read = ((one.filename, json.loads(unpacked(archive, one))) for one in samples)
-            return [(name, {**row, "model": model}) for name, row in read]
+            rows = [(one.filename, json.loads(_unpacked(archive, one))) for one in samples]
+        dataset = about.get("dataset", {})
+        ids = dataset.get("sample_ids") or ()
+        # Ids that Inspect gave count from 1, before it shuffles.
+        known = {name: name - 1 for _, row in rows if isinstance(name := row["id"], int)}
+        if not dataset.get("shuffled") and list(ids) != sorted(known):
+            known |= {name: place for place, name in enumerate(ids)}
+        about = {"model": about["model"]}
+        return [(name, {**row, **about, "number": known.get(row["id"])}) for name, row in rows]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: no log of Inspect ({error}); give the .eval file") from error
 
 
-def unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
     """Return the contents of a file in an archive, also if Zstandard has packed it."""
     if one.compress_type != _ZSTANDARD:
         return archive.read(one)
