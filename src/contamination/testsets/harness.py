@@ -57,21 +57,19 @@ def read_task(name: str) -> list[Record]:
     """
     import datasets
 
-    try:
-        from lm_eval.tasks import TaskManager
-    except ImportError as error:
-        raise InputError(
-            f"lm-eval:{name}: lm-evaluation-harness is not installed; pip install "
-            "'contamination[harness]'"
-        ) from error
     path = Path(name).absolute()
     own = path.suffix in (".yaml", ".yml")
     try:
+        from lm_eval.tasks import TaskManager
+
         manager = TaskManager(include_defaults=not own)
         tasks = manager.load(str(path) if own else name)["tasks"]
-    except Exception as error:  # datasets, the hub, YAML, Jinja: no common base class
+    except Exception as error:  # no lm-eval, datasets, the hub, YAML, Jinja: no common base class
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise InputError(f"lm-eval:{name}: the task cannot be opened ({reason})") from error
+        raise InputError(
+            f"lm-eval:{name}: the task cannot be opened ({reason}); check its name, or "
+            "pip install 'contamination[harness]'"
+        ) from error
     if len(tasks) != 1:
         raise InputError(f"lm-eval:{name} is a group; give one of its tasks: {', '.join(tasks)}")
     (task,) = tasks.values()

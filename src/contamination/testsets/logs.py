@@ -90,18 +90,14 @@ def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogReco
 
 def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """Inspect"""
-    choices, target = list(row.get("choices") or ()), row["target"]
-    target = target if isinstance(target, str) else target[0]
+    name, choices = str(row["id"]), row.get("choices") or ()
     labels = dict(zip(LETTERS, choices, strict=False))
-    right = labels.get(target.upper(), target) if target not in choices else target
-    answer = choices.index(right) if right in choices else target
     scores = (row.get("scores") or {}).values()
     scored = [score["answer"] for score in scores if score.get("answer")]
     answers = _mapped(scored or [row["output"]["completion"]], labels)
-    shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
-    name = str(row["id"])
-    doc = {"id": name} | item(text_of(row["input"]), choices, answer, "\n")
-    yield LogRecord(place, row["model"], name, row["number"], doc, text_of(shown), answers)
+    doc = {"id": name} | sample_item(_contents(row["input"]), choices, row["target"])
+    prompt = _contents(row["messages"])
+    yield LogRecord(place, row["model"], name, row["number"], doc, prompt, answers)
 
 
 def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -166,11 +162,31 @@ def item(
     return text | {"question": question, "choices": list(choices), "answer": answer}
 
 
+def sample_item(
+    question: str, choices: Sequence[str], target: str | Sequence[str]
+) -> dict[str, Any]:
+    """Return the `item` of a sample of Inspect, whose target is a text, or a choice's letter."""
+    first = target if isinstance(target, str) else target[0]
+    labels = dict(zip(LETTERS, choices, strict=False))
+    right = first if first in choices else labels.get(first.upper(), first)
+    return item(question, choices, [*choices].index(right) if right in choices else first, "\n")
+
+
 def text_of(value: Any) -> str:
     """Return all text in a value, such as a prompt or a list of messages."""
     if isinstance(value, Mapping | list | tuple):
         return "\n".join(map(text_of, value.values() if isinstance(value, Mapping) else value))
     return value if isinstance(value, str) else ""
+
+
+def _contents(messages: Any) -> str:
+    """Return a prompt of Inspect, a text or messages, without what models have said."""
+    if isinstance(messages, str):
+        return messages
+    said = [each["content"] for each in messages if each["role"] != "assistant"]
+    return text_of(
+        [each if isinstance(each, str) else [p.get("text") for p in each] for each in said]
+    )
 
 
 def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]:
