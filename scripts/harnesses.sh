@@ -30,5 +30,5 @@ done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
 HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
   tests/testsets/test_harness.py tests/audit/test_report.py
-PYTHONPATH="$PWD/src:$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q -p no:cacheprovider \
+PYTHONPATH="$PWD/src:$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
   tests/scoring/test_inspect_scorer.py

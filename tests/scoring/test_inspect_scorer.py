@@ -47,7 +47,7 @@ def test_a_text_has_its_log_probability_or_none_with_the_reason(
     task = Task(dataset=samples, solver=multiple_choice(), scorer=scorer)
     (log,) = eval(task, model=model, log_dir=str(tmp_path), display="none")
     for sample, text in zip(log.samples, TEXTS, strict=True):
-        found = sample.scores["log_probability"]
+        (found,) = sample.scores.values()
         assert said in found.explanation
         if given and not around:
             assert found.value == -sum(map(len, text.split()[1:]))

@@ -47,11 +47,6 @@ class LogRecord:
     prompt: str = field(default="", repr=False)
     answers: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """All that the log has of the question."""
-        return text_of([self.prompt, self.doc])
-
 
 def read_log(path: Path) -> list[LogRecord]:
     """Read a log, in its own order.
@@ -59,7 +54,12 @@ def read_log(path: Path) -> list[LogRecord]:
     Raises InputError that names file and record for what cannot be read, is of no known format, or
     lacks an id or an answer.
     """
-    rows = _read_eval(path) if path.suffix == ".eval" else _read_rows(path)
+    if path.suffix == ".eval":
+        rows = _read_eval(path)
+    elif path.name == "scenario_state.json":  # one object over many lines
+        rows = [("request_states", read_json(path))]
+    else:
+        rows = read_records(path)
     first, found = rows[0][1] if rows else {}, list[LogRecord]()
     reader = next((each for field, each in READERS.items() if field in first), _plain)
     for place, row in rows:
@@ -209,13 +209,6 @@ def _beside(path: Path, name: str, *keys: str) -> str | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return str(value)
-
-
-def _read_rows(path: Path) -> list[Record]:
-    """Read records; a file of HELM that holds one object over many lines is one."""
-    if path.name == "scenario_state.json":
-        return [("request_states", read_json(path))]
-    return read_records(path)
 
 
 def _read_eval(path: Path) -> list[Record]:
