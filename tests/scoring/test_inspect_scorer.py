@@ -26,11 +26,12 @@ def test_a_text_has_its_log_probability_or_none_with_the_reason(
     from inspect_ai import Task, eval
     from inspect_ai._util.registry import registry_create
     from inspect_ai.dataset import Sample
-    from inspect_ai.model import Logprob, Logprobs, ModelOutput, get_model
+    from inspect_ai.model import Logprob, Logprobs, ModelOutput, ModelUsage, get_model
     from inspect_ai.solver import multiple_choice
 
     def answer(messages, tools, choice, config) -> ModelOutput:
         output = ModelOutput.from_content("mockllm/model", "ANSWER: A")
+        output.usage = ModelUsage()  # else it counts tokens by a tokenizer that it fetches
         if config.prompt_logprobs and given:
             before, after = around or ("", "")
             _, *words = f"{before} {messages[-1].text} {after}".split()  # the first has no value
