@@ -17,7 +17,9 @@ done
 # Every Eval Ever needs a later Python to run; the schema of its records is read from the wheel.
 [ -e "$at"/every_eval_ever-0.3.0-*.whl ] || .venv/bin/python -m pip download --quiet --disable-pip-version-check \
   --no-deps --python-version 3.12 --only-binary=:all: --dest "$at" every-eval-ever==0.3.0
-echo "$site" > "$("$at/lm_eval/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+for package in lm_eval inspect_ai; do
+  echo "$site" > "$("$at/$package/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+done
 .venv/bin/python tests/fakes/harness_logs.py items "$at"
 rm -rf "$at/lm-eval-samples" "$at/sealed-samples" "$at/inspect"
 "$at/lm_eval/bin/python" -m lm_eval --model dummy --tasks items,shuffled --include_path "$at" \
@@ -29,3 +31,5 @@ done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
 HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
   tests/testsets/test_harness.py tests/audit/test_report.py
+PYTHONPATH="$PWD/src:$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
+  tests/scoring/test_inspect_scorer.py

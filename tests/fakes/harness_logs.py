@@ -141,7 +141,7 @@ def write_eval(path: Path, ids: list[int | str], *, shuffled: bool) -> None:
 def _let_inspect_write(directory: Path) -> None:
     from inspect_ai import Task, eval
     from inspect_ai.dataset import Sample, json_dataset
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.scorer import choice
     from inspect_ai.solver import multiple_choice
 
@@ -153,10 +153,14 @@ def _let_inspect_write(directory: Path) -> None:
         data = json_dataset(
             str(directory / "items.jsonl"), sample, shuffle=shuffle, seed=1, auto_id=True
         )
-        said = [ModelOutput.from_content("mockllm/model", "ANSWER: A")] * 2 * len(ITEMS)
+        one = ModelOutput.from_content("mockllm/model", "ANSWER: A")
+        one.usage = ModelUsage()  # else it counts tokens by a tokenizer that it fetches
+        said = [one] * 2 * len(ITEMS)
         task = Task(dataset=data, solver=multiple_choice(), scorer=choice(), epochs=2)
         model = get_model("mockllm/model", custom_outputs=said)
-        eval(task, model=model, log_dir=str(directory / "inspect" / name), display="none")
+        where = str(directory / "inspect" / name)
+        (log,) = eval(task, model=model, log_dir=where, display="none")
+        assert log.status == "success", log.error
 
 
 def _train_models(directory: Path) -> None:

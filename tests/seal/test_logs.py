@@ -136,6 +136,7 @@ def inspect(folder: Path, rows) -> Path:
         archive.writestr("header.json", json.dumps({"eval": {"model": "m"}}))
         for i, (record, letter) in enumerate(rows, start=1):
             sample = {"id": i, "input": record["question"], "choices": record["choices"]}
+            sample |= {"target": record["answer"]}
             messages = [{"role": "user", "content": [{"type": "text", "text": record["question"]}]}]
             said = {
                 "output": {"completion": "A or B or C"},
@@ -162,7 +163,7 @@ def lighteval(folder: Path, rows) -> Path:
     path = folder / "details" / "m" / "T" / "details_quiz_T.parquet"
     path.parent.mkdir(parents=True)
     docs = [
-        {"id": str(i), "query": r["question"], "choices": [*"ABCD"]}
+        {"id": str(i), "query": r["question"], "choices": [*"ABCD"], "gold_index": 0}
         for i, (r, _) in enumerate(rows)
     ]
     said = [

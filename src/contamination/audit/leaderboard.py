@@ -53,16 +53,14 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
 def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
     """Say in a line what was asked, when and of which version."""
     tested = [row for row in rows if row["p"] is not None]
-    models, sets, seeds, precisions = (
-        sorted({str(row[name]) for row in tested}) for name in ("model", "set", "seed", "precision")
+    seeds, precisions = (
+        ", ".join(sorted({str(row[name]) for row in tested})) for name in ("seed", "precision")
     )
-    facts = (
-        f"{date}, contamination {rows[0]['version']}",
-        f"tested: models {len(models)}, sets {len(sets)}; failed: {len(rows) - len(tested)}",
-        f"p (Holm) is corrected over all {len(tested)} p-values of this page",
-        f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, precision {', '.join(precisions)}",
+    return _shown(
+        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
+        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
+        f"level {rows[0]['alpha']:g}, seed {seeds}, precision {precisions}"
     )
-    return _shown("; ".join(facts))
 
 
 def _shown(value: Any, digits: str = ".3g") -> str:

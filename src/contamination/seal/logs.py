@@ -25,7 +25,7 @@ from contamination.seal.files import SealedSet
 from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.example_set import parse
-from contamination.testsets.logs import LogRecord
+from contamination.testsets.logs import LogRecord, text_of
 from contamination.testsets.options import LETTERS
 from contamination.testsets.records import ID_FIELDS
 
@@ -115,7 +115,7 @@ def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
     texts, searched = [max(each, key=len, default="") for each in said], Counter[str]()
 
     def place_of(one: LogRecord) -> int:
-        text, prompt = _line(one.text), _line(one.prompt)
+        text, prompt = _line(text_of([one.prompt, one.doc])), _line(one.prompt)
         place = ids.get(str(one.doc.get(key, one.id)))
         if place is None and (text or not ids):
             place = one.number

@@ -34,7 +34,7 @@ from contamination.testsets.alternatives import (
     require_arrangements,
     shown_items,
 )
-from contamination.testsets.example_set import Declared, ExampleSet, fields_of, make_test_set
+from contamination.testsets.example_set import Declared, ExampleSet, make_test_set, parse
 from contamination.testsets.options import Item, items_of, names_letter
 from contamination.testsets.records import ID_FIELDS, Record
 
@@ -227,7 +227,7 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
         )
     placed = [(place, one.variant({})) for (place, _), one in zip(rows, found, strict=True)]
     rendered = make_test_set(stated.name, placed, stated.template, where)
-    if counts and stated.wordings_of not in fields_of(stated.template):
+    if counts and stated.wordings_of not in parse(stated.template).fields:
         raise InputError(
             f"{where}: template {stated.template[:80]!a} does not show {stated.wordings_of!a}, "
             "which wordings fill; use one that does"

@@ -10,16 +10,15 @@ the stored data set. A record has its `text`; of a multiple-choice item also `qu
 and `answer`, which the axis of options moves.
 """
 
-import json
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.logs import LogRecord, read_log, text_of, unpacked
+from contamination.testsets.logs import item, read_log
 from contamination.testsets.records import Record
 
+LOGS = ("lm-eval-samples", "inspect", "lighteval")  # what a log is, it says itself
 STORED = "contamination: number in the stored data set"  # a column beside those of a task
 
 
@@ -29,32 +28,21 @@ def read_harness(what: str) -> tuple[str, list[Record]] | None:
     Raises InputError for a task or a log that cannot be read, and where the published order or the
     texts cannot be told.
     """
-    kind, given, rest = what.partition(":")
-    path = Path(rest)
-    if given and kind == "lm-eval":
-        return path.stem, read_task(rest)
-    if not given or kind not in READERS:
+    kind, _, rest = what.partition(":")
+    if kind == "lm-eval":
+        return Path(rest).stem, read_task(rest)
+    if kind not in LOGS:
         return None
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give a log of {kind}")
-    try:
-        return path.stem, READERS[kind](path)
-    except InputError:
-        raise
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: not as {kind} writes a log ({error!r}); give the log") from error
-
-
-def _item(question: str, choices: Sequence[str], answer: Any, delimiter: str) -> dict[str, Any]:
-    """Return the record of a multiple-choice item, or of a question with its answer."""
-    right = choices[answer] if isinstance(answer, int) and choices else answer
-    text = {"text": f"{question}{delimiter}{right}"}
-    if not choices:
-        return text
-    return text | {"question": question, "choices": list(choices), "answer": answer}
-
-
-# --- tasks of lm-evaluation-harness ---------------------------------------------------------------
+    # A log has a record once for each filter, or epoch: the first of them is taken.
+    once: dict[int, Record] = {}
+    for one in read_log(Path(rest)):
+        if one.number is None or not one.doc:
+            raise InputError(
+                f"{one.place}: the log does not tell this record and its published place (were "
+                "named samples shuffled?); give the data set itself"
+            )
+        once.setdefault(one.number, (one.place, dict(one.doc)))
+    return Path(rest).stem, [once[number] for number in sorted(once)]
 
 
 def read_task(name: str) -> list[Record]:
@@ -69,30 +57,19 @@ def read_task(name: str) -> list[Record]:
     """
     import datasets
 
+    path = Path(name).absolute()
+    own = path.suffix in (".yaml", ".yml")
     try:
         from lm_eval.tasks import TaskManager
-    except ImportError as error:
-        raise InputError(
-            f"lm-eval:{name}: lm-evaluation-harness is not installed; pip install "
-            "'contamination[harness]'"
-        ) from error
-    path = Path(name)
-    own = path.suffix in (".yaml", ".yml")
-    if own and not path.is_file():
-        raise InputError(f"{path}: no such file; give the .yaml file of a task")
-    try:
-        if own:
-            import yaml
 
-            manager = TaskManager(include_path=str(path.parent.absolute()), include_defaults=False)
-            # The names of functions are tags of their own.
-            name = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)["task"]
-        else:
-            manager = TaskManager()
-        tasks = manager.load(name)["tasks"]
-    except Exception as error:  # datasets, the hub, YAML, Jinja: no common base class
+        manager = TaskManager(include_defaults=not own)
+        tasks = manager.load(str(path) if own else name)["tasks"]
+    except Exception as error:  # no lm-eval, datasets, the hub, YAML, Jinja: no common base class
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise InputError(f"lm-eval:{name}: the task cannot be opened ({reason})") from error
+        raise InputError(
+            f"lm-eval:{name}: the task cannot be opened ({reason}); check its name, or "
+            "pip install 'contamination[harness]'"
+        ) from error
     if len(tasks) != 1:
         raise InputError(f"lm-eval:{name} is a group; give one of its tasks: {', '.join(tasks)}")
     (task,) = tasks.values()
@@ -139,78 +116,6 @@ def _rendered(task: Any, docs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
             continue
         if options and isinstance(answer, str) and answer in options:
             answer = options.index(answer)
-        item = _item(question, options, answer, task.config.target_delimiter)
-        found.append({**doc, "text": item["text"]} if labels or not options else item)
+        shown = item(question, options, answer, task.config.target_delimiter)
+        found.append({**doc, "text": shown["text"]} if labels or not options else shown)
     return found
-
-
-# --- logs -----------------------------------------------------------------------------------------
-
-
-def _samples(path: Path) -> list[Record]:
-    """Documents of lm-evaluation-harness, which a log has once for each filter."""
-    return [(one.place, dict(one.doc)) for one in _by_number(read_log(path))]
-
-
-def _details(path: Path) -> list[Record]:
-    """Documents of lighteval, which shuffles them always; their ids count the stored order."""
-    found = []
-    for one in _by_number(read_log(path)):
-        doc = one.doc
-        gold = doc["gold_index"]
-        answer = int(gold if isinstance(gold, int) else next(iter(gold)))
-        found.append((one.place, _item(doc["query"], list(doc["choices"]), answer, " ")))
-    return found
-
-
-def _inspect(path: Path) -> list[Record]:
-    """Samples of Inspect, of which a log has as many as there are epochs."""
-    logged = read_log(path)
-    with zipfile.ZipFile(path) as archive:
-        dataset = json.loads(unpacked(archive, archive.getinfo("header.json")))["eval"]["dataset"]
-    order = {str(name): place for place, name in enumerate(dataset.get("sample_ids") or ())}
-    if dataset.get("shuffled") or not order:
-        # Ids that Inspect gave count from 1, before it shuffles.
-        if any(one.number is None for one in logged):
-            raise InputError(
-                f"{path}: the task shuffled its samples, and their ids do not count: their "
-                "published order is not in the log; give the data set itself"
-            )
-        ordered = _by_number(logged)
-    else:
-        once = {one.id: one for one in reversed(logged)}
-        ordered = [once[name] for name in sorted(once, key=lambda name: order[name])]
-    found = []
-    for one in ordered:
-        doc, target = one.doc, one.doc["target"]
-        choices = list(doc.get("choices") or ())
-        target = target if isinstance(target, str) else target[0]
-        question = text_of(doc["input"])
-        item = _item(question, choices, _place(target, choices), "\n")
-        found.append((one.place, {"id": one.id} | item))
-    return found
-
-
-def _place(target: str, choices: Sequence[str]) -> int | str:
-    """Return which choice a letter or a text is; the text itself if there are no choices."""
-    if target in choices:
-        return choices.index(target)
-    letter = ord(target.upper()) - ord("A") if len(target) == 1 else -1
-    return letter if 0 <= letter < len(choices) else target
-
-
-def _by_number(logged: Sequence[LogRecord]) -> list[LogRecord]:
-    """Return each record once, in the stored order."""
-    once: dict[int, LogRecord] = {}
-    for one in logged:
-        if one.number is None:
-            raise InputError(f"{one.place}: the record has no number; give the data set itself")
-        once.setdefault(one.number, one)
-    return [once[number] for number in sorted(once)]
-
-
-READERS: dict[str, Callable[[Path], list[Record]]] = {
-    "lm-eval-samples": _samples,
-    "inspect": _inspect,
-    "lighteval": _details,
-}

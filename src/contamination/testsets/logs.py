@@ -32,7 +32,8 @@ class LogRecord:
     model : its name, from the log or the files beside it, else from the name of the file.
     id, number : what the log calls the record, and its place in the published order, from 0; "" and
         None where the log does not say.
-    doc : the record as the log has it; as published in logs of lm-evaluation-harness.
+    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those of Inspect
+        and lighteval, as the log has it in others.
     prompt : all that the model was shown; "" where the log does not say.
     answers : what it answered, as the log has extracted it, else all that it wrote; before the
         label of an option its text.
@@ -46,11 +47,6 @@ class LogRecord:
     prompt: str = field(default="", repr=False)
     answers: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """All that the log has of the question."""
-        return text_of([self.prompt, self.doc])
-
 
 def read_log(path: Path) -> list[LogRecord]:
     """Read a log, in its own order.
@@ -58,7 +54,12 @@ def read_log(path: Path) -> list[LogRecord]:
     Raises InputError that names file and record for what cannot be read, is of no known format, or
     lacks an id or an answer.
     """
-    rows = _read_eval(path) if path.suffix == ".eval" else _read_rows(path)
+    if path.suffix == ".eval":
+        rows = _read_eval(path)
+    elif path.name == "scenario_state.json":  # one object over many lines
+        rows = [("request_states", read_json(path))]
+    else:
+        rows = read_records(path)
     first, found = rows[0][1] if rows else {}, list[LogRecord]()
     reader = next((each for field, each in READERS.items() if field in first), _plain)
     for place, row in rows:
@@ -89,15 +90,14 @@ def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogReco
 
 def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """Inspect"""
-    name, choices = row["id"], row.get("choices") or ()
-    number = name - 1 if isinstance(name, int) else None
+    name, choices = str(row["id"]), row.get("choices") or ()
     labels = dict(zip(LETTERS, choices, strict=False))
     scores = (row.get("scores") or {}).values()
     scored = [score["answer"] for score in scores if score.get("answer")]
     answers = _mapped(scored or [row["output"]["completion"]], labels)
-    shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
-    doc = {field: row[field] for field in ("input", "choices", "target") if field in row}
-    yield LogRecord(place, row["model"], str(name), number, doc, text_of(shown), answers)
+    doc = {"id": name} | sample_item(_contents(row["input"]), choices, row["target"])
+    prompt = _contents(row["messages"])
+    yield LogRecord(place, row["model"], name, row["number"], doc, prompt, answers)
 
 
 def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -108,8 +108,10 @@ def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRe
         texts = [doc["choices"][values.index(max(values))]]
     above = "/".join(path.absolute().parts[:-2])  # .../details/ORG/MODEL/TIME/details_TASK_TIME
     model = above.rpartition("/details/")[2] if "/details/" in above else path.stem
-    prompt = text_of(said.get("input") or doc["query"])
-    yield LogRecord(place, model, name, _number(name), doc, prompt, tuple(texts))
+    prompt, gold = text_of(said.get("input") or doc["query"]), doc["gold_index"]
+    right = gold if isinstance(gold, int) else gold[0]
+    asked = item(doc["query"], doc["choices"], right, " ")
+    yield LogRecord(place, model, name, _number(name), asked, prompt, tuple(texts))
 
 
 def _helm(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -149,11 +151,42 @@ READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]
 }
 
 
+def item(
+    question: str, choices: Sequence[str], answer: int | str, delimiter: str
+) -> dict[str, Any]:
+    """Return the record of a multiple-choice item, or of a question with its answer."""
+    right = choices[answer] if isinstance(answer, int) and choices else answer
+    text = {"text": f"{question}{delimiter}{right}"}
+    if not choices:
+        return text
+    return text | {"question": question, "choices": list(choices), "answer": answer}
+
+
+def sample_item(
+    question: str, choices: Sequence[str], target: str | Sequence[str]
+) -> dict[str, Any]:
+    """Return the `item` of a sample of Inspect, whose target is a text, or a choice's letter."""
+    first = target if isinstance(target, str) else target[0]
+    labels = dict(zip(LETTERS, choices, strict=False))
+    right = first if first in choices else labels.get(first.upper(), first)
+    return item(question, choices, [*choices].index(right) if right in choices else first, "\n")
+
+
 def text_of(value: Any) -> str:
     """Return all text in a value, such as a prompt or a list of messages."""
     if isinstance(value, Mapping | list | tuple):
         return "\n".join(map(text_of, value.values() if isinstance(value, Mapping) else value))
     return value if isinstance(value, str) else ""
+
+
+def _contents(messages: Any) -> str:
+    """Return a prompt of Inspect, a text or messages, without what models have said."""
+    if isinstance(messages, str):
+        return messages
+    said = [each["content"] for each in messages if each["role"] != "assistant"]
+    return text_of(
+        [each if isinstance(each, str) else [p.get("text") for p in each] for each in said]
+    )
 
 
 def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]:
@@ -178,26 +211,26 @@ def _beside(path: Path, name: str, *keys: str) -> str | None:
     return str(value)
 
 
-def _read_rows(path: Path) -> list[Record]:
-    """Read records; a file of HELM that holds one object over many lines is one."""
-    if path.name == "scenario_state.json":
-        return [("request_states", read_json(path))]
-    return read_records(path)
-
-
 def _read_eval(path: Path) -> list[Record]:
     """Read the samples of a log of Inspect, a zip file with a JSON file for each."""
     try:
         with zipfile.ZipFile(path) as archive:
-            model = json.loads(unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
+            about = json.loads(_unpacked(archive, archive.getinfo("header.json")))["eval"]
             samples = [one for one in archive.infolist() if one.filename.startswith("samples/")]
-            read = ((one.filename, json.loads(unpacked(archive, one))) for one in samples)
-            return [(name, {**row, "model": model}) for name, row in read]
+            rows = [(one.filename, json.loads(_unpacked(archive, one))) for one in samples]
+        dataset = about.get("dataset", {})
+        ids = dataset.get("sample_ids") or ()
+        # Ids that Inspect gave count from 1, before it shuffles.
+        known = {name: name - 1 for _, row in rows if isinstance(name := row["id"], int)}
+        if not dataset.get("shuffled") and list(ids) != sorted(known):
+            known |= {name: place for place, name in enumerate(ids)}
+        about = {"model": about["model"]}
+        return [(name, {**row, **about, "number": known.get(row["id"])}) for name, row in rows]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: no log of Inspect ({error}); give the .eval file") from error
 
 
-def unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
     """Return the contents of a file in an archive, also if Zstandard has packed it."""
     if one.compress_type != _ZSTANDARD:
         return archive.read(one)
