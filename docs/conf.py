@@ -39,6 +39,7 @@ smartquotes_action = "qe"  # quotes and ellipses; an option keeps its two hyphen
 
 add_module_names = False
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["inspect_ai"]  # of an extra, with packages that the lock has not
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}
 napoleon_google_docstring = False

@@ -145,10 +145,12 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
     # Whether every option is shown is found by putting others in.
     marks = [f"<<option {letter}>>" for letter in LETTERS]
     marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
+    texts: tuple[str, ...] = ()
     with suppress(InputError):  # it names a field or a list entry that a record has not
-        examples = zip(items, render(marked, own, test_set.name), strict=True)
-        if all(mark in text for item, text in examples for mark in marks[: len(item.options)]):
-            return own, items_of(test_set, parse(own).fields)
+        texts = render(marked, own, test_set.name)
+    shown = zip(items, texts, strict=False)
+    if texts and all(mark in text for one, text in shown for mark in marks[: len(one.options)]):
+        return own, items_of(test_set, parse(own).fields)
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(
