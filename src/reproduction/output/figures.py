@@ -106,6 +106,24 @@ def draw_intervals(
         axes.errorbar(at, value, yerr=errors, **style)
 
 
+def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
+    """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
+
+    Values, which are returned, stand equally far apart, and scores of a value side by side, so that
+    intervals do not hide each other. Chance is dotted.
+    """
+    rows = rows.dropna(subset=x)
+    values = sorted(rows[x].unique())
+    for index, (score, label) in enumerate(labels.items()):
+        own = rows[rows["score"] == score].sort_values(x)
+        places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
+        style = {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label} | score_style(score)
+        draw_intervals(axes, places, own[["auc", "auc_low", "auc_high"]], **style)
+    axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
+    axes.set_xticks(range(len(values)), [short_count(value) for value in values])
+    return values
+
+
 def short_count(value: float) -> str:
     """Write 4.3M for 4,300,000 and 30k for 30,000; below a thousand the number as it is."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
