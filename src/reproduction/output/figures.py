@@ -147,11 +147,11 @@ def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
     return draw(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=name)
 
 
-def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> None:
+def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
 
-    It is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level and the
-    strongest evidence can both be read.
+    The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
+    whose line is returned, and the strongest evidence can both be read.
     """
     scale, ticks, limits = (
         (axes.set_xscale, axes.set_xticks, axes.set_xlim)
@@ -168,6 +168,7 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> None:
     across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
     at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
     axes.plot(*at, marker=(BREAK[::-1] if sideways else BREAK), transform=across, **slashes)
+    return mark_level(axes, sideways=sideways)
 
 
 # --- evidence against what it depends on ----------------------------------------------------------

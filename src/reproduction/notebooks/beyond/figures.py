@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.tables import P_VALUES
-from reproduction.output.figures import EVIDENCE, draw_intervals, evidence_axis, mark_level
+from reproduction.output.figures import EVIDENCE, draw_intervals, evidence_axis
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 
@@ -31,7 +31,6 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
             style = {"color": test.colour, "marker": test.marker, "label": test.label}
             at = (rows["passes"], -rows["mean_log10_p"])
             panel.errorbar(*at, yerr=rows["se_log10_p"], ms=4, lw=1, elinewidth=0.7, **style)
-        mark_level(panel)
         evidence_axis(panel, -(whole["mean_log10_p"] - whole["se_log10_p"]).min())
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
