@@ -220,7 +220,7 @@ def assumptions_density() -> Case:
     for axes in figure.axes[1::2]:
         densities = [collection.get_paths()[0].vertices for collection in axes.collections]
         peaks = [points[points[:, 1].argmax(), 0] for points in densities]
-        assert peaks == pytest.approx([5, 10], abs=1)  # members, non-members
+        assert peaks == pytest.approx([10, 5], abs=1)  # non-members, members
     pairs = ("within domains", "a against c")
     return figure, [f"{phase}, {pair}" for phase in phases for pair in pairs]
 
