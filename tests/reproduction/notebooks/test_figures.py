@@ -169,27 +169,25 @@ def options() -> Case:
 
 
 def wikimia() -> Case:
-    sizes, benchmarks = {"small": 20_000, "large": 4_300_000}, (READ_HERE, "other")
-    sources = (*benchmarks, CONTROL, f"{CONTROL} (other)")
-    rows = table(model=sizes, source=sources, length=(32, 64, 128), score=LABELS)
-    rows = with_numbers(rows, *INTERVAL).assign(parameters=rows["model"].map(sizes), status="ok")
-    rows[INTERVAL] = np.sort(rows[INTERVAL])[:, [1, 0, 2]]
-    both = [rows.assign(variant="original"), rows.assign(variant="paraphrased", auc=0.0)]
-    for source, control in zip(benchmarks, sources[2:], strict=True):
-        figure = plot_wikimia(pd.concat(both), source=source, length=64)
-        titles = [axes.get_title() for axes in figure.axes]
-        assert titles == ["64 words", "Model large"]
-        large = rows[rows["model"] == "large"].set_index("source")
-        # Models that have read neither side may tell dates apart: the control is the benchmark's.
-        unread = large.loc[control].groupby("length")["auc"].agg(["min", "max"])
-        bands = [bar.get_bbox().intervaly for bar in figure.axes[1].patches]
-        np.testing.assert_allclose(bands, unread)
-        at_64 = rows.loc[(rows["source"] == source) & (rows["length"] == 64), INTERVAL]
-        for axes, drawn in zip(figure.axes, (at_64, large.loc[source, INTERVAL]), strict=True):
-            drawn_bars = [bars for bars in axes.containers if isinstance(bars, ErrorbarContainer)]
-            points = [bars.lines[0].get_ydata() for bars in drawn_bars]
-            assert sorted(np.concatenate(points)) == sorted(drawn["auc"])
-    return figure, [*at_64.to_numpy().ravel(), *large.loc["other", INTERVAL].to_numpy().ravel()]
+    """Models that have read neither side may tell dates apart: the control is the benchmark's."""
+    rows = reference("wikimia").query("source == 'read here' or source == 'control'")
+    other = rows.replace({"source": {READ_HERE: "other", CONTROL: f"{CONTROL} (other)"}})
+    other[INTERVAL] += 0.01
+    figure = plot_wikimia(pd.concat([rows, other]), source="other", length=64)
+    assert [axes.get_title() for axes in figure.axes] == ["64 words", "Model clean"]
+    drawn, control = (other[other["source"].str.startswith(one)] for one in ("other", CONTROL))
+    unread = control[control["model"] == "clean"].groupby("length")["auc"].agg(["min", "max"])
+    bands = [bar.get_bbox().intervaly for bar in figure.axes[1].patches]
+    np.testing.assert_allclose(bands, unread)
+    panels = (drawn[drawn["length"] == 64], drawn[drawn["model"] == "clean"])
+    for axes, shown in zip(figure.axes, panels, strict=True):
+        bars = [one for one in axes.containers if isinstance(one, ErrorbarContainer)]
+        points = np.concatenate([one.lines[0].get_ydata() for one in bars])
+        assert sorted(points) == sorted(shown["auc"])
+    return figure, [
+        *panels[0][INTERVAL].to_numpy().ravel(),
+        *panels[1][INTERVAL].to_numpy().ravel(),
+    ]
 
 
 CROSS = {"seen_domain": ("b", "a"), "unseen_domain": ("b", "a", "c"), "metric": ("loss", "mem_25")}

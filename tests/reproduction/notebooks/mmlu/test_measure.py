@@ -26,7 +26,6 @@ from reproduction.notebooks.mmlu.measure import (
     subsets_at_hand,
 )
 from reproduction.notebooks.mmlu.tables import (
-    failed_subsets,
     fisher_layout,
     fisher_table,
     judge_stores,
@@ -208,14 +207,13 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     rows = world.rows(cells)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
-    failed = failed_subsets(cells)
-    assert failed["p"].isna().all() and not failed["excluded"].any()
-    measured = measured_subsets(rows, FREE, ["clean"], 0.01)
-    together = pd.concat([measured, failed], ignore_index=True)
+    together = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
+    failed = together["status"] != "ok"
+    assert together.loc[failed, "p"].isna().all() and not together.loc[failed, "excluded"].any()
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
     assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
     combined = fisher_table(together, TABLE2, {"contaminated": None}, ["clean"])
-    alone = fisher_table(measured, TABLE2, {"contaminated": None}, ["clean"])
+    alone = fisher_table(together[~failed], TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
     assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
 
@@ -226,7 +224,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
-    subsets = measured_subsets(rows, FREE, ["clean"], 0.01)
+    subsets = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
     assert not subsets["excluded"].any()
     combined = fisher_table(subsets, TABLE2, {"contaminated": None})
     assert combined["model"].tolist() == ["contaminated"] * 4  # two filters, two tests
@@ -237,8 +235,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     ]:
         one = cells.copy()
         one.loc[one["model"] == lost, "status"] = "not run here: no way out"
-        measured = measured_subsets(world.rows(one), FREE, ["clean"], 0.01)
-        subsets = pd.concat([measured, failed_subsets(one)], ignore_index=True)
+        subsets = measured_subsets(one, world.rows(one), FREE, ["clean"], 0.01)
         combined = fisher_table(subsets, TABLE2, {"contaminated": None}, ["clean"])
         assert set(combined["status"]) == {status}
         assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()
