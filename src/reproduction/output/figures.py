@@ -16,7 +16,6 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
 
 from contamination.audit.battery import TESTS, Test
 from contamination.files import replacing
@@ -94,18 +93,6 @@ def score_style(score: str) -> dict[str, Any]:
     return {"color": colour, "marker": marker}
 
 
-def draw_intervals(
-    axes: Axes, at: ArrayLike, rows: pd.DataFrame, *, sideways: bool = False, **style: Any
-) -> None:
-    """Draw estimates and their intervals at places `at`; columns of `rows` are value, low, high."""
-    value, low, high = (rows[name] for name in rows)
-    errors = [value - low, high - value]
-    if sideways:
-        axes.errorbar(value, at, xerr=errors, **style)
-    else:
-        axes.errorbar(at, value, yerr=errors, **style)
-
-
 def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
     """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
 
@@ -118,7 +105,8 @@ def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str])
         own = rows[rows["score"] == score].sort_values(x)
         places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
         style = {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label} | score_style(score)
-        draw_intervals(axes, places, own[["auc", "auc_low", "auc_high"]], **style)
+        ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
+        axes.errorbar(places, own["auc"], ends, **style)
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
     axes.set_xticks(range(len(values)), [short_count(value) for value in values])
     return values

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.tables import P_VALUES
-from reproduction.output.figures import EVIDENCE, draw_intervals, evidence_axis
+from reproduction.output.figures import EVIDENCE, evidence_axis
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 
@@ -64,8 +64,9 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
             middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
             height = middle + np.linspace(-0.07, 0.07, len(chosen))
             style = {"color": shade, "label": f"{level} shards" if line == 0 else None}
-            rates = chosen[["rate", "low", "high"]]
-            draw_intervals(axes, height, rates, sideways=True, fmt="o", ms=2.5, lw=0.8, **style)
+            rates = chosen["rate"]
+            ends = [rates - chosen["low"], chosen["high"] - rates]
+            axes.errorbar(rates, height, xerr=ends, fmt="o", ms=2.5, lw=0.8, **style)
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--", label=f"level {alpha:g}")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
     labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]
