@@ -104,7 +104,7 @@ def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str])
     for index, (score, label) in enumerate(labels.items()):
         own = rows[rows["score"] == score].sort_values(x)
         places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
-        style = {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label} | score_style(score)
+        style = score_style(score) | {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label}
         ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
         axes.errorbar(places, own["auc"], ends, **style)
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")

@@ -9,14 +9,12 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as passes
 from reproduction.notebooks.mmlu.measure import (
-    FAMILY,
     by_line,
     measure,
     model_free,
@@ -75,14 +73,6 @@ def passages(count: int) -> ExampleSet:
 def single_lines(count: int) -> ExampleSet:
     rng = np.random.default_rng(4)
     return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
-
-
-def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
-    table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
-    names = subset_names()
-    assert names == [*table4["subset"], "professional_law"]
-    sizes = {name: entries()[FAMILY + name].records for name in table4["subset"]}
-    assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
 
 
 class Registry(Access):
