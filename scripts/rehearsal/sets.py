@@ -176,13 +176,12 @@ def add_wikimia(splits: Splits) -> None:
 
 
 def add_domains(splits: Splits) -> None:
-    """Add the public sets of members and non-members by domain of the Pile."""
-    for name, repository in public.SETS.items():
-        for domain, theirs in public.CONFIGURATIONS.items():
-            for split in public.SPLITS:
-                rng = random_stream(0, "domains of the rehearsal", name, domain, split)
-                texts = [{"text": words(rng, int(rng.integers(230, 300)))} for _ in range(TEXTS)]
-                add(splits, Hub(repository, theirs), split, texts)
+    """Add the public set of members and non-members by domain of the Pile."""
+    for domain, theirs in public.CONFIGURATIONS.items():
+        for split in public.SPLITS:
+            rng = random_stream(0, "domains of the rehearsal", public.PUBLIC, domain, split)
+            texts = [{"text": words(rng, int(rng.integers(230, 300)))} for _ in range(TEXTS)]
+            add(splits, Hub(public.REPOSITORY, theirs), split, texts)
 
 
 def add(splits: Splits, source: Hub, split: str, records: Rows) -> None:

@@ -16,7 +16,6 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike
 
 from contamination.audit.battery import TESTS, Test
 from contamination.files import replacing
@@ -94,16 +93,23 @@ def score_style(score: str) -> dict[str, Any]:
     return {"color": colour, "marker": marker}
 
 
-def draw_intervals(
-    axes: Axes, at: ArrayLike, rows: pd.DataFrame, *, sideways: bool = False, **style: Any
-) -> None:
-    """Draw estimates and their intervals at places `at`; columns of `rows` are value, low, high."""
-    value, low, high = (rows[name] for name in rows)
-    errors = [value - low, high - value]
-    if sideways:
-        axes.errorbar(value, at, xerr=errors, **style)
-    else:
-        axes.errorbar(at, value, yerr=errors, **style)
+def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
+    """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
+
+    Values, which are returned, stand equally far apart, and scores of a value side by side, so that
+    intervals do not hide each other. Chance is dotted.
+    """
+    rows = rows.dropna(subset=x)
+    values = sorted(rows[x].unique())
+    for index, (score, label) in enumerate(labels.items()):
+        own = rows[rows["score"] == score].sort_values(x)
+        places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
+        style = score_style(score) | {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label}
+        ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
+        axes.errorbar(places, own["auc"], ends, **style)
+    axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
+    axes.set_xticks(range(len(values)), [short_count(value) for value in values])
+    return values
 
 
 def short_count(value: float) -> str:
@@ -129,11 +135,11 @@ def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
     return draw(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=name)
 
 
-def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> None:
+def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
 
-    It is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level and the
-    strongest evidence can both be read.
+    The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
+    whose line is returned, and the strongest evidence can both be read.
     """
     scale, ticks, limits = (
         (axes.set_xscale, axes.set_xticks, axes.set_xlim)
@@ -150,6 +156,7 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> None:
     across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
     at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
     axes.plot(*at, marker=(BREAK[::-1] if sideways else BREAK), transform=across, **slashes)
+    return mark_level(axes, sideways=sideways)
 
 
 # --- evidence against what it depends on ----------------------------------------------------------

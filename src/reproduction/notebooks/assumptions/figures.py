@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -13,7 +12,8 @@ from matplotlib.patches import Rectangle
 from reproduction.notebooks.assumptions.measure import FIRST, LABELS
 from reproduction.output.figures import READ, UNREAD, say_nothing
 
-SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
+SIDES = {True: "members", False: "non-members"}
+COLOURS = {"members": READ, "non-members": UNREAD}
 
 # Scores that are the logarithm of what their label names.
 AXES = {
@@ -59,35 +59,28 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     A row for each phase of `cross`. Within: all domains that have both sides. Across: the pair of
     domains whose AUC is furthest from 50.
     """
-    phases = list(dict.fromkeys(cross["phase"]))
-    if not phases:
-        return say_nothing("No cell was measured")
-    size = (6.8, 0.6 + 2.2 * len(phases))
-    figure, panels = plt.subplots(len(phases), 2, figsize=size, sharex=True, squeeze=False)
-    for phase, (within, across) in zip(phases, panels, strict=True):
-        texts = scored[scored["phase"] == phase]
+    parts = []
+    cross = cross.assign(off=(cross["auc_percent"] - 50).abs())
+    for phase, pairs in cross[cross["metric"] == metric].groupby("phase", sort=False):
+        texts = scored[scored["phase"] == phase].dropna(subset=metric)
         both = texts.groupby("domain")["member"].transform("nunique") == 2
-        _draw_densities(within, texts[both], metric, f"{phase}, within domains")
-        pairs = cross[(cross["phase"] == phase) & (cross["metric"] == metric)]
-        pairs = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
-        if pairs.empty:
-            across.set_axis_off()
-            continue
-        pair = pairs.loc[(pairs["auc_percent"] - 50).abs().idxmax()]
-        first, second = pair["seen_domain"], pair["unseen_domain"]
-        chosen = texts["domain"] == texts["member"].map({True: first, False: second})
-        _draw_densities(across, texts[chosen], metric, f"{phase}, {first} against {second}")
-    for axes in panels[-1]:
-        axes.set_xlabel(AXES.get(metric, LABELS[metric]))
-    handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
+        parts.append(texts[both].assign(panel=f"{phase}, within domains"))
+        apart = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
+        for pair in apart.nlargest(1, "off").itertuples():
+            sides = texts["member"].map({True: pair.seen_domain, False: pair.unseen_domain})
+            name = f"{phase}, {pair.seen_domain} against {pair.unseen_domain}"
+            parts.append(texts[texts["domain"] == sides].assign(panel=name))
+    if not parts:
+        return say_nothing("No cell was measured")
+    drawn = pd.concat(parts, ignore_index=True).replace({"member": SIDES})
+    style = {"fill": True, "alpha": 0.25, "lw": 1.3, "common_norm": False, "palette": COLOURS}
+    style |= {"legend": False, "height": 2.2, "aspect": 1.5, "col": "panel", "col_wrap": 2}
+    with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
+        grid = sns.displot(drawn, x=metric, hue="member", kind="kde", **style)
+    grid.set_titles("{col_name}", size="small")
+    grid.set(xlabel=AXES.get(metric, LABELS[metric]), ylabel="Density", yticks=[])
+    handles = [Line2D([], [], color=colour, label=label) for label, colour in COLOURS.items()]
+    figure: Figure = grid.figure
+    figure.set_layout_engine("constrained")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
     return figure
-
-
-def _draw_densities(axes: Axes, texts: pd.DataFrame, metric: str, title: str) -> None:
-    for member, (_, colour) in SIDES.items():
-        values = texts.loc[texts["member"] == member, metric].to_numpy(dtype=float)
-        if len(values) > 1:
-            sns.kdeplot(x=values, ax=axes, color=colour, fill=True, alpha=0.25, lw=1.3)
-    axes.set(ylabel="Density", yticks=[])
-    axes.set_title(title, fontsize="small")

@@ -55,8 +55,8 @@ DOMAINS = (
     *("Github", "FreeLaw", "Enron Emails", "ArXiv", "OpenWebText2", "OpenSubtitles"),
     *("HackerNews", "YoutubeSubtitles", "Pile-CC"),
 )
-# Public sets: name -> repository of the hub. A domain is a configuration of it.
-SETS = {"llm_dataset_inference": "pratyushmaini/llm_dataset_inference"}
+PUBLIC = "llm_dataset_inference"  # the public set
+REPOSITORY = f"pratyushmaini/{PUBLIC}"  # of the hub; a domain is a configuration of it
 CONFIGURATIONS = {name: name.lower() for name in DOMAINS}
 CONFIGURATIONS |= {"Enron Emails": "enron", "Pile-CC": "cc"}
 SPLITS = ("train", "val")  # of members, and of non-members
@@ -66,10 +66,8 @@ SPLITS = ("train", "val")  # of members, and of non-members
 class PublicDomain:
     """Texts of a domain, as they are published."""
 
-    name: str  # as Fu et al. call it
-    members: tuple[str, ...] = ()  # of the training split of the Pile
-    non_members: tuple[str, ...] = ()  # of another split
-    status: str = OK  # or why there is no text
+    members: tuple[str, ...]  # of the training split of the Pile
+    non_members: tuple[str, ...]  # of another split
     commit: str = ""  # of the hub, where it is known
 
 
@@ -78,21 +76,18 @@ Scored = tuple[list[Row], list[pd.DataFrame], list[Row]]
 
 
 def load_public(
-    name: str, *, length: int = 512, texts: int = 1000, access: Access = ACCESS
-) -> list[PublicDomain]:
-    """Load the nine domains of one of `SETS` (InputError for another name), in their order.
+    *, length: int, texts: int, access: Access = ACCESS
+) -> dict[str, PublicDomain | str]:
+    """Load the nine domains of the public set in their order, or say why one cannot be had.
 
     Each split is looked for in the mirror (such as `llm_dataset_inference/github/train.jsonl`),
     then in the cache, then on the hub, which is not asked again after a domain that is out of
-    reach. `PublicDomain.status` says why one cannot be had. A plan reckons with `texts` of `length`
-    tokens on each side.
+    reach. A plan reckons with `texts` of `length` tokens on each side.
     """
-    if name not in SETS:
-        raise InputError(f"public is {name!r}: give one of {', '.join(SETS)}")
 
     def files(domain: str) -> list[Entry]:
-        source = Hub(SETS[name], CONFIGURATIONS[domain])
-        found = [(f"{name}/{CONFIGURATIONS[domain]}/{split}", split) for split in SPLITS]
+        source = Hub(REPOSITORY, CONFIGURATIONS[domain])
+        found = [(f"{PUBLIC}/{CONFIGURATIONS[domain]}/{split}", split) for split in SPLITS]
         return [Entry(at, at, source, split, f"{at}.jsonl") for at, split in found]
 
     def load(domain: str) -> PublicDomain:
@@ -105,17 +100,15 @@ def load_public(
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
             sides.append(tuple(record["text"] for _, record in records))
         first, second = sides
-        return PublicDomain(domain, first, second, commit=commit)
+        return PublicDomain(first, second, commit)
 
-    found = load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
-    return [PublicDomain(d, status=o) if isinstance(o, str) else o for d, o in found.items()]
+    return load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
 
 
 def measure(
     experiment: Experiment,
     *,
     models: Sequence[str],
-    public: str,
     length: int,
     shortest: int | None,
     texts: int,
@@ -130,7 +123,7 @@ def measure(
     scored), `scored` (model, and the columns of `score_phases`) and `blind` (what needs no model,
     as of `Access.score_blind`).
 
-    `models` (names for `find_model`) score the set `public`; without any, the models trained here
+    `models` (names for `find_model`) score the public set; without any, the models trained here
     score texts of the run, at most `spare` of which they then read `epochs` times. Texts have
     `length` tokens, public ones with `shortest` that many or fewer, but at least `shortest`; of a
     domain there are at most so many `texts` on each side.
@@ -138,14 +131,14 @@ def measure(
     found: Scored = [], [], []
     if models:
         entries = [find_model(name) for name in models]
-        domains = load_public(public, length=min(length, PIECE), texts=texts, access=access)
+        domains = load_public(length=min(length, PIECE), texts=texts, access=access)
         folder, sizes = parts_of(experiment, "assumptions"), (shortest or length, length)
         found = score_released(entries, domains, folder, sizes, texts, access)
     elif experiment.shapes:
         tuning = {"epochs": epochs, "learning_rate": learning_rate}
         found = _score_trained(experiment, length, texts, spare, **tuning)
     cells, scored, read = found
-    seed, benchmark = experiment.profile.seed, public if models else READ_HERE
+    seed, benchmark = experiment.profile.seed, PUBLIC if models else READ_HERE
     for one in read:
         rng = random_stream(seed, "blind baselines of domains", one["split"])
         one |= {"benchmark": benchmark, "rng": rng}
@@ -159,7 +152,7 @@ def measure(
 
 def score_released(
     entries: Sequence[ModelEntry],
-    domains: Sequence[PublicDomain],
+    domains: Mapping[str, PublicDomain | str],
     folder: Path,
     sizes: tuple[int, int],
     texts: int,
@@ -175,38 +168,45 @@ def score_released(
     scored: list[pd.DataFrame] = []
     read: dict[str, Row] = {}
 
-    def asked(entry: ModelEntry) -> Iterable[tuple[Row, PublicDomain | str]]:
-        for one in domains:
-            row = {"parameters": entry.parameters, "domain": one.name, "commit": one.commit}
-            yield row, one if one.status == OK else one.status
+    def asked(entry: ModelEntry) -> Iterable[tuple[Row, tuple[str, PublicDomain] | str]]:
+        for name, one in domains.items():
+            row = {"parameters": entry.parameters, "domain": name}
+            if isinstance(one, str):
+                yield row | {"commit": ""}, one
+            else:
+                yield row | {"commit": one.commit}, (name, one)
 
     def open_model(entry: ModelEntry) -> tuple[Scorer, Row]:
         scorer = access.open_model(entry)
         return scorer, access.parameters(scorer)
 
-    def cut(one: PublicDomain, scorer: Scorer) -> Domain:
+    def cut(name: str, one: PublicDomain, scorer: Scorer) -> Domain:
         fewest, most = sizes
         sides: list[Texts] = []
         for kind, side in (("member", one.members), ("non-member", one.non_members)):
             every = (ids[:most] for text in side for ids in tokenize(scorer.tokenizer, [text]))
             sides.append(tuple(islice((ids for ids in every if len(ids) >= fewest), texts)))
             if not sides[-1]:
-                none = f"{one.name}: no {kind} of {len(side):,} has {fewest} tokens"
+                none = f"{name}: no {kind} of {len(side):,} has {fewest} tokens"
                 raise InputError(f"{none}; lower `length`")
         return Domain(*sides)
 
-    def cell(entry: ModelEntry, scorer: Scorer, public: PublicDomain) -> Row:
-        domain, parts = cut(public, scorer), stores_of(folder, entry.name, public.name)
-        found = score_phases({public.name: domain}, {}, scorer, None, parts, access)
+    def cell(entry: ModelEntry, scorer: Scorer, public: tuple[str, PublicDomain]) -> Row:
+        name, domain = public[0], cut(*public, scorer)
+        parts = stores_of(folder, entry.name, name)
+        found = score_phases({name: domain}, {}, scorer, None, parts, access)
         scored.append(found.assign(model=entry.name))
-        read.setdefault(public.name, _decoded(public.name, domain, scorer.tokenizer))
+        read.setdefault(name, _decoded(name, domain, scorer.tokenizer))
         return {"members": len(domain.members), "non_members": len(domain.non_members)}
 
     cells = grid(entries, asked, cell, open_model=open_model)
-    for one in domains:
-        first = (one.members[:texts], one.non_members[:texts])
-        read.setdefault(one.name, _split(one.name, *first) | {"status": one.status})
-    return cells, scored, [read[one.name] for one in domains]
+    for name, one in domains.items():
+        if isinstance(one, str):
+            read[name] = _split(name, (), ()) | {"status": one}
+        else:
+            first = one.members[:texts], one.non_members[:texts]
+            read.setdefault(name, _split(name, *first))
+    return cells, scored, [read[name] for name in domains]
 
 
 def _split(name: str, members: Sequence[str], others: Sequence[str]) -> Row:
@@ -234,11 +234,8 @@ def _score_trained(
     names = [*experiment.sizes, "clean"]
     tokenizer = TransformersScorer(experiment.model("clean")).tokenizer
     domains = domain_texts(experiment, tokenizer, length=length, texts=texts, spare=spare)
-    tuned = to_train_on(domains)
-    read, folder = (
-        [ids for found in tuned.values() for ids in found],
-        experiment.build / "finetuned",
-    )
+    tuned, folder = to_train_on(domains), experiment.build / "finetuned"
+    read = [ids for found in tuned.values() for ids in found]
     teach = partial(fine_tune, seed=experiment.profile.seed, **tuning)
     chosen = names if tuned else []
     tasks = [partial(teach, experiment.model(name), read, folder / name) for name in chosen]

@@ -3,11 +3,12 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.tables import P_VALUES
-from reproduction.output.figures import EVIDENCE, draw_intervals, evidence_axis, mark_level
+from reproduction.output.figures import EVIDENCE, evidence_axis
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 
@@ -17,33 +18,28 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
 
     `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have one scale.
     """
-    counts = sorted(table["dup_count"].unique())
-    columns = min(4, len(counts))
-    height = -(-len(counts) // columns)
-    size = (max(2.1 * columns + 0.8, 5.0), 2.2 * height + 1.2)
-    figure, axes = plt.subplots(height, columns, figsize=size, sharex=True, sharey=True)
-    panels = np.atleast_1d(axes).ravel()
     whole = table[(table["fraction"] == 1.0)].sort_values("passes").fillna({"se_log10_p": 0.0})
-    for panel, count in zip(panels, counts, strict=False):
+    wrap = min(4, whole["dup_count"].nunique())
+    size = {"height": 2.9, "aspect": max(0.75, 1.8 / wrap)}  # the key needs the width of two
+    with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
+        grid = sns.FacetGrid(whole, col="dup_count", col_wrap=wrap, **size)
+    for count, panel in grid.axes_dict.items():
         for test in map(TESTS.__getitem__, COMPARED):
             name = variant_name(test.name, test.b)
             rows = whole[(whole["dup_count"] == count) & (whole["test"] == name)]
             style = {"color": test.colour, "marker": test.marker, "label": test.label}
             at = (rows["passes"], -rows["mean_log10_p"])
             panel.errorbar(*at, yerr=rows["se_log10_p"], ms=4, lw=1, elinewidth=0.7, **style)
-        mark_level(panel)
         evidence_axis(panel, -(whole["mean_log10_p"] - whole["se_log10_p"]).min())
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
         panel.minorticks_off()
-        panel.set_title(f"Duplication count {count}", fontsize="medium")
-    for panel in panels[len(counts) :]:
-        panel.set_visible(False)
-    for panel in panels[max(0, len(counts) - columns) : len(counts)]:
-        panel.tick_params(labelbottom=True)  # also where nothing stands below
+    grid.set_titles("Duplication count {col_name}", size="medium")
+    figure: Figure = grid.figure
+    figure.set_layout_engine("constrained")
     figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
     figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
-    handles, labels = panels[0].get_legend_handles_labels()
+    handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
     return figure
 
@@ -65,8 +61,9 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
             middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
             height = middle + np.linspace(-0.07, 0.07, len(chosen))
             style = {"color": shade, "label": f"{level} shards" if line == 0 else None}
-            rates = chosen[["rate", "low", "high"]]
-            draw_intervals(axes, height, rates, sideways=True, fmt="o", ms=2.5, lw=0.8, **style)
+            rates = chosen["rate"]
+            ends = [rates - chosen["low"], chosen["high"] - rates]
+            axes.errorbar(rates, height, xerr=ends, fmt="o", ms=2.5, lw=0.8, **style)
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--", label=f"level {alpha:g}")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
     labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from reproduction.notebooks.controlled import tables
-from reproduction.output.figures import draw_intervals, score_style, short_count
+from reproduction.output.figures import draw_aucs, score_style
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
     (tables.SIZE, tables.OUTLIER, "a  Outliers", "Tokens read"),
@@ -28,26 +28,18 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         rows = table[(table["experiment"] == experiment) & (table["contaminant"] == contaminant)]
         if contaminant == tables.OUTLIER:
             rows = rows[rows["dataset"] == tables.MEAN]
-        key = tables.VARIED[experiment]
-        values = sorted(rows.loc[rows["model"] == tables.TRAINED, key].unique())
-        rows = rows.assign(x=rows[key].map({value: i for i, value in enumerate(values)}))
-        for index, score in enumerate(labels):
-            shift = 0.1 * (index - (len(labels) - 1) / 2)  # scores stand side by side
-            style, own = score_style(score), rows[rows["score"] == score].sort_values("x")
-            one, base = own[own["model"] == tables.TRAINED], own[own["model"] == tables.BASE]
-            aucs = one[["auc", "auc_low", "auc_high"]]
-            draw_intervals(axes, one["x"] + shift, aucs, ms=4.5, lw=1.2, elinewidth=0.8, **style)
-            before = {"color": style["color"], "lw": 0.9, "ls": "--"}
+        key, trained = tables.VARIED[experiment], rows["model"] == tables.TRAINED
+        values = draw_aucs(axes, rows[trained], key, labels)
+        for score in labels:
+            base = rows[~trained & (rows["score"] == score)].sort_values(key)
+            before = {"color": score_style(score)["color"], "lw": 0.9, "ls": "--"}
             if len(base) == 1:  # one model before all of them
                 axes.axhline(base["auc"].item(), **before)
             else:  # other texts at every duplication count
-                axes.plot(base["x"], base["auc"], **before)
-        axes.axhline(0.5, color="0.35", lw=0.9, ls=":")
-        axes.set_xticks(range(len(values)), [short_count(value) for value in values])
+                axes.plot(base[key].map(values.index), base["auc"], **before)
         axes.set(title=title, xlabel=label)
     panels[0].set_ylabel("AUC")
-    handles = [Line2D([], [], label=label, **score_style(score)) for score, label in labels.items()]
-    for name, ls in (("before training", "--"), ("chance", ":")):
-        handles.append(Line2D([], [], color="0.35", ls=ls, label=name))
+    handles, _ = panels[0].get_legend_handles_labels()
+    handles.append(Line2D([], [], color="0.35", ls="--", label="before training"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize="small")
     return figure

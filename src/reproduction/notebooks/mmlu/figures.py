@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
-from reproduction.output.figures import (
-    EVIDENCE,
-    MODEL_COLOURS,
-    evidence_axis,
-    mark_level,
-    panel_row,
-)
+from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
 LINES = 1.1  # per record, from which on a subset is drawn
 
@@ -73,7 +67,6 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
         panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[0], mfc="white", label="record")
         panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[1], label="line")
-        mark_level(panel, sideways=True)
         panel.set(xlabel=EVIDENCE)
         evidence_axis(panel, most, sideways=True)
     labels = [f"{title(name)} ({lines_each:.1f})" for name, lines_each in height.items()]

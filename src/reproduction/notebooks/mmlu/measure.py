@@ -24,7 +24,6 @@ from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Record, diagnose_order
 from contamination.audit.request import Request
-from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry
@@ -68,10 +67,8 @@ def subsets_at_hand(max_records: int, access: Access = ACCESS) -> dict[str, Exam
     """Open every subset by its name, at most `max_records` records of each, or say why not.
 
     A reason is a status of `reproduction.run.grid`; after one that is out of reach no other is
-    asked for. Raises InputError for fewer than two records.
+    asked for.
     """
-    if max_records < 2:
-        raise InputError(f"max_records is {max_records}: give at least two records of each subset")
 
     def load(name: str) -> ExampleSet:
         return replace(access.open_set(FAMILY + name, max_records=max_records), name=name)
@@ -159,7 +156,7 @@ def measure(
     `start_each` reads subsets as `contamination.testsets.example_set.start_each`. The table `cells`
     has a row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in
     `STORES`; where there is none, `status` says why. Raises InputError for a name twice, an unknown
-    test, no permutation, or what `subsets_at_hand` refuses.
+    test, or no permutation.
     """
     request = Request(
         tests,

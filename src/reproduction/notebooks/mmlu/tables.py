@@ -82,11 +82,16 @@ def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFram
 
 
 def measured_subsets(
-    rows: pd.DataFrame, free: pd.DataFrame, controls: list[str], exclude_below: float
+    cells: pd.DataFrame,
+    rows: pd.DataFrame,
+    free: pd.DataFrame,
+    controls: list[str],
+    exclude_below: float,
 ) -> pd.DataFrame:
     """Apply two filters to what was measured by record, a row for each: `SUBSET_COLUMNS`.
 
-    `rows` come from `judge_stores`, `free` from `model_free`. The paper's (`MEASURED`): a control
+    `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could not be
+    measured, which come last, `status` says why. The paper's (`MEASURED`): a control
     excludes a subset where its p-value is below `exclude_below` in the same test. Ours (`STRICTER`)
     lets a compressor exclude as well, in all tests.
     """
@@ -98,14 +103,10 @@ def measured_subsets(
     both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
     filters = {MEASURED: rejected, STRICTER: both}
     found = [_excluded(rows.assign(source=s), out, exclude_below) for s, out in filters.items()]
-    return pd.concat(found, ignore_index=True)
-
-
-def failed_subsets(cells: pd.DataFrame) -> pd.DataFrame:
-    """Rows (`SUBSET_COLUMNS`) for the `cells` by record that could not be measured, and why."""
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
     lost = lost.assign(source=MEASURED, excluded=False, reason="")
-    return lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
+    lost = lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
+    return pd.concat([*found, lost], ignore_index=True)
 
 
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
@@ -184,8 +185,8 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
-    `subsets` are rows of `published_subsets`, `measured_subsets` and `failed_subsets`. Bold are
-    those that the paper's filter excludes; "failed" or "not run here" where there is no p-value.
+    `subsets` are rows of `published_subsets` and `measured_subsets`. Bold are those that the
+    paper's filter excludes; "failed" or "not run here" where there is no p-value.
     """
     subsets = subsets[subsets["source"] != STRICTER]
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from reproduction.output.figures import EVIDENCE, evidence_axis, mark_level, panel_row
+from reproduction.output.figures import EVIDENCE, evidence_axis, panel_row
 
 # Okabe and Ito's colours, a marker each: print in grey still tells the models.
 COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -40,9 +40,8 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
             panel.scatter(-chosen["log10_p"], height, edgecolors=colour, facecolors=faces, **style)
             paper: dict[str, Any] = {"s": 60, "marker": "|", "linewidths": 1.2}
             panel.scatter(chosen["printed"], height, color=colour, **paper)
-        level = mark_level(panel, sideways=True)
         panel.set_xlabel(EVIDENCE)
-        evidence_axis(panel, most, sideways=True)
+        level = evidence_axis(panel, most, sideways=True)
     panels[0].set_yticks(range(len(sets)), sets)
     panels[0].set_ylim(len(sets) - 0.5, -0.5)
     handles = [_handle(model, *MODELS[i % len(MODELS)]) for i, model in enumerate(models)]

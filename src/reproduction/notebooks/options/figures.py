@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import OPTION_TEST, TESTS
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER
-from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, mark_level, panel_row
+from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, panel_row
 from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
@@ -36,7 +36,6 @@ def plot_axes(table: pd.DataFrame) -> Figure:
             axes.plot(line["dup_count"], -line["control_log10_p"], ls=":", lw=0.8, **hollow)
         count_axis(axes, table["dup_count"])
         axes.set(xlabel="Copies read")
-        mark_level(axes)
         evidence_axis(axes, -table[["log10_p", "control_log10_p"]].min().min())
     panels[0].set_ylabel(EVIDENCE)
     *handles, level = panels[0].get_legend_handles_labels()[0]

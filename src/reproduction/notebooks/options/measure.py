@@ -8,6 +8,7 @@ says nothing about the options of another.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -78,19 +79,19 @@ def measure(
         fine_tune(base, list(blocks), folder / tables.PLANTED, epochs=1, seed=seed, **rates)
 
     deal("plant", [make])
-    found = {}
+    found = []
     for model, directory in ((tables.PLANTED, folder / tables.PLANTED), (tables.CLEAN, base)):
-        scorer = TransformersScorer(directory)
-        for name, one in sets.items():
-            place = folder / "stores" / model / name
-            stores = score_axes(
-                one, scorer, place, model=model, permutations=permutations, seed=seed
-            )
-            found[model, name] = tables.axis_outcomes(stores)
+        scorer, outcomes = TransformersScorer(directory), []
+        for cell in cells:
+            place, wanted = folder / "stores" / model / cell.name, {"permutations": permutations}
+            stores = score_axes(sets[cell.name], scorer, place, model=model, seed=seed, **wanted)
+            facts = asdict(cell) | {"dataset": cell.name, "examples": examples}
+            outcomes.append(tables.axis_outcomes(stores).assign(**facts))
+        found.append(pd.concat(outcomes, ignore_index=True))
     planted = sum(one.stop - one.start for one in injections)
     facts = {"tokens": [blocks.size], "planted": [planted], "places": [len(injections)]}
     return {
-        "outcomes": tables.options_table(cells, examples, found),
+        "outcomes": tables.options_table(*found),
         "text": pd.DataFrame(facts),
         "items": pd.DataFrame({"item": [one.examples[0] for one in sets.values()]}),
     }

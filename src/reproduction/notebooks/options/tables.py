@@ -4,8 +4,8 @@ The axes are the order of the records of a set and the order of its items' optio
 each set combines them by `contamination.audit.verdict.joint`.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -58,20 +58,15 @@ def axis_outcomes(stores: Mapping[str, Store]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["test", "p", "log10_p", "tokens_scored"])
 
 
-def options_table(
-    cells: Sequence[Cell], examples: int, outcomes: Mapping[tuple[str, str], pd.DataFrame]
-) -> pd.DataFrame:
+def options_table(planted: pd.DataFrame, clean: pd.DataFrame) -> pd.DataFrame:
     """Put the outcomes of the planted model beside those of the clean one, its control.
 
-    `outcomes` has a table of `axis_outcomes` for each model (`PLANTED`, `CLEAN`) and name of a set.
-    Returns a row for each set and axis, with `COLUMNS`.
+    Both have the columns of `axis_outcomes`, and what is known of the sets. Returns a row for each
+    set and axis, with `COLUMNS`.
     """
-    tables = []
-    for cell in cells:
-        clean = outcomes[CLEAN, cell.name].set_index("test")[["p", "log10_p"]]
-        table = outcomes[PLANTED, cell.name].join(clean.add_prefix("control_"), on="test")
-        tables.append(table.assign(dataset=cell.name, examples=examples, **asdict(cell)))
-    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
+    control = clean[["dataset", "test", "p", "log10_p"]]
+    control = control.rename(columns={name: f"control_{name}" for name in ("p", "log10_p")})
+    return planted.merge(control, "left", ["dataset", "test"])[list(COLUMNS)]
 
 
 def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:

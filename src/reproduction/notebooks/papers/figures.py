@@ -27,8 +27,8 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
         axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0, label="equal")
         if unit == LOG10_P:
             for sideways in (False, True):
-                figures.evidence_axis(axes, ends.max(), sideways=sideways)
-                figures.mark_level(axes, sideways=sideways).set(ls=":", label=None)
+                level = figures.evidence_axis(axes, ends.max(), sideways=sideways)
+                level.set(ls=":", label=None)
             axes.set_title(figures.EVIDENCE)
         elif unit == PERPLEXITY:
             axes.set(xscale="log", yscale="log")

@@ -33,6 +33,7 @@ from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Kind
 from contamination.statistics import called_canonical, westfall_young_test
+from contamination.tables import outcome_row
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import tokenize
 from reproduction.output.figures import READ, UNREAD, panel_row
@@ -106,12 +107,10 @@ class Classroom:
         kind: Kind = "orderings",
     ) -> Store:
         """Score what is missing of a test set under a model, every token of it."""
-        scorer = self.scorers[model]
-        sizes: dict[str, Any] = {"permutations": permutations, "seed": self.seed}
+        scorer, plan = self.scorers[model], StorePlan(kind, shards)
         identity = sha256_of(scorer.revision, test_set.revision)
-        folder = self.directory / "stores"
-        plan = StorePlan(kind, shards)
-        path = plan.path(folder, model, test_set.name, identity)
+        path = plan.path(self.directory / "stores", model, test_set.name, identity)
+        sizes: dict[str, Any] = {"permutations": permutations, "seed": self.seed}
         return score(test_set, scorer, path, plan, model=model, **sizes)
 
     def log_probs(
@@ -232,16 +231,16 @@ def power_table(
 ) -> pd.DataFrame:
     """Every test on every planted set under both models, pairs in shards of ten examples or more.
 
-    Columns are model, dataset, dup_count (how often the contaminated model has read the set), test,
-    p and log10_p.
+    Columns are model, dataset, dup_count (how often the contaminated model has read the set), and
+    those of `outcome_row`.
     """
     rows, spec = [], ScoringSpec(shards, permutations, whole_set_permutations)
     for model, (name, test_set), test in product(MODELS, room.sets.items(), POWER_TESTS):
         plan, m = store_plan(spec, TESTS[test], len(test_set.examples))
         store = room.store(model, test_set, shards=plan.shards, permutations=m, kind=plan.kind)
-        result = TESTS[test].result(store, m)
-        rows.append((model, name, room.dup_counts[name], test, result.p, result.log10_p))
-    return pd.DataFrame(rows, columns=["model", "dataset", "dup_count", "test", "p", "log10_p"])
+        about = {"model": model, "dataset": name, "dup_count": room.dup_counts[name]}
+        rows.append(about | outcome_row(TESTS[test].result(store, m)))
+    return pd.DataFrame(rows)
 
 
 def verdict_table(
@@ -256,12 +255,11 @@ def verdict_table(
     request = Request((test,), seed=room.seed, **where)
     rows = []
     for test_set in sets:
-        found = audit(room.scorers[model], test_set, request)
-        beside = found.as_dict()
-        without_model = beside["control"][0]["p"], beside["diagnosis"][0]["verdict"]
-        rows.append((test_set.name, len(test_set.examples), found.results[0].p, *without_model))
-    columns = ["dataset", "examples", "p", "compressor_p", "diagnostics"]
-    return pd.DataFrame(rows, columns=columns)
+        (found,) = audit(room.scorers[model], test_set, request).findings
+        row = {"dataset": test_set.name, "examples": len(test_set.examples), "p": found.result.p}
+        row |= {"compressor_p": found.control and found.control.p}
+        rows.append(row | {"diagnostics": found.diagnosis and found.diagnosis.verdict})
+    return pd.DataFrame(rows)
 
 
 def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, mark_level, panel_row
+from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, panel_row
 from reproduction.run.experiment import MODELS
 
 COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
@@ -61,7 +61,6 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
             heights = found["dataset"].map(places) + aside
             axes.plot(-found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
         axes.set_xlabel(EVIDENCE)
-        mark_level(axes, sideways=True)
         evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
     axes.invert_yaxis()
     copies = order.set_index("dataset")["dup_count"]

@@ -25,9 +25,8 @@ from reproduction.notebooks.assumptions import measure as passes
 from reproduction.notebooks.assumptions.measure import (
     CONFIGURATIONS,
     DOMAINS,
-    SETS,
+    PUBLIC,
     PublicDomain,
-    load_public,
     score_released,
 )
 from reproduction.notebooks.assumptions.tables import (
@@ -39,7 +38,6 @@ from reproduction.notebooks.assumptions.tables import (
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
 
-(PAIRS,) = SETS
 SMALL, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated", parameters=7)
 MODELS = {"gated": GATED, "small": SMALL}
 
@@ -54,7 +52,7 @@ def mirror(monkeypatch, tmp_path) -> Iterator[Path]:
     """One domain is missing, one malformed, one short, and one has few non-members."""
     counts = {("arxiv", "train"): 20, ("arxiv", "val"): 4}
     with registry_of(monkeypatch, tmp_path, {}):
-        folder = tmp_path / "mirror" / PAIRS
+        folder = tmp_path / "mirror" / PUBLIC
         for name, split in product(CONFIGURATIONS.values(), ("train", "val")):
             words = 5 if name == "enron" else 40
             texts = texts_of(name, split, counts.get((name, split), 8), words)
@@ -83,7 +81,7 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
 ) -> None:
     monkeypatch.setattr(passes, "find_model", MODELS.__getitem__)
     experiment = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
-    settings = {"models": list(MODELS), "public": PAIRS, "length": 20, "shortest": None}
+    settings = {"models": list(MODELS), "length": 20, "shortest": None}
     settings |= {"texts": 10, "spare": 1, "epochs": 1, "learning_rate": 1e-3, "access": access}
     tables = passes.measure(experiment, **settings)
     assert access.opened == ["gated", "small"]  # no model is loaded for nothing
@@ -100,7 +98,7 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     expected = {("pre-training", name, side): 8 for name in DOMAINS[4:] for side in (True, False)}
     expected |= {("pre-training", "ArXiv", True): 10, ("pre-training", "ArXiv", False): 4}
     assert counts.to_dict() == expected
-    assert set(tables["blind"]["benchmark"]) == {PAIRS}
+    assert set(tables["blind"]["benchmark"]) == {PUBLIC}
     assert tables["blind"]["split"].unique().tolist() == list(DOMAINS)
 
     measured = within_table(scored, model="small", rng=np.random.default_rng(0), resamples=20)
@@ -111,8 +109,6 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     monkeypatch.setattr(MadeUpScorer, "token_logprobs", None)
     again = passes.measure(experiment, **settings)
     pd.testing.assert_frame_equal(again["scored"], tables["scored"])
-    with pytest.raises(InputError, match="public is 'pile'"):
-        load_public("pile")
 
 
 def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
@@ -122,8 +118,8 @@ def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
         [texts_of(name, split, 8, words) for split in ("train", "val")]
         for name, words in (("Github", 90), ("ArXiv", 5))
     )
-    both = PublicDomain("Github", *(a + b for a, b in zip(long, short, strict=True)))
-    domains = [both, PublicDomain("ArXiv", *short)]
+    both = PublicDomain(*(a + b for a, b in zip(long, short, strict=True)))
+    domains = {"Github": both, "ArXiv": PublicDomain(*short)}
     _, tables, _ = score_released([SMALL], domains, tmp_path, (2, 2048), 20, access)
     scored = pd.concat(tables).drop(columns="model")
     known = scored["ppl_50"].notna().groupby(scored["domain"]).agg(["sum", "size"])

@@ -92,17 +92,6 @@ def _places(stream: list[int], ids: list[int]) -> list[int]:
     return [i for i in range(len(stream)) if stream[i : i + len(ids)] == ids]
 
 
-def test_a_member_is_injected_as_often_as_its_number_says(sets, background, tokenizer) -> None:
-    run, rng = Run("some", 5000, 1e-3, (1, 3)), np.random.default_rng(0)
-    blocks = measure.mixture(sets, background, run, tokenizer, context=CONTEXT, rng=rng)
-    assert blocks.shape == (5000 // CONTEXT, CONTEXT)
-    stream = blocks.ravel().tolist()
-    every = zip(sets["member"], sets["text"], tokenize(tokenizer, sets["example"]), strict=True)
-    for member, i, ids in every:
-        copy = [*ids.tolist(), tokenizer.eos_token_id]
-        assert len(_places(stream, copy)) == (1, 3)[i % 2] * member
-
-
 def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
     trained, monkeypatch, experiment, sets, background, tokenizer
 ) -> None:

@@ -9,14 +9,12 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as passes
 from reproduction.notebooks.mmlu.measure import (
-    FAMILY,
     by_line,
     measure,
     model_free,
@@ -26,7 +24,6 @@ from reproduction.notebooks.mmlu.measure import (
     subsets_at_hand,
 )
 from reproduction.notebooks.mmlu.tables import (
-    failed_subsets,
     fisher_layout,
     fisher_table,
     judge_stores,
@@ -78,14 +75,6 @@ def single_lines(count: int) -> ExampleSet:
     return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
 
 
-def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
-    table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
-    names = subset_names()
-    assert names == [*table4["subset"], "professional_law"]
-    sizes = {name: entries()[FAMILY + name].records for name in table4["subset"]}
-    assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
-
-
 class Registry(Access):
     """Sets made of their names; one is out of reach."""
 
@@ -102,8 +91,6 @@ def test_subsets_are_opened_under_their_own_names_or_say_why_not(monkeypatch) ->
     lost = {name: one for name, one in found.items() if isinstance(one, str)}
     assert lost == dict.fromkeys(("anatomy", "astronomy"), "not run here: mmlu/anatomy: fetch it")
     assert (found["nutrition"].name, len(found["nutrition"].examples)) == ("nutrition", 7)
-    with pytest.raises(InputError, match="max_records is 1"):
-        subsets_at_hand(1, Registry())
 
 
 def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
@@ -208,14 +195,13 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     rows = world.rows(cells)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
-    failed = failed_subsets(cells)
-    assert failed["p"].isna().all() and not failed["excluded"].any()
-    measured = measured_subsets(rows, FREE, ["clean"], 0.01)
-    together = pd.concat([measured, failed], ignore_index=True)
+    together = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
+    failed = together["status"] != "ok"
+    assert together.loc[failed, "p"].isna().all() and not together.loc[failed, "excluded"].any()
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
     assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
     combined = fisher_table(together, TABLE2, {"contaminated": None}, ["clean"])
-    alone = fisher_table(measured, TABLE2, {"contaminated": None}, ["clean"])
+    alone = fisher_table(together[~failed], TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
     assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
 
@@ -226,7 +212,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
-    subsets = measured_subsets(rows, FREE, ["clean"], 0.01)
+    subsets = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
     assert not subsets["excluded"].any()
     combined = fisher_table(subsets, TABLE2, {"contaminated": None})
     assert combined["model"].tolist() == ["contaminated"] * 4  # two filters, two tests
@@ -237,8 +223,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     ]:
         one = cells.copy()
         one.loc[one["model"] == lost, "status"] = "not run here: no way out"
-        measured = measured_subsets(world.rows(one), FREE, ["clean"], 0.01)
-        subsets = pd.concat([measured, failed_subsets(one)], ignore_index=True)
+        subsets = measured_subsets(one, world.rows(one), FREE, ["clean"], 0.01)
         combined = fisher_table(subsets, TABLE2, {"contaminated": None}, ["clean"])
         assert set(combined["status"]) == {status}
         assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()

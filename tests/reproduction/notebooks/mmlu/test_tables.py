@@ -9,7 +9,7 @@ from scipy import stats
 
 from contamination.statistics import cauchy, harmonic_mean
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.mmlu.measure import COMPRESSOR, MODEL_FREE
+from reproduction.notebooks.mmlu.measure import COMPRESSOR, MODEL_FREE, NOTHING
 from reproduction.notebooks.mmlu.tables import (
     ROWS,
     fisher_table,
@@ -89,7 +89,7 @@ def filtered(controls: list[str], compressor: Sequence[float]) -> pd.DataFrame:
         for kind in ("record", "line")
     ]
     free = pd.DataFrame(rows, columns=list(MODEL_FREE))
-    return measured_subsets(made_up_measurements(), free, controls, 0.05)
+    return measured_subsets(NOTHING, made_up_measurements(), free, controls, 0.05)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The audit of many models on many sets: its rows, what it survives, and what it never repeats."""
 
 import json
-import math
 from itertools import product
 from pathlib import Path
 
@@ -108,7 +107,7 @@ def test_a_row_for_every_model_set_and_test_whatever_cannot_be_had(bench, two):
     assert (table.loc[~gone & ~lost, "status"] == "ok").all()
 
 
-def test_the_values_are_those_of_a_single_audit_and_the_last_rows_pool_them(bench, two):
+def test_the_values_are_those_of_a_single_audit(bench, two):
     table = bench.run(["a", "old"], two)
     for path in two:
         where = {"directory": bench.root / "other", "name": "a"}
@@ -121,30 +120,6 @@ def test_the_values_are_those_of_a_single_audit_and_the_last_rows_pool_them(benc
             assert (row["shards"], row["permutations"]) == (result.shards, result.permutations)
         total = table.loc[(table["dataset"] == stem) & (table["model"] == "a"), "tokens_scored"]
         assert total.sum() == sum(open_store(d).header.tokens_of(5) for d in one.stores)
-    pooled = bench.run(["a", "old"], two, pooled=True)
-    asked = product(("a", "old"), TESTS)
-    assert list(pooled[["model", "test"]].itertuples(index=False, name=None)) == list(asked)
-    for _, row in pooled.iterrows():
-        cells = table[(table["model"] == row["model"]) & (table["test"] == row["test"])]
-        assert (row["status"], row["pooled"]) == ("ok", 2)
-        for column in ("shards", "examples", "tokens_scored"):
-            assert row[column] == cells[column].sum()
-        assert row["control"] == ("old" if row["model"] == "a" else "compressor")
-        assert 0 < row["p"] <= 1 and 0 < row["control_p"] <= 1
-
-
-def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkeypatch):
-    by_name = {"gsm8k": bench.write("x"), "canaries/piqa": bench.write("y", start=24)}
-    monkeypatch.setattr(
-        grid, "open_test_set", lambda what, max_records: load_test_set(by_name[what], name=what)
-    )
-    models = ["llama2-7b", "contam-1.4b-dupcount-higher", "org/unknown"]
-    table = bench.run(models, list(by_name), tests=["sharded_t"])
-    assert list(table["dataset"]) == [*by_name] * 3
-    shown = table[["published_p", "dup_count"]].astype(float).to_numpy()
-    nan = math.nan
-    expected = [[0.594, nan], [nan, nan], [nan, nan], [1e-38, 50], [nan, nan], [nan, nan]]
-    np.testing.assert_array_equal(shown, expected)
 
 
 def test_the_paper_s_table_1_stands_beside_what_is_measured_by_line(bench, two, monkeypatch):

@@ -9,10 +9,7 @@ from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
 from reproduction.notebooks.options.tables import (
     BOTH,
-    CLEAN,
     ORDER,
-    PLANTED,
-    Cell,
     axis_outcomes,
     options_table,
 )
@@ -51,11 +48,10 @@ def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_pat
     assert found.loc[OPTION_TEST, "tokens_scored"] == ITEMS * WAYS * TOKENS
     assert found.loc[ORDER, "tokens_scored"] == ITEMS * 6 * TOKENS
     assert found.loc[BOTH, "tokens_scored"] == ITEMS * (WAYS + 6) * TOKENS
-    clean = axis_outcomes(_stores(tmp_path / "clean", 0.0))
-    cell, tables = Cell("single", 16), {PLANTED: found.reset_index(), CLEAN: clean}
-    table = options_table([cell], 50, {(model, cell.name): tables[model] for model in tables})
-    facts = table.loc[0, ["dataset", "planting", "dup_count", "examples"]]
-    assert facts.tolist() == ["single-16", "single", 16, 50]
+    clean = axis_outcomes(_stores(tmp_path / "clean", 0.0)).assign(dataset="single-16")
+    facts = {"dataset": "single-16", "planting": "single", "dup_count": 16, "examples": 50}
+    table = options_table(found.reset_index().assign(**facts), clean)
+    assert (table[list(facts)] == list(facts.values())).all(axis=None)
     assert table["test"].tolist() == [*stores, BOTH]
     for name in ("p", "log10_p"):
         assert table[name].tolist() == found[name].tolist()

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import start_each
 from reproduction.notebooks.seminar import classroom as module
 from reproduction.notebooks.seminar.classroom import (
     by_physical_line,
@@ -84,14 +83,6 @@ def test_power_table_has_every_test_of_every_set_under_both_models(classroom):
     assert found["contaminated", "x150", "sharded_exact"] < 0.002
     assert found["contaminated", "x150", "successor"] < 0.002
     assert min(found["clean"].min(), found["contaminated", "x1"].min()) > 0.002
-
-
-def test_a_start_token_may_stand_before_every_example(classroom):
-    planted, given = classroom.sets["x150"], {"shards": 3, "permutations": 2}
-    started, plain = (
-        classroom.log_probs("contaminated", one, **given) for one in (start_each(planted), planted)
-    )
-    assert not np.allclose(started[:, 0], plain[:, 0], atol=0.1)
 
 
 def test_the_best_of_many_rejects_too_often_and_the_corrected_ones_do_not():

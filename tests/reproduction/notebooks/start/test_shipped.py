@@ -11,17 +11,10 @@ from matplotlib.figure import Figure
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import write_json
-from contamination.statistics import permutation_test
 from contamination.tables import SIGNIFICANT
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from fakes.notebook import run_cells
-from reproduction.notebooks.start.shipped import (
-    NEEDS,
-    open_shipped,
-    p_values,
-    ship_stores,
-    whole_orderings,
-)
+from reproduction.notebooks.start.shipped import NEEDS, open_shipped, ship_stores
 from reproduction.run.experiment import MODELS
 
 RUN: dict[str, object] = {"profile": "tiny", "seed": 5, "commit": "0" * 12, "hardware": "none"}
@@ -120,15 +113,6 @@ def test_the_shipped_stores_are_whole_small_and_of_the_default_profile() -> None
         header = shipped.store_for(model, name, TESTS[test])[0].header
         assert header.dataset_revision == shipped.canaries[name]["revision"]
         assert header.seed == shipped.run["seed"]
-
-
-def test_the_orderings_give_the_p_value_of_the_permutation_test() -> None:
-    shipped = open_shipped(SHIPPED)
-    most, rows = shipped.with_tokens[0], p_values(shipped)
-    for model, scores in whole_orderings(shipped, most).items():
-        row = rows.set_index(["model", "dataset", "test"]).loc[model, most, "permutation"]
-        assert permutation_test(scores).p == row["p"]
-        assert len(scores) == 1 + shipped.scoring.whole_set_permutations
 
 
 def test_the_notebook_finds_the_set_of_most_copies_and_does_not_accuse_the_clean_model(
