@@ -9,31 +9,31 @@ the parameters of a model. Nothing is scored and no weights are fetched.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+import torch
 
-from contamination.audit.battery import TESTS
+from contamination.audit.plan import Work
 from contamination.audit.request import Request
 from contamination.cli.printing import print_table
+from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.membership.blind import SCORED
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer
-from contamination.scoring.cost import Workload, sequence_workload, total, workload
+from contamination.scoring.cost import Workload, sequence_workload, total
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.plan import plan_store
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record
 from contamination.testsets.registry import FIRST, Entry, entries
 from contamination.testsets.sources import available, locate
-from contamination.testsets.tokens import tokenize, tokenize_set
+from contamination.testsets.tokens import tokenize
 from reproduction.output.figures import short_count
 from reproduction.report.notebooks import measurement_of
 from reproduction.run.experiment import Experiment
@@ -58,7 +58,7 @@ class CountingModel:
     Attributes
     ----------
     context : tokens read at once. parameters : 0 where nobody says.
-    download : bytes of weights that neither a folder nor the cache of the hub has.
+    download : bytes of weights that are not in a folder.
     """
 
     revision, batch_tokens = "planned", 1
@@ -74,8 +74,7 @@ class CountingModel:
                 self.context = loading.context_length(source, config)
         local = Path(entry.id).exists()
         self.tokenizer: Any = loading.load_tokenizer(source) if local else self
-        held = 0 if local else _held(entry)
-        self.download = 0 if local else max(0, BFLOAT16 * self.parameters - held)
+        self.download = 0 if local else BFLOAT16 * self.parameters
 
     def __call__(self, texts: Sequence[str], **_: Any) -> dict[str, Any]:
         """Encode as a tokenizer does."""
@@ -104,7 +103,6 @@ class Counting(Access):
     def __init__(self, measured: pd.DataFrame) -> None:
         rows = measured.set_index(["set", "form"])
         self._mean = (rows["tokens"] / rows["records"]).to_dict()
-        self._lengths: dict[tuple[str, str], list[int]] = {}
         self.notebook = ""  # whose work is being counted
         self.works: dict[tuple[str, str, Any], Workload] = {}
         self.models: dict[str, CountingModel] = {}
@@ -139,15 +137,8 @@ class Counting(Access):
         self, test: str, scorer: Scorer, examples: ExampleSet, request: Request, **settings: Any
     ) -> str:
         """Count what a store takes, once for all tests that read it."""
-        key = (_name(scorer), examples.revision)
-        if key not in self._lengths:
-            self._lengths[key] = list(tokenize_set(scorer.tokenizer, examples).lengths)
-        lengths = self._lengths[key]
-        store = plan_store(TESTS[test], len(lengths), request.shards).within(
-            scorer.context, lengths
-        )
-        work = workload(store, lengths, request.permutations, scorer.context)
-        self._add(scorer, (examples.name, store), work)
+        (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
+        self._add(scorer, (examples.name, part.store), part.work)
         return ""
 
     def score_texts(
@@ -178,23 +169,11 @@ def _name(scorer: Any) -> str:
     return str(scorer.entry.name)
 
 
-def _held(entry: ModelEntry) -> int:
-    """Bytes of a model that lie in the cache of the hub."""
-    with suppress(LocalEntryNotFoundError, HFValidationError):
-        folder = snapshot_download(entry.id, revision=entry.revision, local_files_only=True)
-        return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-    return 0
-
-
 def measure_devices() -> tuple[list[int], float, int]:
     """Return the bytes of memory of each GPU, else of the CPU, FLOP/s of one, bytes of a weight.
 
     The first one multiplies matrices for half a second.
     """
-    import torch
-
-    from contamination.device import has_bfloat16, memories
-
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
     left, right = (torch.ones(SIDE, SIDE, dtype=dtype, device=device) for _ in range(2))
@@ -227,13 +206,13 @@ def cost_table(counting: Counting) -> pd.DataFrame:
     parameter and token read, without attention, which adds some percent.
     """
     rows: list[Row] = []
-    for name, model in counting.models.items():
-        if found := [work for key, work in counting.works.items() if key[1] == name]:
-            work = total(found)
-            row = {"model": name, "parameters": model.parameters}
-            row |= {"download_gb": model.download / 1e9, "tokens_read": work.read}
-            row |= {"tokens_scored": work.scored, "flops": 2.0 * model.parameters * work.read}
-            rows.append(row)
+    for name in dict.fromkeys(model for _, model, _ in counting.works):
+        model = counting.models[name]
+        work = total(work for key, work in counting.works.items() if key[1] == name)
+        row = {"model": name, "parameters": model.parameters}
+        row |= {"download_gb": model.download / 1e9, "tokens_read": work.read}
+        row |= {"tokens_scored": work.scored, "flops": 2.0 * model.parameters * work.read}
+        rows.append(row)
     return pd.DataFrame(rows).sort_values("parameters", kind="stable")
 
 
@@ -243,29 +222,31 @@ def print_costs(experiment: Experiment) -> None:
     if experiment.profile.pretraining is not None:
         print(f"profile {profile} trains its own models and downloads none")
         return
-    memories, rate, itemsize = measure_devices()
+    devices, rate, itemsize = measure_devices()
     table = cost_table(count_profile(experiment))
     weights = itemsize * table["parameters"] / ROOM
-    alone = weights <= min(memories)  # else all devices hold it, and one works at a time
-    seconds = table["flops"] / (SHARE * rate * np.where(alone, len(memories), 1))
-    table = table.assign(hours=seconds / 3600, fits=weights <= sum(memories))
-    fit = table[table["fits"]]
-    whole = fit.sum(numeric_only=True).to_dict() | {"model": f"{len(fit)} models", "fits": True}
-    rows = []
-    for row in [*table.to_dict("records"), whole]:
-        cells = [row["model"], f"{row['download_gb']:.1f}", short_count(row["tokens_read"])]
-        cells += [
+    alone = weights <= min(devices)  # else all devices hold it, and one works at a time
+    seconds = table["flops"] / (SHARE * rate * np.where(alone, len(devices), 1))
+    table["hours"] = (seconds / 3600).where(weights <= sum(devices))
+    fit = table.dropna()
+    whole = fit.sum(numeric_only=True).to_dict() | {"model": f"{len(fit)} models"}
+    rows = [
+        (
+            row["model"],
+            f"{row['download_gb']:.1f}",
+            short_count(row["tokens_read"]),
             f"{row['flops']:.1e}".replace("e+", "e"),
-            f"{row['hours']:,.1f}" if row["fits"] else "too large",
-        ]
-        rows.append(cells)
+            "too large" if pd.isna(row["hours"]) else f"{row['hours']:,.1f}",
+        )
+        for row in [*table.to_dict("records"), whole]
+    ]
     columns = ("model", "GB", "tokens", "FLOPs", "hours")
     print_table(columns, rows, title=f"What PROFILE={profile} takes, about")
     print(
-        "GB: weights that are still to be fetched, two bytes a parameter\n"
+        "GB: weights of models that no folder has, two bytes a parameter\n"
         "tokens: at most so many, estimated where a set is not at hand; a model reads equal "
         "orderings of small shards once\n"
         f"hours: computed, not measured: FLOPs over {SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on "
-        f"each of {len(memories)} devices of {min(memories) / 1e9:,.0f} GB, without downloads\n"
+        f"each of {len(devices)} devices of {min(devices) / 1e9:,.0f} GB, without downloads\n"
         f"too large: {len(table) - len(fit)} models, not in the sums"
     )
