@@ -127,11 +127,7 @@ def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
 
 
 @app.command()
-def measure(
-    source: NotebookFile,
-    profile: ProfileFile,
-    build: BuildDirectory,
-) -> None:
+def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -> None:
     """Make every pass over models that a notebook needs (does only what is missing)."""
     started = time.perf_counter()
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
