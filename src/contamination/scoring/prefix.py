@@ -266,7 +266,7 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     except Exception:  # of any class: architectures refuse what they do not know in many ways
         return False
     errors = [np.abs(shared[where] - values) for where, values in plain.items()]
-    if scorer.dtype == torch.float32 and scorer.source.bits is None:
+    if scorer.dtype == torch.float32:
         return all(error.max() <= FLOAT32_NATS for error in errors)
     return all(error.mean() <= ROUGH_NATS for error in errors)
 

@@ -101,15 +101,17 @@ def together(work: Callable[[], T]) -> T:
     return kept[0]
 
 
-def deal(label: str, tasks: Sequence[Callable[[], T]]) -> list[T]:
+def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
     """Do each task in one process, every n-th in the same; return what all gave, in their order.
 
     Results do not depend on the number of processes. Errors are those of `share`. `label` says what
-    is done, in the bar of the first process.
+    is done, in the bar of the first process. `alone` is as in `mine`.
     """
     size, first = processes().num_processes, processes().is_main_process
-    own = tqdm(mine(tasks), label, leave=False, disable=None if first else True)
+    own = tqdm(mine(tasks, alone=alone), label, leave=False, disable=None if first else True)
     given = share(lambda: [task() for task in own])
+    if alone:
+        return given[0]
     return [given[i % size][i // size] for i in range(len(tasks))]
 
 
