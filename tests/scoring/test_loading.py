@@ -160,6 +160,7 @@ def test_a_model_is_placed_where_there_is_room_or_refused(
         assert spread() == expected
 
 
+UNASKED = "transformer.h.0.attn.q.bias"
 KERNELS = "kernels-community/flash-attn"
 # What is done to a directory, and what the one line that refuses it must name.
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -173,6 +174,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         "its logits are the same whatever it reads",
     ),
     "brackets": (lambda d: (d / "config.json").write_bytes(b"[" * 5000), "RecursionError"),
+    "a layer less": (lambda d: configure(d, n_layer=1), "the weights have transformer.h.1."),
+    "a bias that nothing adds": (
+        lambda d: rewrite(d, lambda w: w | {UNASKED: torch.ones(3)}),
+        f"the weights have {UNASKED}, for which config.json has no place",
+    ),
+    "layers": (lambda d: configure(d, n_layer=10**9), "describes 1,000,000,000 layers"),
     "kernels": (
         lambda d: configure(d, attn_implementation=KERNELS),
         f"attention '{KERNELS}' is a program",
@@ -191,9 +198,10 @@ def test_hostile_directories_are_refused_in_one_line(directory, change, message,
     assert "LOAD REPORT" not in capfd.readouterr().err  # our line is the first and the last
 
 
-def test_tuples_by_default_and_heads_of_others_change_nothing(directory, expected):
+def test_tuples_by_default_and_tables_and_heads_of_others_change_nothing(directory, expected):
     configure(directory, return_dict=False)
-    rewrite(directory, lambda w: w | {"score.weight": torch.ones(3)})
+    others = ("transformer.h.0.attn.masked_bias", "h.1.attn.bias", "score.weight", "vision.x")
+    rewrite(directory, lambda w: w | {name: torch.ones(3) for name in others})
     np.testing.assert_array_equal(logprobs(directory), expected)
 
 

@@ -10,7 +10,8 @@ import errno
 import io
 import os
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +36,12 @@ from contamination.testsets.sources import cache_directory
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+MOST_LAYERS = 10_000  # ten times what published models have; more would take for ever to lay out
+# In files of older versions: masks and positions, which are computed now.
+OLD_TABLES = re.compile(
+    r"(att(entio)?n\.(masked_)?bias|inv_freq|(cos|sin)_cached|embed_positions(\.weights)?"
+    r"|position_ids|mask)$"
+)
 
 
 @contextmanager
@@ -126,10 +133,14 @@ def load_config(source: ModelSource) -> Any:
     """Load the configuration of the model.
 
     Raises InputError if there is nothing of that name, no access to it, it is no causal language
-    model, or it asks for attention kernels from the hub.
+    model, or it has more layers than any model or attention kernels from the hub.
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
+    layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
+    if layers > MOST_LAYERS:
+        told = f"config.json describes {layers:,} layers"
+        raise InputError(f"{source.name}: {told}; give the one that belongs to the weights")
     _refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
     causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
@@ -194,10 +205,31 @@ def load_network(
     if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
         told = f"the weights lack {', '.join(missing[:3])}"
         raise InputError(f"{source.name}: {told}; give a causal language model as a whole")
+    if left_out := _left_out(network, report["unexpected_keys"]):
+        raise InputError(
+            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which config.json has "
+            "no place; give the config.json that belongs to them"
+        )
     # Else some architectures look for padding in every batch; others forbid None, hence this way.
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
+
+
+def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
+    """Return weights of layers or modules that the network has, or would have with more layers.
+
+    Other heads, towers and tables of older versions lie in many files, and are of no use here.
+    """
+    base = network.base_model_prefix
+    within = {name for name, _ in network.named_modules()} - {"", base}
+
+    def has_place(key: str) -> bool:
+        parts = key.split(".")
+        return any(".".join(parts[:end]) in within for end in range(1, len(parts)))
+
+    known = (key for key in sorted(unexpected) if not OLD_TABLES.search(key))
+    return [key for key in known if has_place(key) or has_place(f"{base}.{key}")]
 
 
 def context_length(source: ModelSource, config: Any) -> int:
