@@ -26,7 +26,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
-from contamination.scoring.windows import Batches, Job, assemble, windows_of
+from contamination.scoring.windows import Batches, Job, assemble, padded, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -327,12 +327,9 @@ class TransformersScorer:
         places: Mapping[Job, np.ndarray],
         output: Output,
     ) -> Tensor:
-        width = max(window.width for _, window in jobs)
-        # Padding stands on the right, where a causal model cannot see it.
-        ids = np.full((len(jobs), width), self.start, dtype=np.int64)
-        for row, (index, window) in enumerate(jobs):
-            ids[row, : window.width] = window.inputs(sequences[index], self.start)
-        flat = [row * width + places[job] - job.window.start for row, job in enumerate(jobs)]
+        rows = [window.inputs(sequences[index], self.start) for index, window in jobs]
+        ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
+        flat = [row * ids.shape[1] + places[job] - job.window.start for row, job in enumerate(jobs)]
         targets = [sequences[job.sequence][places[job]] for job in jobs]
         inputs, positions = self.send(ids), self.send(np.concatenate(flat))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state

@@ -25,7 +25,7 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.windows import Job, Window, assemble
+from contamination.scoring.windows import Job, Window, assemble, padded
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
 # is so flat that they serve other machines as well.
@@ -256,13 +256,13 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
     """Read the prefixes, padded on the right, then all rows, each of which continues one."""
     start, send, keys = scorer.start, scorer.send, SharedKeys()
     widths = np.array([1 + len(piece.prefix) for piece in pieces])
-    prefixes = _padded([np.append(start, piece.prefix) for piece in pieces], start)
+    prefixes = padded([np.append(start, piece.prefix) for piece in pieces], start)
     hidden = scorer.body(
         input_ids=send(prefixes), past_key_values=keys, use_cache=True
     ).last_hidden_state
     device = hidden.device
     hidden = hidden[torch.arange(len(pieces), device=device), send(widths).to(device) - 1]
-    firsts = _padded([[ids[0] for ids in piece.continuations] for piece in pieces], 0)
+    firsts = padded([[ids[0] for ids in piece.continuations] for piece in pieces], 0)
     values = [scorer.head(hidden, send(firsts).to(device)).flatten()]
     rows = [(i, row) for i, piece in enumerate(pieces) for row in piece.rows()]
     if rows:
@@ -271,7 +271,7 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
         lengths = [[len(ids) - 1 for ids in row] for _, row in rows]
         inputs = [np.concatenate([ids[:-1] for ids in row]) for _, row in rows]
         behind = [np.concatenate([*map(np.arange, each)]) for each in lengths]
-        blocks = _padded([np.repeat(np.arange(len(each)), each) for each in lengths], -1)
+        blocks = padded([np.repeat(np.arange(len(each)), each) for each in lengths], -1)
         mask = attention_mask(
             send(blocks),
             send(widths[owners]),
@@ -279,8 +279,8 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
             next(iter(keys.kept.values()))[0].dtype,  # that in which the network attends
         )
         hidden = scorer.body(
-            input_ids=send(_padded(inputs, start)),
-            position_ids=send(_padded([*map(np.add, widths[owners], behind)], 0)),
+            input_ids=send(padded(inputs, start)),
+            position_ids=send(padded([*map(np.add, widths[owners], behind)], 0)),
             attention_mask=mask,
             past_key_values=keys,
             use_cache=True,
@@ -295,11 +295,3 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
             order.append(np.array([i * firsts.shape[1] + k, *range(end, end + len(ids) - 1)]))
             end += len(ids) - 1
     return torch.cat(values).index_select(0, send(np.concatenate(order)).to(device))
-
-
-def _padded(rows: Sequence[Sequence[int] | np.ndarray], value: int) -> np.ndarray:
-    """Return the rows, padded on the right with that value, int64[rows, longest]."""
-    padded = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
-    for i, row in enumerate(rows):
-        padded[i, : len(row)] = row
-    return padded
