@@ -87,8 +87,8 @@ def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, 
     assert second["problems"] == alone["problems"] == ["no such model"] * 2
     assert first["problems"] == ["process 1 failed: no such model"] * 2
     assert (first["spread"], second["spread"]) == (alone["spread"], 0)
-    assert alone["large"] == [None, True]
-    assert (first["large"], second["large"]) == (["auto", True], ["auto", False])
+    assert alone["large"] == [False, True]
+    assert (first["large"], second["large"]) == ([True, True], [True, False])
 
 
 def test_the_passes_of_a_notebook_give_its_table(one, two) -> None:

@@ -132,7 +132,7 @@ VALUES += (
     "set.jsonl",
 )
 OPTIONS = ("alpha", "permutations", "shards", "max-records", "context", "seed")
-OPTIONS += ("template", "field", "test", "axis", "arrangements", "precision", "bits", "store")
+OPTIONS += ("template", "field", "test", "axis", "arrangements", "precision", "store")
 OPTIONS += ("revision", "concurrency", "timeout", "endpoint", "split", "mirror", "answer", "out")
 OPTIONS += ("key", "seal")
 COMMANDS = ("test", "score", "plan", "seal", "verify", "audit", "data")

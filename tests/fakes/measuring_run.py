@@ -52,7 +52,7 @@ def run(model: Path, folder: Path) -> dict:
         large = TransformersScorer(model, batch_tokens=64)
         stored_scores(folder / "large", large, texts(), columns=("loss",))
     return {
-        "large": (large.source.device_map, "model" in vars(large)),
+        "large": (large.spread, "model" in vars(large)),
         "table": table.to_dict("list"),
         "dealt": [list(one) for one in dealt],
         "problems": problems,

@@ -231,7 +231,7 @@ def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkey
     monkeypatch.setattr(processes(), "process_index", 3)
     monkeypatch.setattr(scoring, "share", lambda work: [work()])
     monkeypatch.setattr(scoring, "together", lambda work: work())
-    with pytest.raises(InputError, match="process 3 was to score something else than process 0"):
+    with pytest.raises(InputError, match="this store is of another seed"):
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")

@@ -159,8 +159,6 @@ class ModelOptions:
 
     revision: Annotated[str | None, option("Branch, tag or commit of a hub id.")] = None
     precision: Annotated[str, option("auto, float32, bfloat16 or float16.")] = "auto"
-    device_map: Annotated[str | None, option("How to spread it over devices, as auto.")] = None
-    bits: Annotated[str | None, option("Quantise to 8 or 4 bits (bitsandbytes).")] = None
     attention: Annotated[str | None, option("sdpa, flash_attention_2 or eager.")] = None
     compile: Annotated[bool, option("Use torch.compile.", "--compile")] = False
     context: Annotated[int | None, option("Tokens read at once; default: all it can.")] = None

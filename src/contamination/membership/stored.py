@@ -8,19 +8,19 @@ missing and removes those of other texts, another model or other scores.
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-from tqdm import tqdm
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
 from contamination.membership.api import DEFAULT_COLUMNS, Text, membership_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
-from contamination.scoring.processes import mine, processes, share, together
+from contamination.scoring.processes import deal, processes
 from contamination.scoring.score import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
@@ -55,40 +55,20 @@ def stored_scores(
     key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
-    first = processes().is_main_process
+    if processes().is_main_process:
+        for other in set(directory.glob("*.parquet")) - set(paths):
+            other.unlink()
 
-    def missing() -> list[int]:
-        for path in set(directory.glob("*.parquet")) - set(paths) if first else ():
-            path.unlink()
-        return [i for i, path in enumerate(paths) if first and _read(path) is None]
+    def scored(number: int) -> pd.DataFrame:
+        with suppress(OSError, pa.ArrowException):  # there is none, or it is damaged
+            return pd.read_parquet(paths[number])
+        rows = parts[number]
+        chosen = [texts[i] for i in rows]
+        table = membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
+        with replacing(paths[number]) as temporary:
+            table.set_axis(rows).to_parquet(temporary)
+        return pd.read_parquet(paths[number])
 
-    wanted = share(missing)[0]
-
-    def fill() -> None:
-        own = mine(wanted, alone=any(getattr(one, "spread", False) for one in scorers))
-        hidden = None if first else True  # None: on a terminal alone
-        for number in tqdm(own, directory.name, unit="part", leave=False, disable=hidden):
-            rows = parts[number]
-            chosen = [texts[i] for i in rows]
-            table = membership_scores(
-                scorer, chosen, numbers=rows, reference=reference, **options
-            ).set_axis(rows)
-            with replacing(paths[number]) as temporary:
-                table.to_parquet(temporary)
-
-    def read() -> pd.DataFrame:
-        tables = {path: _read(path) for path in paths}
-        if lost := [path for path, table in tables.items() if table is None]:
-            raise InputError(f"{lost[0]}: cannot be read; all nodes must see it; run this again")
-        return pd.concat(tables.values()).sort_index().rename_axis("text")
-
-    if wanted:
-        share(fill)
-    return together(read)
-
-
-def _read(path: Path) -> pd.DataFrame | None:
-    """Read a part; None if there is none, or it is damaged."""
-    with suppress(OSError, pa.ArrowException):
-        return pd.read_parquet(path)
-    return None
+    spread = any(getattr(one, "spread", False) for one in scorers)
+    tables = deal(directory.name, [partial(scored, i) for i in range(len(paths))], alone=spread)
+    return pd.concat(tables).sort_index().rename_axis("text")

@@ -7,7 +7,6 @@ at every start.
 """
 
 import errno
-import importlib.util
 import io
 import os
 import pickle
@@ -32,22 +31,17 @@ from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
 from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.sources import cache_directory
-from contamination.testsets.tokens import tokenize
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
-Bits = Literal["8", "4"]
-DeviceMap = Literal["auto", "balanced", "balanced_low_0", "sequential"]  # accelerate's placements
 MOST_LAYERS = 10_000  # ten times what published models have; more would take for ever to lay out
 # In files of older versions: masks and positions, which are computed now.
 OLD_TABLES = re.compile(
     r"(att(entio)?n\.(masked_)?bias|inv_freq|(cos|sin)_cached|embed_positions(\.weights)?"
     r"|position_ids|mask)$"
 )
-# Letters of several scripts, and a run that a careless pattern of a tokenizer cannot stand.
-TRIAL = "Order 12, naïve: Ж 中 ع あ " + "a" * 40
 
 
 @contextmanager
@@ -77,7 +71,7 @@ def is_out_of_memory(error: Exception) -> bool:
 
 def _advice(error: Exception) -> str:
     if is_out_of_memory(error):
-        return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
+        return "use a lower precision, a smaller model, or a machine with more memory"
     if os.strerror(errno.ENOSPC) in str(error):
         return "free some, or name a folder on a larger disk with HF_HOME"
     if "trust_remote_code" in str(error):
@@ -97,10 +91,6 @@ class ModelSource:
     name : hub id, directory, or .gguf file.
     revision : branch, tag or commit of a hub id; files on this machine have none.
     precision : "auto" is bfloat16 where the device computes in it, else float32.
-    device_map : None puts the model on the device of this process, if there is room
-        (`contamination.scoring.local.place`);
-        "auto" and accelerate's other placements spread it over all of them.
-    bits : quantise the weights to so many bits while loading (bitsandbytes).
     attention : transformers' attn_implementation; None is its default, torch's fused attention.
     compile : run the network through torch.compile.
     context : tokens in a window, at most what the model allows; None is just that.
@@ -110,8 +100,6 @@ class ModelSource:
     name: str
     revision: str | None = None
     precision: Precision = "auto"
-    device_map: DeviceMap | None = None
-    bits: Bits | None = None
     attention: str | None = None
     compile: bool = False
     context: int | None = None
@@ -119,15 +107,10 @@ class ModelSource:
 
     def __post_init__(self) -> None:
         """Refuse what is wrong whatever the files say."""
-        choices = {"precision": Precision, "bits": Bits, "device_map": DeviceMap}
-        for name, kind in choices.items():
-            if (value := getattr(self, name)) is not None and value not in get_args(kind):
-                raise InputError(f"{name} is {value!r}: give one of {', '.join(get_args(kind))}")
+        if self.precision not in (known := get_args(Precision)):
+            raise InputError(f"precision is {self.precision!r}: give one of {', '.join(known)}")
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
-        for entry in path.iterdir() if path.is_dir() else ():  # what would be read for ever
-            if entry.exists() and not (entry.is_file() or entry.is_dir()):
-                raise InputError(f"{entry}: a pipe or a device; put the model's own file there")
         local = self.name.count("/") > 1 or self.name.startswith((".", "/"))
         if (path.is_file() != (path.suffix == ".gguf")) or (local and not path.exists()):
             raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
@@ -194,20 +177,16 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
-        (ids,) = tokenize(tokenizer, [TRIAL])
-    if len(set(ids.tolist())) < 2:
-        raise InputError(f"{path}: its tokenizer makes one token of every text; put its own there")
-    return tokenizer
+        return transformers.AutoTokenizer.from_pretrained(**source.location)
 
 
 def load_network(
-    source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device
+    source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device | None
 ) -> PreTrainedModel:
     """Load the weights that `load_config` describes, in evaluation mode.
 
-    Raises InputError as `load_config` does, and if the weights are incomplete, damaged, or too
-    large for the memory.
+    Without a `device` they are spread over all of them. Raises InputError as `load_config` does,
+    and if the weights are incomplete, damaged, or too large for the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     arguments: dict[str, Any] = {"dtype": dtype, "config": config}
@@ -215,22 +194,13 @@ def load_network(
         arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
-    if source.bits is not None:
-        if importlib.util.find_spec("bitsandbytes") is None:
-            raise InputError("quantised loading needs bitsandbytes: pip install bitsandbytes")
-        arguments["quantization_config"] = transformers.BitsAndBytesConfig(
-            load_in_8bit=source.bits == "8",
-            load_in_4bit=source.bits == "4",
-            bnb_4bit_compute_dtype=dtype,
-        )
-    placed = source.device_map is not None or source.bits is not None
-    if placed:
-        arguments["device_map"] = source.device_map or {"": device}
+    if device is None:
+        arguments["device_map"] = "auto"
     with explain_load_errors(source.name):
         network, report = AutoModelForCausalLM.from_pretrained(
             **source.location, **arguments, output_loading_info=True
         )
-        if not placed:
+        if device is not None:
             network.to(device)
     if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
         told = f"the weights lack {', '.join(missing[:3])}"
@@ -322,7 +292,8 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     batches) is left out. Raises InputError for a directory without weights.
     """
     path = Path(source.name)
-    how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
+    # "None" is that of versions which quantised weights to fewer bits: names stay what they were.
+    how = [str(dtype), "None", str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
     kind = "*.safetensors" if any(path.glob("*.safetensors*")) else "*.bin"
@@ -364,7 +335,7 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
                 redirect_stderr(io.StringIO()),
                 replacing(directory) as temporary,
             ):
-                plain = replace(source, bits=None, device_map=None, attention=None)
+                plain = replace(source, attention=None)
                 config, cpu = load_config(source), torch.device("cpu")
                 tokenizer = load_tokenizer(source)
                 network = load_network(plain, config, dtype, cpu)

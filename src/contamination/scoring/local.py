@@ -10,7 +10,6 @@ batch, the results of earlier ones come back.
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
-from contamination.scoring.windows import Batches, Job, assemble, windows_of
+from contamination.scoring.windows import Batches, Job, assemble, padded, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -82,46 +81,41 @@ class Head:
         """
         each = tokens[:, None] if tokens.ndim == 1 else tokens
         result = torch.empty(each.shape, dtype=torch.float32, device=hidden.device)
-        step = max(1, self.rows // each.shape[1])  # no more rows of the layer's weights than that
-        for start in range(0, len(hidden), step):
-            part = slice(start, start + step)
-            wanted = each[part] if self._plain is None else each[part].to(self._plain.weight.device)
-            logits = self.logits(hidden[part], wanted)
-            picked = logits.gather(1, wanted.to(logits.device))
+        for part, logits in self.blocks(hidden, each, rows=self.rows // each.shape[1]):
+            picked = logits.gather(1, each[part].to(logits.device))
             # In place: a second matrix of this size costs more than the arithmetic.
             top = logits.amax(1, keepdim=True)
             total = logits.sub_(top).exp_().sum(1, keepdim=True)
             result[part] = (picked - top - total.log_()).to(hidden.device)
         return result.reshape(tokens.shape)
 
-    def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
-        """Logits, float32 [n, V], of at most `rows` hidden states; the next call overwrites them.
-
-        Those of `tokens` [n, K], if given, are exact.
-        """
-        return self._finished(self._raw(hidden), hidden, tokens)
-
     def blocks(
-        self, hidden: Tensor, tokens: Tensor, *, elements: int
+        self,
+        hidden: Tensor,
+        tokens: Tensor | None,
+        *,
+        rows: int | None = None,
+        elements: int | None = None,
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (rows, their float32 logits [n, V]), some `elements` numbers at a time.
+        """Yield (rows, their float32 logits [n, V]); the next block overwrites them.
 
-        So small a block stays in the processor's cache while the caller works on it; the next one
-        overwrites it. The logits of `tokens` [N, K] are exact.
+        The output layer takes so many `rows` at once. The block has some `elements` numbers: what
+        stays in the processor's cache while the caller works on it. The logits of `tokens` [N, K],
+        if given, are exact.
         """
-        for start in range(0, len(hidden), self.rows):
-            raw = self._raw(hidden[start : start + self.rows])
-            step = max(1, elements // raw.shape[1])
+        size = max(1, self.rows if rows is None else rows)
+        for start in range(0, len(hidden), size):
+            states = hidden[start : start + size]
+            if self._plain is not None:  # state models hand over more digits than it takes
+                states = states.to(self._plain.weight.dtype)
+            raw = self.layer(states)
+            step = max(1, elements // raw.shape[1]) if elements else len(raw)
             for first in range(0, len(raw), step):
                 block = raw[first : first + step]
-                rows = slice(start + first, start + first + len(block))
-                yield rows, self._finished(block, hidden[rows], tokens[rows].to(raw.device))
+                part = slice(start + first, start + first + len(block))
+                exact = None if tokens is None else tokens[part]
+                yield part, self._finished(block, hidden[part], exact)
             del raw, block  # before the next: fresh memory takes as long as half of the product
-
-    def _raw(self, hidden: Tensor) -> Tensor:
-        if self._plain is not None:  # state models hand over more digits than it takes
-            hidden = hidden.to(self._plain.weight.dtype)
-        return self.layer(hidden)  # type: ignore[no-any-return]
 
     def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
         if raw.dtype == torch.float32:
@@ -131,6 +125,7 @@ class Head:
             self._buffer = torch.empty(shape, dtype=torch.float32, device=raw.device)
         logits = self._buffer[: len(raw)].copy_(raw)
         if self._plain is not None and tokens is not None:
+            tokens = tokens.to(raw.device)
             weight = self._plain.weight[tokens].float()
             exact = (hidden.to(weight.device).float()[:, None] * weight).sum(2)
             if self._plain.bias is not None:
@@ -166,7 +161,7 @@ def objection(
     width = getattr(head.layer, "in_features", None)  # that of a quantised layer may be unknown
     if hidden is None or head.layer is None or width not in (None, hidden.shape[-1]):
         return "its output layer cannot be separated from the rest of it; use another model"
-    parts = [head.logits(part).clone() for part in hidden.flatten(0, 1).split(head.rows)]
+    parts = [part.clone() for _, part in head.blocks(hidden.flatten(0, 1), None)]
     if not _same(torch.cat(parts), theirs.flatten(0, 1), unit):
         return "it changes its logits after the output layer in an unknown way; use another model"
     return None
@@ -204,21 +199,19 @@ class TransformersScorer:
         self.config = loading.load_config(source)
         with loading.explain_load_errors(source.name):
             self.context = loading.context_length(source, self.config)
-            self.source = place(source, self.config, self.dtype, self.device)
-            self.tokenizer = loading.load_tokenizer(self.source)
+            self.source = source
+            # Whether the network is over all devices: then one process works, and no other.
+            self.spread = must_spread(source, self.config, self.dtype, self.device)
+            self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
             self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
-    @property
-    def spread(self) -> bool:
-        """Whether the network is spread over all devices: then one process works, and no other."""
-        return self.source.device_map is not None
-
     @cached_property
     def model(self) -> PreTrainedModel:
         """The network, loaded when the first sequence is scored: a full store never needs it."""
-        return loading.load_network(self.source, self.config, self.dtype, self.device)
+        device = None if self.spread else self.device
+        return loading.load_network(self.source, self.config, self.dtype, device)
 
     @cached_property
     def body(self) -> torch.nn.Module:
@@ -334,12 +327,9 @@ class TransformersScorer:
         places: Mapping[Job, np.ndarray],
         output: Output,
     ) -> Tensor:
-        width = max(window.width for _, window in jobs)
-        # Padding stands on the right, where a causal model cannot see it.
-        ids = np.full((len(jobs), width), self.start, dtype=np.int64)
-        for row, (index, window) in enumerate(jobs):
-            ids[row, : window.width] = window.inputs(sequences[index], self.start)
-        flat = [row * width + places[job] - job.window.start for row, job in enumerate(jobs)]
+        rows = [window.inputs(sequences[index], self.start) for index, window in jobs]
+        ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
+        flat = [row * ids.shape[1] + places[job] - job.window.start for row, job in enumerate(jobs)]
         targets = [sequences[job.sequence][places[job]] for job in jobs]
         inputs, positions = self.send(ids), self.send(np.concatenate(flat))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
@@ -379,28 +369,23 @@ class TransformersScorer:
         return jobs, result
 
 
-def place(
-    source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device
-) -> ModelSource:
-    """Return the source with a `device_map` if its weights exceed the device of a process.
+def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether the weights exceed the device of a process, and are to be spread over all devices.
 
     On a CPU processes share the memory. What comes with code of its own is not measured. Raises
     InputError if the weights exceed all devices together, and as `model_shape`.
     """
-    if source.trust_remote_code or source.device_map is not None:
-        return source
-    bytes_each = int(source.bits) / 8 if source.bits else dtype.itemsize
-    weights, devices = loading.count_parameters(config) * bytes_each, memories(device)
+    if source.trust_remote_code:
+        return False
+    weights, devices = loading.count_parameters(config) * dtype.itemsize, memories(device)
     gpu = device.type == "cuda"
     own = min(devices) if gpu else devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if weights <= ROOM * own:
-        return source
     if weights <= ROOM * sum(devices):
-        return replace(source, device_map="auto")
+        return weights > ROOM * own
     raise InputError(
         f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} device(s) "
         f"({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for "
-        "weights; quantise it (bits), take a smaller one, or a machine with more"
+        "weights; take a smaller one, or a machine with more"
     )
 
 

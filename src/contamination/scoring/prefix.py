@@ -25,7 +25,7 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.windows import Job, Window, assemble
+from contamination.scoring.windows import Job, Window, assemble, padded
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
 # is so flat that they serve other machines as well.
@@ -79,55 +79,11 @@ class Piece(NamedTuple):
         return [longer[a:b] for a, b in pairwise(ends)]
 
 
-class Layout(NamedTuple):
-    """Pieces as int64 arrays: B prefixes of at most W inputs, R rows of at most T."""
-
-    prefixes: np.ndarray  # [B, W], the start token included, padded on the right
-    widths: np.ndarray  # [B]
-    owners: np.ndarray  # [R], the prefix that a row continues
-    inputs: np.ndarray  # [R, T]
-    positions: np.ndarray  # [R, T], counted from the start token
-    blocks: np.ndarray  # [R, T], number of the continuation in its row, -1 behind the last
-    firsts: np.ndarray  # [B, K], the tokens that the prefix itself predicts, padded with 0
-    scored: np.ndarray  # [N], flat positions in the rows
-    targets: np.ndarray  # [N], the tokens predicted there
-    order: np.ndarray  # where each token of each continuation is in `firsts` followed by `targets`
-
-
-def lay_out(pieces: Sequence[Piece], start: int) -> Layout:
-    """Lay out pieces; `start` is the start token."""
-    widths = np.array([1 + len(piece.prefix) for piece in pieces])
-    prefixes = np.full((len(pieces), widths.max()), start, dtype=np.int64)
-    firsts = np.zeros((len(pieces), max(len(p.continuations) for p in pieces)), dtype=np.int64)
-    order, end = [], firsts.size
-    for i, piece in enumerate(pieces):
-        prefixes[i, 1 : widths[i]] = piece.prefix
-        for k, ids in enumerate(piece.continuations):
-            firsts[i, k] = ids[0]
-            order.append(np.array([i * firsts.shape[1] + k, *range(end, end + len(ids) - 1)]))
-            end += len(ids) - 1
-
-    rows = [(i, row) for i, piece in enumerate(pieces) for row in piece.rows()]
-    shape = (len(rows), max((sum(len(ids) - 1 for ids in row) for _, row in rows), default=0))
-    inputs, positions = np.full(shape, start, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    blocks = np.full(shape, -1, dtype=np.int64)
-    for r, (i, row) in enumerate(rows):
-        stop = 0
-        for number, ids in enumerate(row):
-            here = slice(stop, stop := stop + len(ids) - 1)
-            inputs[r, here] = ids[:-1]
-            positions[r, here] = widths[i] + np.arange(len(ids) - 1)
-            blocks[r, here] = number
-    owners, scored = np.array([i for i, _ in rows], dtype=np.int64), np.flatnonzero(blocks >= 0)
-    targets = np.concatenate([np.empty(0, np.int64), *(ids[1:] for _, row in rows for ids in row)])
-    laid = prefixes, widths, owners, inputs, positions, blocks, firsts, scored, targets
-    return Layout(*laid, np.concatenate(order))
-
-
 def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
     """What is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
 
-    `blocks` is that of the layout, `widths` [R] those of the rows' prefixes, padded to `longest`.
+    `blocks` [R, T] numbers the continuations of a row, -1 behind the last; `widths` [R] are those
+    of the rows' prefixes, padded to `longest`.
     """
     prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
     own = (blocks[:, :, None] == blocks[:, None, :]).tril()
@@ -266,7 +222,7 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     except Exception:  # of any class: architectures refuse what they do not know in many ways
         return False
     errors = [np.abs(shared[where] - values) for where, values in plain.items()]
-    if scorer.dtype == torch.float32 and scorer.source.bits is None:
+    if scorer.dtype == torch.float32:
         return all(error.max() <= FLOAT32_NATS for error in errors)
     return all(error.mean() <= ROUGH_NATS for error in errors)
 
@@ -297,31 +253,45 @@ def _forward(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
 
 @torch.inference_mode()
 def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
-    layout = lay_out(pieces, scorer.start)
-    keys = SharedKeys()
+    """Read the prefixes, padded on the right, then all rows, each of which continues one."""
+    start, send, keys = scorer.start, scorer.send, SharedKeys()
+    widths = np.array([1 + len(piece.prefix) for piece in pieces])
+    prefixes = padded([np.append(start, piece.prefix) for piece in pieces], start)
     hidden = scorer.body(
-        input_ids=scorer.send(layout.prefixes), past_key_values=keys, use_cache=True
+        input_ids=send(prefixes), past_key_values=keys, use_cache=True
     ).last_hidden_state
     device = hidden.device
-    last = scorer.send(layout.widths).to(device) - 1
-    hidden = hidden[torch.arange(len(pieces), device=device), last]
-    values = scorer.head(hidden, scorer.send(layout.firsts).to(device)).flatten()
-    if len(layout.inputs):
-        keys.owners = scorer.send(layout.owners)
+    hidden = hidden[torch.arange(len(pieces), device=device), send(widths).to(device) - 1]
+    firsts = padded([[ids[0] for ids in piece.continuations] for piece in pieces], 0)
+    values = [scorer.head(hidden, send(firsts).to(device)).flatten()]
+    rows = [(i, row) for i, piece in enumerate(pieces) for row in piece.rows()]
+    if rows:
+        owners = np.array([i for i, _ in rows])
+        keys.owners = send(owners)
+        lengths = [[len(ids) - 1 for ids in row] for _, row in rows]
+        inputs = [np.concatenate([ids[:-1] for ids in row]) for _, row in rows]
+        behind = [np.concatenate([*map(np.arange, each)]) for each in lengths]
+        blocks = padded([np.repeat(np.arange(len(each)), each) for each in lengths], -1)
         mask = attention_mask(
-            scorer.send(layout.blocks),
-            scorer.send(layout.widths[layout.owners]),
-            layout.prefixes.shape[1],
+            send(blocks),
+            send(widths[owners]),
+            prefixes.shape[1],
             next(iter(keys.kept.values()))[0].dtype,  # that in which the network attends
         )
         hidden = scorer.body(
-            input_ids=scorer.send(layout.inputs),
-            position_ids=scorer.send(layout.positions),
+            input_ids=send(padded(inputs, start)),
+            position_ids=send(padded([*map(np.add, widths[owners], behind)], 0)),
             attention_mask=mask,
             past_key_values=keys,
             use_cache=True,
         ).last_hidden_state
-        hidden = hidden.flatten(0, 1).index_select(0, scorer.send(layout.scored).to(device))
-        rest = scorer.head(hidden, scorer.send(layout.targets).to(device))
-        values = torch.cat([values, rest])
-    return values.index_select(0, scorer.send(layout.order).to(device))
+        hidden = hidden.flatten(0, 1).index_select(0, send(np.flatnonzero(blocks >= 0)).to(device))
+        targets = np.concatenate([ids[1:] for _, row in rows for ids in row])
+        values.append(scorer.head(hidden, send(targets).to(device)))
+    # The values are those of the first tokens, with padding, and then those of all others.
+    order, end = [], firsts.size
+    for i, piece in enumerate(pieces):
+        for k, ids in enumerate(piece.continuations):
+            order.append(np.array([i * firsts.shape[1] + k, *range(end, end + len(ids) - 1)]))
+            end += len(ids) - 1
+    return torch.cat(values).index_select(0, send(np.concatenate(order)).to(device))

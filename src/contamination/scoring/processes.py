@@ -44,25 +44,6 @@ def processes() -> PartialState:
     return state
 
 
-def gather(value: Any) -> list[Any]:
-    """Wait for all processes and return the values of each, by its number.
-
-    Raises InputError if another process has ended.
-    """
-    state = processes()
-    if state.num_processes == 1:
-        return [value]
-    values: list[Any] = [None] * state.num_processes
-    try:
-        dist.all_gather_object(values, value, group=_group())
-    except RuntimeError as error:
-        raise InputError(
-            f"process {state.process_index}: another process has ended; what is finished is "
-            "stored, run the same command again for the rest"
-        ) from error
-    return values
-
-
 def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
     """Return the parts of a work that are this process's: every n-th, so that all end together.
 
@@ -78,14 +59,24 @@ def share(work: Callable[[], T]) -> list[T]:
     """Do the share of this process, wait for the others, and return what each gave, by its number.
 
     Where one fails all raise: that one its own error, the others an InputError that names it. So
-    they stay together, whether they go on with another model or end.
+    they stay together, whether they go on with another model or end. Raises InputError if another
+    process has ended.
     """
-    value, failure = None, None
+    state, value, failure = processes(), None, None
     try:
         value = work()
     except FAILURES as error:
         failure = error
-    outcomes = gather((value, failure and status_of(failure)))
+    outcomes: list[Any] = [(value, None)] * state.num_processes
+    try:
+        if state.num_processes > 1:
+            said = value, failure and status_of(failure)
+            dist.all_gather_object(outcomes, said, group=_group())
+    except RuntimeError as error:
+        raise InputError(
+            f"process {state.process_index}: another process has ended; what is finished is "
+            "stored, run the same command again for the rest"
+        ) from error
     if failure:
         raise failure
     for number, (_, problem) in enumerate(outcomes):
@@ -101,15 +92,17 @@ def together(work: Callable[[], T]) -> T:
     return kept[0]
 
 
-def deal(label: str, tasks: Sequence[Callable[[], T]]) -> list[T]:
+def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
     """Do each task in one process, every n-th in the same; return what all gave, in their order.
 
     Results do not depend on the number of processes. Errors are those of `share`. `label` says what
-    is done, in the bar of the first process.
+    is done, in the bar of the first process. `alone` is as in `mine`.
     """
     size, first = processes().num_processes, processes().is_main_process
-    own = tqdm(mine(tasks), label, leave=False, disable=None if first else True)
+    own = tqdm(mine(tasks, alone=alone), label, leave=False, disable=None if first else True)
     given = share(lambda: [task() for task in own])
+    if alone:
+        return given[0]
     return [given[i % size][i // size] for i in range(len(tasks))]
 
 

@@ -41,7 +41,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.cost import Workload
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
-from contamination.scoring.processes import gather, mine, processes, share, together
+from contamination.scoring.processes import mine, processes, share, together
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
 from contamination.testsets.example_set import ExampleSet
@@ -233,11 +233,9 @@ def _fill(
         return _within(cut_into_parts(work, scorer.batch_tokens), missing)
 
     def opened() -> Store:
-        store = open_store(directory) if rank else Store(directory, header)
-        if store.header != header:
-            told = f"process {rank} was to score something else than process 0"
-            raise InputError(f"{told}; give all the same")
-        return store
+        if rank > 0:
+            open_store(directory)  # which process 0 has made, where this one sees it
+        return Store(directory, header)
 
     parts = share(missing_parts)[0]
     store = together(opened)
@@ -335,7 +333,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     0 alone writes it.
     """
     device = getattr(scorer, "device", None)
-    devices = sorted(set(gather("elsewhere" if device is None else describe(device))))
+    devices = sorted(set(share(lambda: "elsewhere" if device is None else describe(device))))
     if not processes().is_main_process:
         yield
         return

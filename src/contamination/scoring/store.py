@@ -171,12 +171,8 @@ class Store:
 
     @cached_property
     def _token_resolution(self) -> float:
-        found = []
-        for path in self.records():
-            precision = read_json(path).get("precision")
-            if not isinstance(precision, str):
-                raise InputError(f"{path}: no record of a run, which names a precision; remove it")
-            found.append(RESOLUTION.get(precision, RESOLUTION["bfloat16"]))
+        precisions = (str(read_json(path).get("precision")) for path in self.records())
+        found = (RESOLUTION.get(name, RESOLUTION["bfloat16"]) for name in precisions)
         return max(found, default=RESOLUTION["float32"])
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:

@@ -84,6 +84,14 @@ def assemble(
             yield index, wholes[index]
 
 
+def padded(rows: Sequence[Sequence[int] | np.ndarray], value: int) -> np.ndarray:
+    """Return the rows, padded on the right with that value, int64[rows, longest]."""
+    filled = np.full((len(rows), max(map(len, rows))), value, dtype=np.int64)
+    for i, row in enumerate(rows):
+        filled[i, : len(row)] = row
+    return filled
+
+
 class Batches:
     """Iterator over batches of jobs; a batch that did not fit is handed back with `split`.
 
