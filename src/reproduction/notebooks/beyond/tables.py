@@ -24,9 +24,9 @@ from contamination.audit.battery import (
     COMPARED,
     COUNTED,
     TESTS,
+    TOKEN_SCORES,
     sampled_successors,
     variant_name,
-    variants,
 )
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
@@ -146,8 +146,8 @@ def _scored(
     lengths = np.array([len(tokens.position) for tokens in shards])
     for m in permutations:
         fewer = [tokens.first_orderings(m) for tokens in shards]
-        for test, score in variants(COMPARED, TOKENS).items():
-            if not only or test in only:
+        for test, score in TOKEN_SCORES.items():
+            if test[0] in COMPARED and (not only or test in only):
                 yield test, np.stack([score(tokens) for tokens in fewer]), lengths * (m + 1), m
     for count in successor_shards:
         plan = StorePlan("successors", count, max(TOKENS.values()))
