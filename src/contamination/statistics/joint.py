@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, check_resamples
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
 from contamination.statistics.sharded_exact import (
     ShardedExactResult,
     contributions,
@@ -65,8 +65,8 @@ def westfall_young_test(
     where shards are loud or nearly all won, and the largest z would hide the evidence of a light
     tail behind a heavy one. The statistic is T, a normal deviate.
 
-    Raises InputError as `sharded_exact_test`, or for no statistic, statistics of different shapes,
-    or fewer than 1 resample.
+    Raises InputError as `sharded_exact_test`, or for no statistic, or statistics of different
+    shapes.
 
     Parameters
     ----------
@@ -101,7 +101,6 @@ def westfall_young_test(
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
     """
-    check_resamples(resamples)
     values = _as_statistics(scores)
     labels = tuple(map(str, range(len(values))) if names is None else names)
     shares = np.stack([contributions(each, weights="inverse_sd") for each in values])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, check_finite, check_resamples
+from contamination.statistics.results import ROUNDING, check_finite
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram
@@ -88,12 +88,14 @@ def sampled_successor_scores(
 
     Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`. Its smallest p is
     (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
-    `successor_scores`, or fewer than 1 resample.
+    `successor_scores`.
     """
-    check_resamples(resamples)
-    orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
-    orders[1:] = rng.permuted(orders[1:], axis=1)
-    return successor_scores(successors, orders)
+    canonical = np.arange(len(_pairs(successors)))[None]
+    scores, rows = [successor_scores(successors, canonical)], max(1, _BLOCK // canonical.size)
+    for start in range(0, resamples, rows):
+        orders = np.repeat(canonical, min(rows, resamples - start), axis=0)
+        scores.append(successor_scores(successors, rng.permuted(orders, axis=1)))
+    return np.concatenate(scores)
 
 
 def generated_successors(
@@ -138,13 +140,10 @@ def generated_successor_test(
     of S, centred (`centred_successors`), along the order. p = (1 + #{orderings that score as
     much}) / (1 + resamples), over independent uniform orderings. H0 as `generated_successors` says;
     then P(p <= alpha) <= alpha exactly. Raises InputError as `centred_successors`, hence for fewer
-    than 3 records, and for fewer than 1 resample.
+    than 3 records.
     """
     centred = centred_successors(successors)
-    step = max(1, _BLOCK // len(centred))
-    blocks = [min(step, resamples - start) for start in range(0, resamples, step)] or [resamples]
-    drawn = [sampled_successor_scores(centred, resamples=each, rng=rng) for each in blocks]
-    scores = np.concatenate([drawn[0][:1], *(each[1:] for each in drawn)])
+    scores = sampled_successor_scores(centred, resamples=resamples, rng=rng)
     return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 
