@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from contamination.errors import InputError
 from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
 
-FEWEST_PERMUTATIONS = 5  # for a power: fewer leave the spread of a shard unknown
-
 
 def permutation_test(log_probs: ArrayLike) -> TestResult:
     """Rank the canonical ordering among m shuffled ones.
@@ -137,12 +135,13 @@ def planted_p_values(
     """p-values of `sharded_exact_test` on redrawn canonical orders with planted effects, (b,).
 
     The share of them that is at most alpha is the power at alpha. Raises InputError for scores of
-    another shape, a value that is not finite, or fewer than 5 shuffled orderings.
+    another shape, or a value that is not finite.
 
     Parameters
     ----------
-    log_probs : (r, m+1), as in `sharded_exact_test`. Column 0 is the published order, and takes no
-        part: what it shows cannot move the power.
+    log_probs : (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the spread of
+        a shard unknown. Column 0 is the published order, and takes no part: what it shows cannot
+        move the power.
     effects : (b, r), by how many standard deviations of the shuffled scores of a shard the
         canonical one is raised, in each draw. 0 is H0.
 
@@ -157,8 +156,6 @@ def planted_p_values(
     values = as_log_probs(log_probs, ndim=2)
     shuffled, raised = values[:, 1:], np.asarray(effects, dtype=np.float64)
     n = shuffled.shape[1]
-    if n < FEWEST_PERMUTATIONS:
-        raise InputError(f"{n} shuffled orderings: give at least {FEWEST_PERMUTATIONS} for a power")
     varies = np.ptp(shuffled, axis=1) > ROUNDING * np.abs(shuffled).max(axis=1)
     if not varies.any():
         return np.ones(len(raised))
