@@ -7,7 +7,6 @@ an effect it is a draw from the alternative, and how often that is found is the 
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import scipy.special
@@ -109,24 +108,6 @@ def called_canonical(scores: NDArray[np.float64], canonical: ArrayLike) -> NDArr
     swapped[..., shards, 0] = scores[..., shards, chosen]
     swapped[..., shards, chosen] = scores[..., shards, 0]
     return swapped
-
-
-def fewer_permutations(
-    log_probs: ArrayLike, permutations: int, *, replicates: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the canonical ordering with random subsets of so many of the shuffled ones, (r, m'+1).
-
-    Oren, Figure 3b. Orderings 1..m of a shard are independent, so any subset of them drawn without
-    looking at their scores is as good as having scored no others. `log_probs` (r, m+1) are as in
-    `sharded_t_test`, and all shards keep the same columns. `replicates` subsets are drawn, with
-    replacement; of all m there is only one. Raises InputError unless 1 <= `permutations` <= m.
-    """
-    values = as_log_probs(log_probs, ndim=2)
-    most = values.shape[1] - 1
-    if not 1 <= permutations <= most:
-        raise InputError(f"permutations {permutations}: {most} are scored; ask for 1 to {most}")
-    for _ in range(1 if permutations == most else replicates):
-        yield values[:, [0, *(1 + rng.permutation(most)[:permutations])]]
 
 
 def planted_p_values(
