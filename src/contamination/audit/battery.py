@@ -136,19 +136,12 @@ TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
 }
 
 
-def sampled_successors(
-    store: "Store",
-    shard: int,
-    tokens_per_example: int,
-    *,
-    orderings: int,
-    rng: "np.random.Generator",
-) -> "np.ndarray":
-    """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
+def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
+    tokens, rng = SUCCESSOR_TOKENS, store_stream(store, ORDER_STREAM, shard)
     centred = statistics.centred_successors(
-        store.successors(shard, tokens_per_example), resolution=store.resolution(tokens_per_example)
+        store.successors(shard, tokens), resolution=store.resolution(tokens)
     )
-    return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
+    return statistics.sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
 
 
 def joint_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
@@ -178,11 +171,6 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
 
     header = store.header
     return random_stream(header.seed, name, header.dataset_revision, header.shards, *keys)
-
-
-def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    rng = store_stream(store, ORDER_STREAM, shard)
-    return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
 
 
 def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":

@@ -63,10 +63,7 @@ def evaluate(
         row = {"score": name, "members": sizes[0], "non_members": sizes[1]}
         point, low, high = np.full((3, len(measures)), np.nan)
         if all(sizes):
-            try:
-                values, sides = _check(scores[known], truth[known])
-            except InputError as error:
-                raise InputError(f"{name}: {error}") from None
+            values, sides = _check(scores[known], truth[known])
             (point,) = _measures(values, sides, np.ones((1, len(values))))
             draws = _draw_texts(values, sides, rng, resamples)
             again = [_measures(values, sides, weights) for weights in draws]

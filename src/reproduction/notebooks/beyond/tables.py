@@ -25,7 +25,6 @@ from contamination.audit.battery import (
     COUNTED,
     TESTS,
     TOKEN_SCORES,
-    sampled_successors,
     variant_name,
 )
 from contamination.scoring.plan import StorePlan
@@ -33,6 +32,8 @@ from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
     called_canonical,
+    centred_successors,
+    sampled_successor_scores,
     sharded_exact_monte_carlo,
     sharded_exact_test,
     sharded_t_test,
@@ -154,9 +155,10 @@ def _scored(
         store = experiment.scored(model, name, plan)
         for choice, b in TOKENS.items():
             if not only or ("successor", choice) in only:
+                pairs = (store.successors(shard, b) for shard in range(count))
+                centred = (centred_successors(s, resolution=store.resolution(b)) for s in pairs)
                 sampled = [
-                    sampled_successors(store, shard, b, orderings=orderings, rng=rng)
-                    for shard in range(count)
+                    sampled_successor_scores(s, resamples=orderings, rng=rng) for s in centred
                 ]
                 yield ("successor", choice), np.stack(sampled), successor_tokens(store, b), 0
 
