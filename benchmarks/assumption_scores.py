@@ -24,7 +24,6 @@ from contamination.device import describe
 from contamination.files import replacing
 from contamination.membership.api import membership_scores
 from contamination.membership.evaluate import evaluate
-from contamination.membership.generation import completion_scores
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from reproduction.run.experiment import Experiment
@@ -82,7 +81,6 @@ def of_texts(
     for name, path in list(references.items())[1:]:
         again = membership_scores(scorer, texts, reference=path)
         yield again[of_reference], name
-    yield completion_scores(scorer, texts), ""
 
 
 def text_scores(options: argparse.Namespace) -> Iterator[pd.DataFrame]:

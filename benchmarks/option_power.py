@@ -35,7 +35,11 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.score import score
-from contamination.statistics import sharded_exact_test, token_standardised_scores
+from contamination.statistics import (
+    centred_tokens,
+    sharded_exact_test,
+    token_standardised_scores,
+)
 from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import items_of
@@ -82,8 +86,8 @@ Tokens = tuple[np.ndarray, np.ndarray, np.ndarray]  # (N, T) nats; kind and plac
 CANDIDATES: dict[str, tuple[Callable[[Tokens], np.ndarray], str]] = {
     "sum, 1/sd": (lambda tokens: tokens[0].sum(axis=1), "inverse_sd"),
     "sum, equal weights": (lambda tokens: tokens[0].sum(axis=1), "equal"),
-    "token-standardised": (lambda tokens: _tamed(tokens[0], floor=0.3, clip=None), "inverse_sd"),
-    "clipped at 1 nat": (lambda tokens: _tamed(tokens[0], floor=None, clip=1.0), "inverse_sd"),
+    "token-standardised": (lambda tokens: _standardised(tokens[0]), "inverse_sd"),
+    "clipped at 1 nat": (lambda tokens: _clipped(tokens[0]), "inverse_sd"),
     "answer alone": (lambda tokens: tokens[0][:, tokens[1] == ANSWER].sum(axis=1), "inverse_sd"),
     "options alone": (lambda tokens: tokens[0][:, tokens[1] != ANSWER].sum(axis=1), "inverse_sd"),
     "first 4 tokens of an option": (
@@ -93,8 +97,13 @@ CANDIDATES: dict[str, tuple[Callable[[Tokens], np.ndarray], str]] = {
 }
 
 
-def _tamed(values: np.ndarray, **how: float | None) -> np.ndarray:
-    return token_standardised_scores(values, np.zeros(values.shape, dtype=bool), **how)
+def _standardised(values: np.ndarray) -> np.ndarray:
+    return token_standardised_scores(values, np.zeros(values.shape, dtype=bool))
+
+
+def _clipped(values: np.ndarray) -> np.ndarray:
+    centred = centred_tokens(values, np.zeros(values.shape, dtype=bool))
+    return np.clip(centred, -1, 1).sum(axis=1)
 
 
 # --- items ----------------------------------------------------------------------------------------

@@ -88,44 +88,6 @@ def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
     np.testing.assert_array_equal(few[1], few[3])  # fewer tokens are kept than counted
 
 
-@pytest.fixture
-def orderings_store(tmp_path):
-    """Return a function that makes a real store whose canonical orderings gain at a position."""
-
-    def make(gain: float, position: int = 0, *, permutations: int = 19, shards: int = 8) -> Store:
-        rng = np.random.default_rng(6)
-        lengths = tuple(rng.integers(30, 50, 4 * shards).tolist())
-        header = Header("m", "w", "d", "r", "text/1", 1, shards, lengths)
-        units = []
-        for shard, index in header.units(permutations):
-            order = header.examples((shard, index))
-            values = rng.normal(-3, 1, int(header.stored[order].sum())).astype(np.float32)
-            starts = np.cumsum(header.stored[order]) - header.stored[order]
-            if index == 0:
-                values[starts[1:] + position] += np.float32(gain)
-            units.append(((shard, index), order, values))
-        store = Store(tmp_path / f"{gain}-{position}", header)
-        store.append(units)
-        return store
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("position", "gain", "best"), [(3, 3.0, "boundary_8"), (20, 7.0, "boundary_32")]
-)
-def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, gain, best):
-    store = orderings_store(gain, position)
-    found = TESTS["min_p_orderings"].result(store, 19)
-    assert found.best == best
-    assert found.log10_p < -3
-    least = min(m.log10_p for m in found.marginals)
-    assert least - 0.1 <= found.log10_p <= least + np.log10(6) + 0.1
-    for name, marginal in zip(found.names, found.marginals, strict=True):
-        if name in TESTS:
-            assert marginal.p == TESTS[name].result(store, 19).p
-
-
 def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path):
     """A row of the store is a record; nothing of it depends on the permutations of the order."""
     header = replace(HEADER, kind="alternatives", shards=3, example_tokens=(2, 1, 3, 4, 2, 2))

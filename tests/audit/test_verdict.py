@@ -160,7 +160,7 @@ def test_bad_requests_are_refused_before_scoring(
 
 
 def test_only_one_test_shard_by_shard_can_stop(until):
-    several = [[name] for name in ("sharded_t", "permutation", "min_p", "min_p_orderings")]
+    several = [[name] for name in ("sharded_t", "permutation", "min_p")]
     for tests in (*several, ["successor", "boundary"]):
         with pytest.raises(InputError, match="stop"):
             until(0.0, tests=tests)

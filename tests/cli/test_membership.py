@@ -44,7 +44,7 @@ def test_labels_give_an_evaluation(membership):
     [
         (("--label", "one"), "'one'"),
         (("--label", "text"), "record 0: 'text'"),
-        (("--neighbours", "100000000"), "1,000"),
+        (("--neighbours", "100000000"), "1000"),
     ],
 )
 def test_bad_input_is_one_line(membership, arguments, named):

@@ -69,7 +69,6 @@ def test_edges():
     assert np.isfinite(value("lowercase", log_probs=np.zeros(5)))
     found = scores.log_prob_per_byte(READ.log_probs, "né")  # the first token, too
     assert found == pytest.approx(-24 / 3)
-    assert scores.score_named("min_k_20").label == "Min-20%"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ WIDE = pytest.mark.parametrize(
     ("precision", "batch_tokens"), [("float32", None), ("float32", 30), ("bfloat16", None)]
 )
 SUMS = [("permutation", 1), ("sharded_exact", 5), ("sharded_t", 5)]
-TOKENS = [("token_standardised", 5), ("boundary", 5), ("min_p_orderings", 5)]
+TOKENS = [("token_standardised", 5), ("boundary", 5)]
 PAIRS = [("successor", 4), ("min_p", 4)]
 
 

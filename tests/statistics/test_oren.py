@@ -1,7 +1,6 @@
 """The two tests of the paper by hand and by enumeration, and what is made of the same scores."""
 
 import itertools
-from collections import Counter
 
 import mpmath
 import numpy as np
@@ -10,7 +9,6 @@ import scipy.stats
 
 from contamination.statistics import (
     called_canonical,
-    fewer_permutations,
     permutation_test,
     sharded_t_test,
 )
@@ -81,22 +79,6 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     assert sharded_t_test(scores, ddof=0).p == pytest.approx(1 - scipy.stats.t.cdf(z, df=19))
     silent = sharded_t_test([[0.1 + 0.2, 0.3, 0.3]] * 7)
     assert (silent.statistic, silent.p, silent.log10_p) == (0.0, 1.0, 0.0)
-
-
-def drawn(permutations: int, replicates: int) -> list[np.ndarray]:
-    log_probs, rng = np.arange(3)[:, None] * 100.0 + np.arange(5), np.random.default_rng(0)
-    return list(fewer_permutations(log_probs, permutations, replicates=replicates, rng=rng))
-
-
-def test_every_subset_is_drawn_equally_often_and_all_shards_keep_its_columns() -> None:
-    subsets = drawn(2, 6000)
-    found = Counter(tuple(sorted(subset[0, 1:])) for subset in subsets)
-    assert set(found) == set(itertools.combinations(range(1, 5), 2))
-    assert max(found.values()) - min(found.values()) < 250  # sd of a count: 29
-    for subset in subsets[:20]:
-        assert subset[0, 0] == 0
-        assert (subset - subset[0] == np.arange(3)[:, None] * 100).all()
-    assert [sorted(subset[0]) for subset in drawn(4, 50)] == [[0, 1, 2, 3, 4]]  # of all, only one
 
 
 def test_the_chosen_column_of_each_shard_trades_places_with_the_first():

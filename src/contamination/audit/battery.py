@@ -2,8 +2,8 @@
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
-scores that treat the orderings alike keep it exact. `min_p` and `min_p_orderings` try several such
-scores of the same orderings, and give the p-value of the best of them under their joint law.
+scores that treat the orderings alike keep it exact. `min_p` tries several such scores of the same
+orderings, and gives the p-value of the best of them under their joint law.
 
 Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
 
@@ -11,7 +11,7 @@ The help of the command line, the explorer, the studies and the legends of the f
 `TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
-CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
 COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
-BEST_OF_ORDERINGS = ("token_standardised", "clipped", "boundary")
 JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
 FEWEST_JOINT = 1_000  # of each shard
 JOINT_DRAWS = 20_000  # from the joint law of several statistics
@@ -54,7 +52,7 @@ class Test(StoreNeed):
     statistic : makes the result of the scores of all shards, with draws from a stream.
     b : the choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in advance.
     from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
-        tests that take more than one entry of `TOKEN_SCORES` or none.
+        tests that take no entry of `TOKEN_SCORES`.
     """
 
     __test__ = False  # not a pytest class
@@ -119,14 +117,7 @@ def standardised(tokens: "ShardTokens") -> "np.ndarray":
     )
 
 
-def clipped(tokens: "ShardTokens") -> "np.ndarray":
-    """Sum of tokens, each centred and held within +-CLIP_NATS (nats)."""
-    return statistics.token_standardised_scores(
-        tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS, resolution=tokens.resolution
-    )
-
-
-def boundary(tokens_per_example: int | None) -> TokenScores:
+def boundary(tokens_per_example: int) -> TokenScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
     return lambda tokens: statistics.boundary_scores(
         *(tokens.logprobs, tokens.leading, tokens.position),
@@ -141,24 +132,16 @@ TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
     ("sharded_t", None): summed,
     ("sharded_exact", None): summed,
     ("token_standardised", None): standardised,
-    ("clipped", None): clipped,
-    **{("boundary", name): boundary(b) for name, b in COUNTED.items()},
+    **{("boundary", name): boundary(b) for name, b in COUNTED.items() if b},
 }
 
 
-def sampled_successors(
-    store: "Store",
-    shard: int,
-    tokens_per_example: int,
-    *,
-    orderings: int,
-    rng: "np.random.Generator",
-) -> "np.ndarray":
-    """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
+def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
+    tokens, rng = SUCCESSOR_TOKENS, store_stream(store, ORDER_STREAM, shard)
     centred = statistics.centred_successors(
-        store.successors(shard, tokens_per_example), resolution=store.resolution(tokens_per_example)
+        store.successors(shard, tokens), resolution=store.resolution(tokens)
     )
-    return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
+    return statistics.sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
 
 
 def joint_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
@@ -190,23 +173,8 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
     return random_stream(header.seed, name, header.dataset_revision, header.shards, *keys)
 
 
-def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    rng = store_stream(store, ORDER_STREAM, shard)
-    return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
-
-
-def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    import numpy as np
-
-    tokens = store.shard_tokens(shard, permutations)
-    return np.stack([score(tokens) for score in variants(BEST_OF_ORDERINGS).values()])
-
-
-def _smallest(
-    scores: "np.ndarray", rng: "np.random.Generator", choices: Iterable[tuple[str, str | None]]
-) -> "TestResult":
-    """min-p of Westfall and Young."""
-    names = [variant_name(*choice) for choice in choices]
+def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    names = [variant_name("successor", b) for b in COUNTED]
     return statistics.westfall_young_test(scores, names=names, resamples=JOINT_DRAWS, rng=rng)
 
 
@@ -228,18 +196,7 @@ _REGISTRY = (
         *("token_standardised", "Token-standardised", "#56B4E9", "P"),
         "every token divided by its spread",
     ),
-    Test(
-        *("clipped", "Clipped", "#F0E442", "X"),
-        f"every token held within {CLIP_NATS:g} nat of its mean",
-    ),
     Test(*("boundary", "Boundary", "#009E73", "^"), "the first 16 tokens of every example", b="16"),
-    Test(
-        *("min_p_orderings", "Best of orderings", "#999999", "p"),
-        "the best of token_standardised, clipped and boundary with "
-        f"{', '.join(COUNTED)} tokens, corrected for the choice",
-        statistic=lambda scores, rng: _smallest(scores, rng, variants(BEST_OF_ORDERINGS)),
-        from_store=_joint_tokens,
-    ),
     Test(
         *("successor", "Successor", "#CC79A7", "v"),
         f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
@@ -252,7 +209,7 @@ _REGISTRY = (
     Test(
         *("min_p", "Best of successors", "#000000", "*"),
         f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
-        statistic=lambda scores, rng: _smallest(scores, rng, [("successor", b) for b in COUNTED]),
+        statistic=_best_successors,
         from_store=joint_successors,
         kind="successors",
         tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
@@ -273,20 +230,6 @@ OPTION_TEST = "options"  # of the other axis
 ITEM_TESTS = (OPTION_TEST, "arrangement_quiz")  # whose shards are items
 COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
 """What the study of power and the explorer set side by side, with several choices of b."""
-
-
-def variants(
-    names: Collection[str], counted: Collection[str] = tuple(COUNTED)
-) -> dict[tuple[str, str | None], TokenScores]:
-    """Scores of a shard by test and choice of b, for those of the tests that read whole orderings.
-
-    Tests that take no b have one entry, under None.
-    """
-    return {
-        (name, b): score
-        for (name, b), score in TOKEN_SCORES.items()
-        if name in names and (b is None or b in counted)
-    }
 
 
 def variant_name(name: str, b: str | None) -> str:

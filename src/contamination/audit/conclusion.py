@@ -134,15 +134,15 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     exchangeable, that happens with probability at most `alpha`: objections only take away.
     """
     least = min(evidence, key=lambda each: each.p)
-    small = sorted((each for each in evidence if each.p <= alpha), key=lambda each: each.p)
-    for each in small:
-        if _objection(each, alpha) is None:
-            reason = f"p = {each.p:.3g} ({each.test}), and no control objects"
-            if each.habit:
-                reason += "; no theorem says how often two models that read alike differ so"
-            return Verdict("proven", reason, each.p)
-    if small:
-        conclusion, reason = _objection(small[0], alpha) or ("cannot say", "")
+    quiet = [each for each in evidence if _objection(each, alpha) is None]
+    if proofs := [each for each in quiet if each.p <= alpha]:
+        best = min(proofs, key=lambda each: each.p)
+        reason = f"p = {best.p:.3g} ({best.test}), and no control objects"
+        if best.habit:
+            reason += "; no theorem says how often two models that read alike differ so"
+        return Verdict("proven", reason, best.p)
+    if least.p <= alpha and (objection := _objection(least, alpha)):
+        conclusion, reason = objection
         return Verdict(conclusion, f"p = {least.p:.3g} ({least.test}), but {reason}", least.p)
     if all(each.order == "too few records" for each in evidence):
         reason = f"p = {least.p:.3g} ({least.test}), and the records are too few for an order"
@@ -151,7 +151,7 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
         return Verdict("cannot say", reason, least.p)
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
-    stated = [_power(each, alpha) for each in evidence if _objection(each, alpha) is None]
+    stated = [_power(each, alpha) for each in quiet]
     power = max(stated, key=lambda found: sum(each.probability for each in found), default=())
     if power:
         said = "; ".join(f"{study}: {chances}" for study, chances in by_study(power).items())

@@ -26,7 +26,7 @@ LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "
 def membership(
     options: ScoringOptions,
     reference: Annotated[str | None, option("A second, smaller model as a yardstick.")] = None,
-    neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
+    neighbours: Annotated[int, option("Neighbours to compare a text with.", min=0, max=1000)] = 0,
     label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,

@@ -30,7 +30,6 @@ Model = Scorer | ModelSource | Path | str
 Text = str | np.ndarray  # or its tokens
 
 SHARE = 0.1  # of the words that a neighbour changes
-MOST_NEIGHBOURS = 1_000  # of a text: all lie in memory, and the model reads each of them whole
 ARGUMENTS = ("reference", "neighbours")  # parts that have one of their own
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
@@ -60,21 +59,22 @@ def membership_scores(
     `contamination.membership.scores` says what they mean. Every column has the same direction: the
     larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there.
 
-    Raises InputError if there is no text, or one of fewer than two tokens (named by its number);
-    for a reference that does not know a character or, per token, cuts a text into other tokens; for
-    a score that does not exist; and for whatever loading and scoring refuse.
+    Scores of what cannot be had, or is not asked for, are left out. Raises InputError if there is
+    no text, or one of fewer than two tokens (named by its number); for a reference that does not
+    know a character or, per token, cuts a text into other tokens; for a score that does not exist;
+    and for whatever loading and scoring refuse.
 
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file. Behind an
-        endpoint, scores of the whole distribution (Min-K%++, Mem k, Entropy) are left out.
+        endpoint there are no scores of the whole distribution (Min-K%++, Mem k, Entropy).
     texts : of at least two tokens each; or their tokens, which are decoded where a score reads
         text.
     reference : a second model, with a tokenizer of its own, for `reference_*`.
     reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
-    neighbours : how many `word_neighbours` of each text, for `neighbour`; 0 leaves it out.
-    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here.
+    neighbours : how many `word_neighbours` of each text, for `neighbour`; all lie in memory.
+    columns : of `contamination.membership.scores.SCORES`; those of an argument come with it.
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
         of more texts; from 0 by default.
@@ -82,11 +82,8 @@ def membership_scores(
     numbers = range(len(texts)) if numbers is None else numbers
     if not len(texts):
         raise InputError("there is no text to score; give one or more")
-    if not 0 <= neighbours <= MOST_NEIGHBOURS:
-        raise InputError(f"{neighbours} neighbours: give 0 to {MOST_NEIGHBOURS:,} of each text")
     wanted = {name: scores.score_named(name) for name in columns}
-    if wrong := [name for name, score in wanted.items() if score.reads in ARGUMENTS]:
-        raise InputError(f"{wrong[0]}: it has an argument of its own, and is no column to name")
+    wanted |= {name: score for name, score in scores.SCORES.items() if score.reads in ARGUMENTS}
     scorer = _open(model)
     shown = [one if isinstance(one, str) else scorer.tokenizer.decode(one) for one in texts]
     ids = [one for one in texts if not isinstance(one, str)] or tokenize(scorer.tokenizer, shown)
@@ -110,12 +107,13 @@ def membership_scores(
         parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, seed, numbers)
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    wanted |= {k: v for k, v in scores.SCORES.items() if v.reads in ARGUMENTS and v.reads in parts}
-    whole = all(read.rank is not None for read in readings)  # not behind an endpoint
+    known = {"tokens", *parts}
+    if readings[0].rank is not None:  # not behind an endpoint
+        known.add("distribution")
     table = {
         name: [*map(score.compute, readings)]
         for name, score in wanted.items()
-        if whole or score.reads != "distribution"
+        if score.reads in known
     }
     index = pd.RangeIndex(len(readings), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)

@@ -1,8 +1,8 @@
 """How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
 
 Larger scores stand for members; the direction is part of the score and is never chosen on the data
-that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied. The
-curve is scikit-learn's; those of a bootstrap are computed at once from counts, to the same numbers.
+that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.
+Curves are computed from weighted counts, since a bootstrap has a thousand of them.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import roc_curve
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
@@ -30,8 +29,7 @@ def auc(scores: ArrayLike, members: ArrayLike) -> float:
     that is not finite, for other lengths, and where members or non-members are missing.
     """
     values, truth = _check(scores, members)
-    fpr, tpr, _ = roc_curve(truth, values, drop_intermediate=False)
-    return float(np.trapezoid(tpr, fpr))
+    return float(_measures(values, truth, np.ones((1, len(values))))[0, 0])
 
 
 def evaluate(
@@ -65,10 +63,7 @@ def evaluate(
         row = {"score": name, "members": sizes[0], "non_members": sizes[1]}
         point, low, high = np.full((3, len(measures)), np.nan)
         if all(sizes):
-            try:
-                values, sides = _check(scores[known], truth[known])
-            except InputError as error:
-                raise InputError(f"{name}: {error}") from None
+            values, sides = _check(scores[known], truth[known])
             (point,) = _measures(values, sides, np.ones((1, len(values))))
             draws = _draw_texts(values, sides, rng, resamples)
             again = [_measures(values, sides, weights) for weights in draws]

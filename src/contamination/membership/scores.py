@@ -65,13 +65,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Score:
-    """A score: the label of its column ({k} stands for its k), how it is computed, what it reads.
+    """A score: how it is computed, which k it takes, and what it reads.
 
     `compute` takes a `Reading` and, where there is one, the number that `k` makes of text (or
     ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
     """
 
-    label: str
     compute: Callable[..., float]
     k: Callable[[str], float] | None = None
     reads: Part = "tokens"
@@ -126,58 +125,48 @@ def _neighbour(read: Any) -> float:
 # The name of a column is a key and its k: min_k_20, entropy_5; entropy.
 SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
-    "loss": Score("PPL", lambda read: mean_log_prob(read.log_probs)),
+    "loss": Score(lambda read: mean_log_prob(read.log_probs)),
     # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
-    "ppl": Score("PPL of {k}", lambda read, k: _mean(read.log_probs[1:][:k], k), _count),
+    "ppl": Score(lambda read, k: _mean(read.log_probs[1:][:k], k), _count),
     # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
-    "min_k": Score("Min-{k}%", lambda read, k: _lowest(read.log_probs[1:], k), _percent),
+    "min_k": Score(lambda read, k: _lowest(read.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
-    "min_prob": Score(
-        "Min-{k}% token", lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent
-    ),
+    "min_prob": Score(lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent),
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
     # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
-    "min_k_pp": Score("Min-{k}%++", _min_k_plus_plus, _percent, "distribution"),
+    "min_k_pp": Score(_min_k_plus_plus, _percent, "distribution"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
-    "mem": Score(
-        "Mem {k}", lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "distribution"
-    ),
+    "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "distribution"),
     # As the public code of Fu has it, one position off: it compares the logits at position t, which
     # predict token t + 1, with token t, and counts ranks from 0: rank <= k are k + 1 tokens.
     "mem_off_by_one": Score(
-        "Mem {k}, off by one",
-        lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)),
-        _count,
-        "distribution",
+        lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "distribution"
     ),
     # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
     # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
-    "entropy": Score("Entropy {k}", _entropy, lambda k: TOP[TOP.index(int(k))], "distribution"),
+    "entropy": Score(_entropy, lambda k: TOP[TOP.index(int(k))], "distribution"),
     # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
     "zlib": Score(
-        "Zlib",
         lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
         reads="text",
     ),
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
     # where the lower-case text has a single token.
-    "lowercase": Score("Lowercase", _lowercase, reads="lower"),
+    "lowercase": Score(_lowercase, reads="lower"),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
     # the ratio of the losses of the reference and the model (Carlini et al. 2021).
     "reference_difference": Score(
-        "Smaller Ref", lambda read: read.reference[0] - read.reference[1], reads="reference"
+        lambda read: read.reference[0] - read.reference[1], reads="reference"
     ),
-    "reference_ratio": Score(
-        "Smaller Ref, ratio", lambda read: _ratio(*read.reference[::-1]), reads="reference"
-    ),
+    "reference_ratio": Score(lambda read: _ratio(*read.reference[::-1]), reads="reference"),
     # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023);
     # NaN where there is no neighbour, as of a text of one word, or one of a single token.
-    "neighbour": Score("Neighbor", _neighbour, reads="neighbours"),
+    "neighbour": Score(_neighbour, reads="neighbours"),
 }
 
 
 def score_named(name: str) -> Score:
-    """Return the score of a column, such as loss or min_k_12.5, with its k and label filled in.
+    """Return the score of a column, such as loss or min_k_12.5, with its k filled in.
 
     Raises InputError if there is no such score, or no such k, as 0.
     """
@@ -193,8 +182,7 @@ def score_named(name: str) -> Score:
             f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of {families} with "
             f"its k, such as min_k_20: a number of tokens (of entropy {TOP}) or a percentage"
         ) from None
-    label = score.label.format(k=text).strip()
-    return replace(score, label=label, compute=partial(score.compute, **k))
+    return replace(score, compute=partial(score.compute, **k))
 
 
 def _mean(values: Array, fewest: int = 1) -> float:

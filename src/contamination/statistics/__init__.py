@@ -50,7 +50,7 @@ _MODULES = {
     "joint": "westfall_young_test",
     "known": "KnownResult hits_log10_p known_at_least quiz_test",
     "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",
-    "oren": "called_canonical fewer_permutations permutation_test planted_p_values sharded_t_test",
+    "oren": "called_canonical permutation_test planted_p_values sharded_t_test",
     "results": "PValue TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",

@@ -165,11 +165,8 @@ def dkw_band(n: int, level: float) -> float:
     """Half-width of the band that holds the whole true law with probability at least `level`.
 
     sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n >= 1 independent p-values; valid for
-    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990). Raises
-    InputError for a level outside (0, 1).
+    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
 
 

@@ -7,7 +7,6 @@ an effect it is a draw from the alternative, and how often that is found is the 
 """
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 import scipy.special
@@ -16,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
-
-FEWEST_PERMUTATIONS = 5  # for a power: fewer leave the spread of a shard unknown
 
 
 def permutation_test(log_probs: ArrayLike) -> TestResult:
@@ -113,36 +110,19 @@ def called_canonical(scores: NDArray[np.float64], canonical: ArrayLike) -> NDArr
     return swapped
 
 
-def fewer_permutations(
-    log_probs: ArrayLike, permutations: int, *, replicates: int, rng: np.random.Generator
-) -> Iterator[NDArray[np.float64]]:
-    """Yield the canonical ordering with random subsets of so many of the shuffled ones, (r, m'+1).
-
-    Oren, Figure 3b. Orderings 1..m of a shard are independent, so any subset of them drawn without
-    looking at their scores is as good as having scored no others. `log_probs` (r, m+1) are as in
-    `sharded_t_test`, and all shards keep the same columns. `replicates` subsets are drawn, with
-    replacement; of all m there is only one. Raises InputError unless 1 <= `permutations` <= m.
-    """
-    values = as_log_probs(log_probs, ndim=2)
-    most = values.shape[1] - 1
-    if not 1 <= permutations <= most:
-        raise InputError(f"permutations {permutations}: {most} are scored; ask for 1 to {most}")
-    for _ in range(1 if permutations == most else replicates):
-        yield values[:, [0, *(1 + rng.permutation(most)[:permutations])]]
-
-
 def planted_p_values(
     log_probs: ArrayLike, effects: ArrayLike, *, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """p-values of `sharded_exact_test` on redrawn canonical orders with planted effects, (b,).
 
     The share of them that is at most alpha is the power at alpha. Raises InputError for scores of
-    another shape, a value that is not finite, or fewer than 5 shuffled orderings.
+    another shape, or a value that is not finite.
 
     Parameters
     ----------
-    log_probs : (r, m+1), as in `sharded_exact_test`. Column 0 is the published order, and takes no
-        part: what it shows cannot move the power.
+    log_probs : (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the spread of
+        a shard unknown. Column 0 is the published order, and takes no part: what it shows cannot
+        move the power.
     effects : (b, r), by how many standard deviations of the shuffled scores of a shard the
         canonical one is raised, in each draw. 0 is H0.
 
@@ -157,8 +137,6 @@ def planted_p_values(
     values = as_log_probs(log_probs, ndim=2)
     shuffled, raised = values[:, 1:], np.asarray(effects, dtype=np.float64)
     n = shuffled.shape[1]
-    if n < FEWEST_PERMUTATIONS:
-        raise InputError(f"{n} shuffled orderings: give at least {FEWEST_PERMUTATIONS} for a power")
     varies = np.ptp(shuffled, axis=1) > ROUNDING * np.abs(shuffled).max(axis=1)
     if not varies.any():
         return np.ones(len(raised))

@@ -106,9 +106,3 @@ def check_finite(array: NDArray[np.float64], name: str) -> None:
         raise InputError(
             f"{name}{place} is {array[tuple(place)]}: measure it again, or leave it out"
         )
-
-
-def check_resamples(resamples: int) -> None:
-    """Raise InputError for fewer than 1 draw."""
-    if resamples < 1:
-        raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")

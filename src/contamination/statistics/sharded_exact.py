@@ -24,7 +24,7 @@ from scipy.signal import fftconvolve
 from scipy.special import logsumexp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, check_resamples
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
 
 Weights = Literal["equal", "inverse_sd"]
 
@@ -166,9 +166,8 @@ def sharded_exact_monte_carlo(
 
     With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any number of
     draws, `resamples`; p cannot be below 1 / (1 + resamples). Parameters, H0 and errors as in
-    `sharded_exact_test`, or fewer than 1 resample.
+    `sharded_exact_test`.
     """
-    check_resamples(resamples)
     values = as_log_probs(log_probs, ndim=2)
     gaps, tolerance = _gaps(values, weights)
     draws = np.zeros(resamples)

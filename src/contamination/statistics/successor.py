@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, check_finite, check_resamples
+from contamination.statistics.results import ROUNDING, check_finite
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram
@@ -67,17 +67,13 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     Takes S (k, k), as scored or centred, and orderings (n, k), permutations of 0 to k-1 in rows;
     returns nats, (n,), larger is more evidence where row 0 is canonical. Scores of the same
     orderings by other statistics can be tested jointly (`westfall_young_test`). Raises InputError
-    unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
-    `orderings` are permutations.
+    unless S is a square of at least 2 examples, finite off the diagonal.
 
     H0: the model does not depend on the order of the examples, so each of the k! orderings is
     equally likely to be the one called canonical. S has no ordering in it; scores of independent
     uniform orderings are therefore exchangeable with the canonical one, exactly.
     """
     scores, orders = _pairs(successors), np.asarray(orderings)
-    k = len(scores)
-    if orders.shape[1:] != (k,) or (np.sort(orders, axis=1) != np.arange(k)).any():
-        raise InputError(f"orderings is not (n, {k}) with permutations of 0 to {k - 1} in its rows")
     return np.asarray(scores[orders[:, :-1], orders[:, 1:]].sum(axis=1))
 
 
@@ -88,12 +84,14 @@ def sampled_successor_scores(
 
     Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`. Its smallest p is
     (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
-    `successor_scores`, or fewer than 1 resample.
+    `successor_scores`.
     """
-    check_resamples(resamples)
-    orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
-    orders[1:] = rng.permuted(orders[1:], axis=1)
-    return successor_scores(successors, orders)
+    canonical = np.arange(len(_pairs(successors)))[None]
+    scores, rows = [successor_scores(successors, canonical)], max(1, _BLOCK // canonical.size)
+    for start in range(0, resamples, rows):
+        orders = np.repeat(canonical, min(rows, resamples - start), axis=0)
+        scores.append(successor_scores(successors, rng.permuted(orders, axis=1)))
+    return np.concatenate(scores)
 
 
 def generated_successors(
@@ -138,13 +136,10 @@ def generated_successor_test(
     of S, centred (`centred_successors`), along the order. p = (1 + #{orderings that score as
     much}) / (1 + resamples), over independent uniform orderings. H0 as `generated_successors` says;
     then P(p <= alpha) <= alpha exactly. Raises InputError as `centred_successors`, hence for fewer
-    than 3 records, and for fewer than 1 resample.
+    than 3 records.
     """
     centred = centred_successors(successors)
-    step = max(1, _BLOCK // len(centred))
-    blocks = [min(step, resamples - start) for start in range(0, resamples, step)] or [resamples]
-    drawn = [sampled_successor_scores(centred, resamples=each, rng=rng) for each in blocks]
-    scores = np.concatenate([drawn[0][:1], *(each[1:] for each in drawn)])
+    scores = sampled_successor_scores(centred, resamples=resamples, rng=rng)
     return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 

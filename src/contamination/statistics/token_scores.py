@@ -16,32 +16,20 @@ from contamination.statistics.results import ROUNDING, check_finite
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36 nats in
 # small models: tokens that hardly move stay below their share, and those that swing are tamed.
+# A small one counts tokens alike however little they move, numerical noise included; a large one
+# returns to the sum of centred log-probabilities.
 _FLOOR = 0.3
 
 
 def token_standardised_scores(
-    logprobs: ArrayLike,
-    leading: ArrayLike,
-    *,
-    floor: float | None = _FLOOR,
-    clip: float | None = None,
-    resolution: float = 0.0,
+    logprobs: ArrayLike, leading: ArrayLike, *, resolution: float = 0.0
 ) -> NDArray[np.float64]:
-    """One score per ordering of a shard: the sum over tokens of centred, tamed log-probabilities.
+    """One score per ordering of a shard: the sum over tokens of standardised log-probabilities.
 
-    score[j] = sum_t clip(l[j, t] - mean_t) / (sd_t + floor), over tokens t not leading in j; mean_t
-    and sd_t are over the orderings in which t does not lead, sd_t after clipping. Larger is more
-    evidence: stack the shards' (m+1,) to (r, m+1) for `sharded_exact_test`. `logprobs`, `leading`,
-    `resolution` and errors as in `centred_tokens`.
-
-    Parameters
-    ----------
-    floor : nats added to the standard deviation, above 0; None divides by nothing. A small floor
-        counts tokens alike however little they move, numerical noise included; a large one returns
-        to the sum of centred log-probabilities.
-    clip : centred values are held within +-clip nats; None leaves them. A bound instead of a
-        division (floor=None) keeps nats as the unit; 1 nat touches about one value in a hundred in
-        small models.
+    score[j] = sum_t (l[j, t] - mean_t) / (sd_t + 0.3 nats), over tokens t not leading in j; mean_t
+    and sd_t are over the orderings in which t does not lead. Larger is more evidence: stack the
+    shards' (m+1,) to (r, m+1) for `sharded_exact_test`. Parameters and errors as in
+    `centred_tokens`.
 
     Notes
     -----
@@ -50,18 +38,14 @@ def token_standardised_scores(
     besides; so permuting the rows permutes the scores, and exchangeable rows give exchangeable
     scores, which is all that `sharded_exact_test` asks. Nothing is asymptotic.
 
-    The score is not monotone in the canonical row: raising one value also raises its sd_t, and
-    clipping ignores what is beyond. Which floor is best depends on where memory sits: 1 / sd_t is
-    the best weight for shifts proportional to sd_t, the plain centred sum for loud tokens' shifts.
+    The score is not monotone in the canonical row: raising one value also raises its sd_t. 1 / sd_t
+    is the best weight for shifts proportional to sd_t, the plain centred sum for loud tokens'.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
-    if clip is not None:
-        np.clip(values, -clip, clip, out=values)
-    if floor is not None:
-        follows = ~np.asarray(leading)
-        squares = np.einsum("jt,jt->t", values, values)  # without an array of squares
-        sd = np.sqrt(squares / np.maximum(follows.sum(axis=0), 1))
-        values /= sd + floor
+    follows = ~np.asarray(leading)
+    squares = np.einsum("jt,jt->t", values, values)  # without an array of squares
+    sd = np.sqrt(squares / np.maximum(follows.sum(axis=0), 1))
+    values /= sd + _FLOOR
     return np.asarray(values.sum(axis=1))
 
 
@@ -70,7 +54,7 @@ def boundary_scores(
     leading: ArrayLike,
     position: ArrayLike,
     *,
-    tokens_per_example: int | None,
+    tokens_per_example: int,
     resolution: float = 0.0,
 ) -> NDArray[np.float64]:
     """One score per ordering of a shard: centred sum of the first tokens of every example.
@@ -83,13 +67,12 @@ def boundary_scores(
     out spares its noise at no cost, since the store holds every token.
 
     In nats, and monotone in the canonical row. `position` (T,) is that of each token within its
-    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned,
-    H0, exactness and errors are as in `token_standardised_scores`.
+    example, from 0. The rest, what is returned, H0, exactness and errors are as in
+    `token_standardised_scores`.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
-    most = np.inf if tokens_per_example is None else tokens_per_example
     # Rows are summed one by one, not by a matrix product: equal rows must give equal scores.
-    return np.asarray(values[:, np.asarray(position) < most].sum(axis=1))
+    return np.asarray(values[:, np.asarray(position) < tokens_per_example].sum(axis=1))
 
 
 def centred_tokens(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.scoring.plan import StorePlan
-from contamination.statistics import fewer_permutations, sharded_exact_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.tables import outcome_row
 from reproduction.run.experiment import Experiment
 
@@ -37,8 +37,8 @@ def permutation_ablation(
 ) -> pd.DataFrame:
     """Each sharded test with fewer permutations, sub-sampled from what is stored (Figure 3b).
 
-    `replicates` subsets are drawn for each number (`contamination.statistics.fewer_permutations`).
-    Raises InputError for more permutations than are scored.
+    Orderings of a shard are independent, so any subset drawn without looking at their scores is as
+    good as having scored no others. `replicates` are drawn of each size, of all there is only one.
     """
     rows, scoring = [], experiment.profile.scoring
     plan = StorePlan("orderings", scoring.shards)
@@ -46,9 +46,9 @@ def permutation_ablation(
         store = experiment.scored("contaminated", dataset, plan, scoring.permutations)
         log_probs = store.log_probs(scoring.permutations)
         for m in permutations:
-            subsets = fewer_permutations(log_probs, m, replicates=replicates, rng=rng)
-            for replicate, fewer in enumerate(subsets):
-                rows += _test(experiment, dataset, fewer, replicate=replicate)
+            for replicate in range(1 if m == scoring.permutations else replicates):
+                kept = 1 + rng.permutation(scoring.permutations)[:m]
+                rows += _test(experiment, dataset, log_probs[:, [0, *kept]], replicate=replicate)
     return pd.DataFrame(rows)
 
 

@@ -24,15 +24,16 @@ from contamination.audit.battery import (
     COMPARED,
     COUNTED,
     TESTS,
-    sampled_successors,
+    TOKEN_SCORES,
     variant_name,
-    variants,
 )
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
     called_canonical,
+    centred_successors,
+    sampled_successor_scores,
     sharded_exact_monte_carlo,
     sharded_exact_test,
     sharded_t_test,
@@ -146,17 +147,18 @@ def _scored(
     lengths = np.array([len(tokens.position) for tokens in shards])
     for m in permutations:
         fewer = [tokens.first_orderings(m) for tokens in shards]
-        for test, score in variants(COMPARED, TOKENS).items():
-            if not only or test in only:
+        for test, score in TOKEN_SCORES.items():
+            if test[0] in COMPARED and (not only or test in only):
                 yield test, np.stack([score(tokens) for tokens in fewer]), lengths * (m + 1), m
     for count in successor_shards:
         plan = StorePlan("successors", count, max(TOKENS.values()))
         store = experiment.scored(model, name, plan)
         for choice, b in TOKENS.items():
             if not only or ("successor", choice) in only:
+                pairs = (store.successors(shard, b) for shard in range(count))
+                centred = (centred_successors(s, resolution=store.resolution(b)) for s in pairs)
                 sampled = [
-                    sampled_successors(store, shard, b, orderings=orderings, rng=rng)
-                    for shard in range(count)
+                    sampled_successor_scores(s, resamples=orderings, rng=rng) for s in centred
                 ]
                 yield ("successor", choice), np.stack(sampled), successor_tokens(store, b), 0
 
