@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-from contamination.errors import InputError
 
 PATIENCE = 3.0  # seconds
 
@@ -36,23 +33,6 @@ def in_reach() -> bool:
     except Exception:  # HTTP client: no common base class over its versions
         return False
     return True
-
-
-def require_in_reach(model: str, revision: str | None = None) -> None:
-    """Refuse a hub id that is neither in the cache nor in reach, before torch is imported."""
-    from huggingface_hub import errors, try_to_load_from_cache
-
-    try:
-        held = Path(model).exists() or try_to_load_from_cache(
-            model, "config.json", revision=revision
-        )
-    except errors.HFValidationError:  # no id of the hub: whoever loads it says what it is not
-        return
-    if not held and not in_reach():
-        raise InputError(
-            f"{model}: no such path, not in the hub's cache, and the hub is out of reach; fetch it "
-            "with `hf download` where there is a network, or give a local copy"
-        )
 
 
 @contextmanager
