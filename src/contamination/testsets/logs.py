@@ -16,7 +16,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.testsets.options import LETTERS
+from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import Record, read_records
 
 _ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
