@@ -1,10 +1,13 @@
 """What texts of options, and texts beside them, say of labels, of other options and of numbers.
 
-Everything here is asked of the options as a set, in whatever order they stand.
+All is asked of the options as a set: the answer does not depend on the order in which they stand.
 """
 
 import re
 from collections.abc import Sequence
+from typing import Any, Literal
+
+from contamination.testsets.records import ID_FIELDS
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NUMBERS = tuple(map(str, range(27)))
@@ -57,6 +60,12 @@ _WORDS_OF_NUMBERS = (
     "|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|am|pm|bce?|ad|ce"
 )
 _NUMBER = re.compile(rf"\d|\b({_WORDS_OF_NUMBERS})\b", re.IGNORECASE)
+# Beside names of options: "option_2", "both A and C", "the second".
+_BESIDE_NAMES = {
+    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
+    *("and", "or", "both", "the", "is", "correct"),
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
@@ -91,3 +100,28 @@ def are_numbers(options: Sequence[str]) -> bool:
         for option in options
     }
     return len(units) == 1 and all(map(_NUMBER.search, options))
+
+
+def to_declare(
+    name: str, value: Any, options: Sequence[str], labels: Sequence[Any]
+) -> Literal["answer", "options"] | None:
+    """Return the declaration that a field needs which looks as if it followed the options.
+
+    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
+    "A, C", "AC", "0100", "B. river", or a list of such.
+    """
+    count = len(options)
+    numbered = {*labels, *NUMBERS[: count + 1]}
+    if isinstance(value, bool):
+        return "answer" if count == 2 else None  # a flag of one of two options
+    by_label = "." in name and name.rpartition(".")[2] in numbered
+    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
+    if by_label or len(parts) == count:
+        return "options"
+    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
+        return "answer"
+    names = " ".join((*numbered, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *options))
+    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
+    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    named = words and all(word in known or {*word} <= letters for word in words)
+    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers

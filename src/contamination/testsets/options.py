@@ -11,7 +11,6 @@ import copy
 import functools
 import itertools
 import operator
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,12 +22,10 @@ from contamination.testsets.example_set import Declared, ExampleSet, kept_text
 from contamination.testsets.option_texts import (
     LETTERS,
     NUMBERS,
-    ORDINALS,
-    ROMAN,
     begin_with_labels,
     names_letter,
+    to_declare,
 )
-from contamination.testsets.records import ID_FIELDS
 
 QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
@@ -54,13 +51,6 @@ _LAYOUTS: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = 
     ("op{}", LETTERS.lower(), (), ("answer",)),  # MedMCQA
 )
 SCHEMES = ", ".join(name.format(*counted[:1]) for name, counted, *_ in _LAYOUTS)
-# Beside names of options: "option_2", "both A and C", "the second".
-_BESIDE_NAMES = {
-    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
-    *("and", "or", "both", "the", "is", "correct"),
-}
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
 
@@ -336,7 +326,11 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
         said = [(i, fields[name]) for i, fields in enumerate(beside) if name in fields]
-        alike = [(i, value, to) for i, value in said if (to := _to_declare(name, value, items[i]))]
+        alike = [
+            (i, value, to)
+            for i, value in said
+            if (to := to_declare(name, value, items[i].options, items[i].layout.labels))
+        ]
         if alike and 2 * len(alike) >= len(said):
             i, value, option = alike[0]
             raise InputError(
@@ -344,29 +338,6 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
                 f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
                 f"--{option} {name}, or --other {name} if it says nothing of them"
             )
-
-
-def _to_declare(name: str, value: Any, item: Item) -> str | None:
-    """Return the declaration that a field needs which looks as if it followed the options.
-
-    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
-    "A, C", "AC", "0100", "B. river", or a list of such.
-    """
-    count = len(item.options)
-    labels = {*item.layout.labels, *NUMBERS[: count + 1]}
-    if isinstance(value, bool):
-        return "answer" if count == 2 else None  # a flag of one of two options
-    by_label = "." in name and name.rpartition(".")[2] in labels
-    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
-    if by_label or len(parts) == count:
-        return "options"
-    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
-        return "answer"
-    names = " ".join((*labels, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *item.options))
-    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
-    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
-    named = words and all(word in known or {*word} <= letters for word in words)
-    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
