@@ -184,9 +184,10 @@ class TestUrl:
 
 
 @pytest.mark.parametrize("reached", [False, True])
-def test_a_hub_out_of_reach_is_asked_once(monkeypatch, reached: bool):
+def test_a_hub_out_of_reach_is_asked_once(server, monkeypatch, reached: bool):
     """Its client would try six times, for half a minute."""
-    monkeypatch.setattr(hub, "in_reach", lambda: reached)
+    where = server.url if reached else "http://127.0.0.1:9"
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", where)
     with hub.asked_once():
         assert huggingface_hub.constants.is_offline_mode() is not reached
     assert not huggingface_hub.constants.is_offline_mode()

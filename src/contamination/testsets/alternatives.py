@@ -98,12 +98,8 @@ def open_items(
         return replace(open_test_set(what, template=template, **where), declared=declared)
     found = replace(open_test_set(what, template=NO_FIELD, **where), declared=declared)
     texts = tuple(_plain(item, range(len(item.options))) for item in items_of(found))
-    return replace(
-        found,
-        examples=texts,
-        template=OPTIONS_TEMPLATE,
-        revision=sha256_of(OPTIONS_TEMPLATE, *texts),
-    )
+    revision = sha256_of(OPTIONS_TEMPLATE, *texts)
+    return replace(found, examples=texts, template=OPTIONS_TEMPLATE, revision=revision)
 
 
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:

@@ -22,26 +22,17 @@ def advice_on(error: BaseException, page: str = "its page at huggingface.co") ->
     return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
 
 
-def in_reach() -> bool:
-    """Whether the hub answers within a few seconds; never if it is not to be asked."""
-    from huggingface_hub import constants, get_session
-
-    if constants.is_offline_mode():
-        return False
-    try:
-        get_session().head(constants.ENDPOINT, timeout=PATIENCE)
-    except Exception:  # HTTP client: no common base class over its versions
-        return False
-    return True
-
-
 @contextmanager
 def asked_once() -> Iterator[None]:
     """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
-    from huggingface_hub import constants
+    from huggingface_hub import constants, get_session
 
     before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = before or not in_reach()
+    if not before:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=PATIENCE)
+        except Exception:  # HTTP client: no common base class over its versions
+            constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:

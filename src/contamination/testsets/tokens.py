@@ -65,7 +65,9 @@ def tokenize(
                 verbose=False,
                 return_attention_mask=False,
             )
-        except Exception as error:  # tokenizers: no common base class
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # an interrupt; a panic is an error of the tokenizer's own code
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise InputError(
                 f"{tokenizer.name_or_path}: the tokenizer cannot read the texts ({reason}); put "
