@@ -42,13 +42,9 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score_alternatives, token_groups
 from contamination.statistics import sharded_exact_test
-from contamination.testsets.alternatives import (
-    Keep,
-    are_numbers,
-    option_alternatives,
-    permitted_places,
-)
+from contamination.testsets.alternatives import Keep, option_alternatives, permitted_places
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.option_texts import are_numbers
 from contamination.testsets.options import items_of
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import DATA_VARIABLE, open_test_set

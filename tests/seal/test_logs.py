@@ -16,7 +16,7 @@ from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import audit_logs
 from contamination.seal.variants import Statement, prepare
 from contamination.testsets.logs import LogRecord, read_log
-from contamination.testsets.options import LETTERS
+from contamination.testsets.option_texts import LETTERS
 from fakes.level import check_every_level, check_level
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_audit import sealed_by
@@ -188,20 +188,13 @@ def helm(folder: Path, rows) -> Path:
     return folder / "scenario_state.json"
 
 
-def predictions(folder: Path, rows) -> Path:
-    (folder / "run_spec.json").write_text('{"adapter_spec": {"model": "m"}}')
-    told = [{"instance_id": f"id{i}", "predicted_text": f" {x}."} for i, (_, x) in enumerate(rows)]
-    (folder / "display_predictions.json").write_text(json.dumps(told))
-    return folder / "display_predictions.json"
-
-
 def plain(folder: Path, rows) -> Path:
     told = [f"{i},{record['choices'][LETTERS.index(x)]}" for i, (record, x) in enumerate(rows, 1)]
     (folder / "m.csv").write_text("\n".join(["id,answer", *told]))
     return folder / "m.csv"
 
 
-FORMATS = [harness, generated, inspect, packed, lighteval, helm, predictions, plain]
+FORMATS = [harness, generated, inspect, packed, lighteval, helm, plain]
 
 
 @pytest.mark.parametrize("write", FORMATS)

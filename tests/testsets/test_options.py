@@ -9,7 +9,8 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared, ExampleSet
-from contamination.testsets.options import Item, begin_with_labels, items_of, names_letter
+from contamination.testsets.option_texts import begin_with_labels, names_letter
+from contamination.testsets.options import Item, items_of
 from fakes.made_up_registry import refusal
 
 TEXTS = ["lamp", "river", "stone"]

@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
 from contamination.testsets.registry import FIRST, Hub, entries, registered
 from fakes.data_fixtures import ROOT
-from fakes.made_up_registry import described, refusal, registry_of
+from fakes.made_up_registry import described, registry_of
 
 PUBLISHED = ROOT / "data" / "published"
 
@@ -68,14 +67,3 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
         assert (found.source, found.mirror) == (Hub("org/all", "a"), "all/a_test.csv")
         assert (found.title, found.records, found.template) == ("a", 3, "text/1")
         assert entries()["all/b"].template == "question/1"
-
-
-def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:
-    table = {"sets": {"y": described(title="Other questions")}, "families": {}}
-    (tmp_path / "other.yaml").write_text(yaml.safe_dump(table))
-    with registry_of(monkeypatch, tmp_path, {"x": described()}):
-        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "other.yaml"))
-        assert [entry.title for entry in entries().values()] == ["Other questions"]
-        entries.cache_clear()
-        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
-        assert "nowhere.yaml: no such file; CONTAMINATION_REGISTRY" in refusal(entries)

@@ -34,7 +34,7 @@ from contamination.scoring.generation import Generator, LocalGenerator, Sampling
 from contamination.scoring.plan import stores_of
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.options import LETTERS
+from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
 

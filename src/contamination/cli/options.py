@@ -16,8 +16,7 @@ from contamination.audit.report import format_of
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import check_directory, writing
-from contamination.scoring.models import find_model, label, label_control
-from contamination.testsets.hub import require_in_reach
+from contamination.scoring.models import label, label_control
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
@@ -173,17 +172,11 @@ class ModelOptions:
     ] = 120.0
     api_key_env: Annotated[str, option("Variable that holds the key.")] = "OPENAI_API_KEY"
 
-    def require_in_reach(self, model: str) -> None:
-        """Refuse a hub id out of reach, before anything slow is imported."""
-        if self.endpoint is None and not find_model(model).parts:
-            require_in_reach(model, self.revision)
-
     def open(self, model: str) -> "Scorer":
         """Return the scorer of a model: hub id, directory, GGUF file, or its name at `endpoint`.
 
         Raises InputError if the model cannot be found, or options contradict each other.
         """
-        self.require_in_reach(model)
         if self.endpoint is None:
             from contamination.scoring.loading import ModelSource
             from contamination.scoring.local import TransformersScorer
@@ -270,8 +263,6 @@ class AuditOptions(TestOptions, ScoringOptions):
             beside = label_control(control, self.model)
             requests.append(dataclasses.replace(self, model=control, name=beside))
         check_directory(self.directory)
-        for request in requests:
-            request.require_in_reach(request.model)
         examples = self.load(self.dataset, items=self.axis != "order")
         return requests, examples, examples.template if self.template or self.field else None
 

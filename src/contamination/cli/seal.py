@@ -228,8 +228,8 @@ def audit_logs(
         typer.Argument(
             metavar="LOGS...",
             help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval), lighteval "
-            "(details_*.parquet) or HELM (scenario_state.json, display_predictions.json), or a "
-            "table of `id`, `answer` and `model`.",
+            "(details_*.parquet) or HELM (scenario_state.json), or a table of `id`, `answer` and "
+            "`model`.",
         ),
     ],
     as_json: AsJson = False,

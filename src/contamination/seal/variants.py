@@ -35,7 +35,8 @@ from contamination.testsets.alternatives import (
     shown_items,
 )
 from contamination.testsets.example_set import Declared, ExampleSet, make_test_set, parse
-from contamination.testsets.options import Item, items_of, names_letter
+from contamination.testsets.option_texts import names_letter
+from contamination.testsets.options import Item, items_of
 from contamination.testsets.records import ID_FIELDS, Record
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"

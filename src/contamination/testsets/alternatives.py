@@ -9,7 +9,6 @@ stays. `permitted_places` has the rules.
 
 import itertools
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,45 +23,19 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import Declared, ExampleSet, parse, render
-from contamination.testsets.options import LETTERS, Item, begin_with_labels, items_of
+from contamination.testsets.option_texts import (
+    ABOUT_OTHERS,
+    LETTERS,
+    NAMES_OTHERS,
+    are_numbers,
+    begin_with_labels,
+)
+from contamination.testsets.options import Item, items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import NO_FIELD, open_test_set
 
 OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
 FEWEST = 2  # items that must be able to move
-
-# Options that are about the others, and those that custom puts last.
-_ABOUT_OTHERS = re.compile(
-    r"^\W*(all|any|both|either|neither|none|one|two|three|each|some|most)( or more| the)?"
-    r"( of)?( the)?( other| remaining)? "
-    r"(above|below|these|those|them|options?|answers?|choices?|statements?|alternatives?|following)\b"
-    r"|^\W*(all|any|both|either|neither|none|nothing|other|others|unknown|n/?a)\W*$"
-    r"|^\W*(all|both|neither|none)( answers| options)? (is|are) (correct|true|false|wrong|right)\b"
-    r"|\b(all|any|both|either|none|neither|some|more than one|two) of (the )?above\b"
-    r"|\b(not enough|not sufficient|insufficient) information\b"
-    r"|\b(cannot|can not|can't|impossible to) (be )?"
-    r"(determined?|said|say|tell|told|known?|inferred|predicted|answered)\b"
-    r"|^\W*(it |this )?(depends|varies)\W*$|^\W*no (correct |right )?answer\b"
-    r"|^\W*((i|we) )?(don'?t|do not) know\W*$|^\W*not (sure|given|known|stated|applicable)\W*$"
-    r"|^\W*i have no comment\W*$",
-    re.IGNORECASE,
-)
-# Letters, numerals or numbers of other options, or of statements: "A and C", "(i) only", "2, 3".
-_NAME = r"\(?(?:[A-J]|[a-j](?=[),. ]|$)|[IVXivx]{1,4}|\d)\)?\.?"
-_NAMES = re.compile(
-    rf"^\W*(([Bb]oth|[Nn]either|[Ee]ither|[Oo]nly|[Ss]tatements?|[Oo]ptions?|[Aa]nswers?|[Cc]hoices?)[\s:]+)*"
-    rf"{_NAME}(\s*(,|and|or|nor|&|/|\+)+\s*{_NAME})*(\s+(only|alone|above|are correct))?\W*$"
-    r"|\b([Oo]ptions?|[Aa]nswers?|[Cc]hoices?|[Ss]tatements?) \(?([A-J]|[IVX]{1,4}|\d)\b"
-    r"|\b([Bb]oth|[Nn]either|[Ee]ither) \(?[A-Ja-j]\)? (and|or|nor) \(?[A-Ja-j]\)?(\W|$)"
-)
-_WORDS_OF_NUMBERS = (
-    "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
-    "|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-    "|hundreds?|thousands?|millions?|billions?|trillions?|half|quarter|once|twice|first|second"
-    "|third|fourth|fifth|january|february|march|april|may|june|july|august|september|october"
-    "|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|am|pm|bce?|ad|ce"
-)
-_NUMBER = re.compile(rf"\d|\b({_WORDS_OF_NUMBERS})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -125,12 +98,8 @@ def open_items(
         return replace(open_test_set(what, template=template, **where), declared=declared)
     found = replace(open_test_set(what, template=NO_FIELD, **where), declared=declared)
     texts = tuple(_plain(item, range(len(item.options))) for item in items_of(found))
-    return replace(
-        found,
-        examples=texts,
-        template=OPTIONS_TEMPLATE,
-        revision=sha256_of(OPTIONS_TEMPLATE, *texts),
-    )
+    revision = sha256_of(OPTIONS_TEMPLATE, *texts)
+    return replace(found, examples=texts, template=OPTIONS_TEMPLATE, revision=revision)
 
 
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
@@ -277,28 +246,15 @@ def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]
             or item.lettered
             or len(set(texts)) < len(texts)
             or begin_with_labels(item.options)
-            or (not numbers and any(map(_NAMES.search, item.options)))
+            or (not numbers and any(map(NAMES_OTHERS.search, item.options)))
             or (keep.answer and item.answer is None)
         )
-        pinned = {i for i in places if not numbers and _ABOUT_OTHERS.search(item.options[i])}
+        pinned = {i for i in places if not numbers and ABOUT_OTHERS.search(item.options[i])}
         if keep.answer and item.answer is not None:
             pinned.add(item.answer)
         free = () if stays else tuple(place for place in places if place not in pinned)
         found.append(free if len(free) > 1 else ())
     return found
-
-
-def are_numbers(options: Sequence[str]) -> bool:
-    """Whether options differ in numbers, amounts or dates alone, whatever unit they have."""
-    units = {
-        tuple(
-            word.removesuffix("s")
-            for word in re.findall(r"[^\W\d_]+", option.casefold())
-            if not re.fullmatch(_WORDS_OF_NUMBERS, word)
-        )
-        for option in options
-    }
-    return len(units) == 1 and all(map(_NUMBER.search, options))
 
 
 def _plain(item: Item, order: Sequence[int]) -> str:

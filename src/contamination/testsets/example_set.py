@@ -39,7 +39,6 @@ TEMPLATES = {
     "Answer: {answer}\n",
 }
 
-WIDEST = 1_000  # characters that {field:WIDTH} may fill up to: text for a model, not a page
 MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
 LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
 
@@ -175,8 +174,6 @@ class _Formatter(string.Formatter):
         """Join a list by its specification: {choices:, } is "a, b"."""
         if isinstance(value, list) and format_spec:
             return format_spec.join(map(str, value))
-        if any(int(number) > WIDEST for number in re.findall(r"\d+", format_spec)):
-            raise ValueError(f"{format_spec[:20]!r} is wider than {WIDEST:,} characters")
         return super().format_field(value, format_spec)
 
 

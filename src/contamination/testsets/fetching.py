@@ -56,7 +56,7 @@ def download(
             )
         path = found[0]
     try:
-        lines = read_lines(path) if path.suffix == ".jsonl" else None
+        lines = [*read_lines(path).values()] if path.suffix == ".jsonl" else None
         return read_records(path), None, lines
     finally:
         if source.member is None:
@@ -149,7 +149,8 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
 def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
     asked = f"no configuration {config!r}" if config else "several configurations"
     return InputError(
-        f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'}"
+        f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'} (of a "
+        "directory, give the folder or the file itself)"
     )
 
 

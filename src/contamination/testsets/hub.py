@@ -2,9 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-from contamination.errors import InputError
 
 PATIENCE = 3.0  # seconds
 
@@ -25,43 +22,17 @@ def advice_on(error: BaseException, page: str = "its page at huggingface.co") ->
     return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
 
 
-def in_reach() -> bool:
-    """Whether the hub answers within a few seconds; never if it is not to be asked."""
-    from huggingface_hub import constants, get_session
-
-    if constants.is_offline_mode():
-        return False
-    try:
-        get_session().head(constants.ENDPOINT, timeout=PATIENCE)
-    except Exception:  # HTTP client: no common base class over its versions
-        return False
-    return True
-
-
-def require_in_reach(model: str, revision: str | None = None) -> None:
-    """Refuse a hub id that is neither in the cache nor in reach, before torch is imported."""
-    from huggingface_hub import errors, try_to_load_from_cache
-
-    try:
-        held = Path(model).exists() or try_to_load_from_cache(
-            model, "config.json", revision=revision
-        )
-    except errors.HFValidationError:  # no id of the hub: whoever loads it says what it is not
-        return
-    if not held and not in_reach():
-        raise InputError(
-            f"{model}: no such path, not in the hub's cache, and the hub is out of reach; fetch it "
-            "with `hf download` where there is a network, or give a local copy"
-        )
-
-
 @contextmanager
 def asked_once() -> Iterator[None]:
     """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
-    from huggingface_hub import constants
+    from huggingface_hub import constants, get_session
 
     before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = before or not in_reach()
+    if not before:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=PATIENCE)
+        except Exception:  # HTTP client: no common base class over its versions
+            constants.HF_HUB_OFFLINE = True
     try:
         yield
     finally:

@@ -1,9 +1,9 @@
 """Logs of evaluations: which record a model was asked, as the log has it, and what it answered.
 
 Read are lm-evaluation-harness (`samples_*.jsonl` of `--log_samples`), Inspect (`.eval`), lighteval
-(`details_*.parquet` with `__doc__` and `__model_response__`), HELM (`scenario_state.json`,
-`display_predictions.json`), and any .jsonl, .csv ... of records with `id`, `answer` and, where
-there are several, `model`. Another room decides what the answers are worth.
+(`details_*.parquet` with `__doc__` and `__model_response__`), HELM (`scenario_state.json`), and any
+.jsonl, .csv ... of records with `id`, `answer` and, where there are several, `model`. What the
+answers are worth is decided by who reads them.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.testsets.options import LETTERS
+from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import Record, read_records
 
 _ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
@@ -83,8 +83,8 @@ def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogReco
         values = [float(each[0]) for each in said]
         said = [requests[values.index(max(values))][1]]
     answers = tuple(each if isinstance(each, str) else each[0] for each in said)
-    run = f"results_{path.stem.rpartition('_')[2]}.json"
-    model = _beside(path, run, "model_name") or path.parent.name
+    run = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
+    model = str(read_json(run)["model_name"]) if run.is_file() else path.parent.name
     yield LogRecord(place, model, "", row["doc_id"], row["doc"], requests[0][0], answers)
 
 
@@ -126,14 +126,6 @@ def _helm(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]
             yield LogRecord(place, model, name, _number(name), doc, prompt, answers)
 
 
-def _predictions(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
-    """HELM"""
-    model = _beside(path, "run_spec.json", "adapter_spec", "model") or path.parent.name
-    answers = tuple(row[each] for each in ("mapped_output", "predicted_text") if row.get(each))
-    name = row["instance_id"]
-    yield LogRecord(place, model, name, _number(name), answers=answers)
-
-
 def _plain(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """a table with `id`, `answer` and, of several, `model`"""
     name, model = str(row["id"]), str(row.get("model") or path.stem)
@@ -147,7 +139,6 @@ READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]
     "messages": _inspect,
     "__doc__": _lighteval,
     "request_states": _helm,
-    "predicted_text": _predictions,
 }
 
 
@@ -198,17 +189,6 @@ def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]
 def _number(name: str) -> int | None:
     """Return a number that counts records from 0, as "7", or "id7" of HELM."""
     return int(digits) if (digits := name.removeprefix("id")).isdecimal() else None
-
-
-def _beside(path: Path, name: str, *keys: str) -> str | None:
-    """Return what a JSON file in the same folder says, if it is there."""
-    try:
-        value = json.loads((path.parent / name).read_bytes())
-        for key in keys:
-            value = value[key]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return str(value)
 
 
 def _read_eval(path: Path) -> list[Record]:

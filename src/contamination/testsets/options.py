@@ -11,7 +11,6 @@ import copy
 import functools
 import itertools
 import operator
-import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,15 +19,19 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared, ExampleSet, kept_text
-from contamination.testsets.records import ID_FIELDS
+from contamination.testsets.option_texts import (
+    LETTERS,
+    NUMBERS,
+    begin_with_labels,
+    names_letter,
+    to_declare,
+)
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
 ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
-_NUMBERS = tuple(map(str, range(27)))
 # What data sets call their options: a list, or fields of their own and what counts them; the labels
 # of such fields (none: letters); and the fields that name the right one.
 _LAYOUTS: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = (
@@ -37,41 +40,17 @@ _LAYOUTS: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = 
     ("choices", (), (), ANSWERS),  # MMLU, ARC
     ("options", (), (), ANSWERS),  # MMLU-Pro, MedQA
     ("endings", (), (), ("label",)),  # HellaSwag
-    ("sol{}", _NUMBERS[1:3], (), ("label",)),  # PIQA
+    ("sol{}", NUMBERS[1:3], (), ("label",)),  # PIQA
     ("{}", LETTERS, (), ("target", "answer")),  # Oren's MMLU, C-Eval
-    ("choice{}", _NUMBERS[:26], (), ("answer",)),
-    ("choice{}", _NUMBERS[1:], (), ("label",)),  # COPA
-    ("option{}", _NUMBERS[1:], _NUMBERS[1:], ("answer",)),  # WinoGrande
-    ("answer{}", LETTERS, _NUMBERS[1:], ("label",)),  # SocialIQA
-    ("answer{}", _NUMBERS[:26], (), ("label",)),  # CosmosQA
-    ("ending{}", _NUMBERS[:26], (), ("label",)),  # SWAG
+    ("choice{}", NUMBERS[:26], (), ("answer",)),
+    ("choice{}", NUMBERS[1:], (), ("label",)),  # COPA
+    ("option{}", NUMBERS[1:], NUMBERS[1:], ("answer",)),  # WinoGrande
+    ("answer{}", LETTERS, NUMBERS[1:], ("label",)),  # SocialIQA
+    ("answer{}", NUMBERS[:26], (), ("label",)),  # CosmosQA
+    ("ending{}", NUMBERS[:26], (), ("label",)),  # SWAG
     ("op{}", LETTERS.lower(), (), ("answer",)),  # MedMCQA
 )
 SCHEMES = ", ".join(name.format(*counted[:1]) for name, counted, *_ in _LAYOUTS)
-_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
-# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
-_LABEL = re.compile(
-    r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
-    r"(?:[]).:*_>|、．｜]+|\s+[-–—](?=\s)|[\s/–—-]+(?=\w\w))"
-    r"|(\d{1,2})(?:[]).:*_>|、]+(?=\s|[^\W\d])|\s+[-–—]\s+(?=[^\W\d])))\s*"
-)
-_LETTER = re.compile(
-    r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}"
-    r"([A-Z]|\d{1,2}|[a-z](?=[)\]*\"']))(?!\w)"
-    rf"|\b(?i:(?:{'|'.join(_ORDINALS)}) (?:option|choice|answer))\b"
-)
-_LETTER_ALONE = re.compile(
-    r"(?<!\w)[(\[]([A-Za-z])[)\]]|(?:\*\*\(?|[{]|#### ?)([A-Z])\b|\b([A-Z]) (?:is|was) (?:the )?"
-    r"(?:in)?(?:correct|right|wrong|false|true|best)\b"
-)
-# Beside names of options: "option_2", "both A and C", "the second".
-_BESIDE_NAMES = {
-    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
-    *("and", "or", "both", "the", "is", "correct"),
-}
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
 
@@ -140,19 +119,6 @@ class Item:
         return _changed(self.layout.record, dict(zip(self.layout.options, texts, strict=True)))
 
 
-def begin_with_labels(options: Sequence[str]) -> bool:
-    """Whether the texts of options begin with labels, "(A) ..." or "1. ...", each with its own.
-
-    One may have none ("none of these"). In whatever order: what is decided by this must not depend
-    on the published one.
-    """
-    found = [match for option in options if (match := _LABEL.match(option))]
-    labels = {"".join(filter(None, match.groups())).upper() for match in found}
-    schemes = (LETTERS, _NUMBERS, _NUMBERS[1:], _ROMAN)
-    known = [{*scheme[: len(options)]} for scheme in schemes]
-    return len(labels) >= max(2, len(options) - 1) and any(labels <= each for each in known)
-
-
 def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
     """Return the items of a test set, one for each record, in canonical order.
 
@@ -191,14 +157,6 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
         replace(item, lettered=_lettered(item, fields))
         for item, fields in zip(items, beside, strict=True)
     )
-
-
-def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
-    """Whether a text names one of `count` options: "option B", and, if `alone`, "(B)" as well."""
-    known = {*LETTERS[:count], *_NUMBERS[1 : count + 1]}
-    found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
-    names = [next(filter(None, match.groups()), None) for match in found]
-    return any(name is None or name.upper() in known for name in names)  # None: an ordinal
 
 
 def _lettered(item: Item, beside: Record) -> bool:
@@ -332,7 +290,7 @@ def _way(
     ways = {
         "text": texts,
         "label": [label.lower() if small else label for label in labels],
-        "index": [*_NUMBERS[: len(options)]],
+        "index": [*NUMBERS[: len(options)]],
     }
     able = [way for way, says in ways.items() if text in says]
     if not able:
@@ -368,7 +326,11 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
         said = [(i, fields[name]) for i, fields in enumerate(beside) if name in fields]
-        alike = [(i, value, to) for i, value in said if (to := _to_declare(name, value, items[i]))]
+        alike = [
+            (i, value, to)
+            for i, value in said
+            if (to := to_declare(name, value, items[i].options, items[i].layout.labels))
+        ]
         if alike and 2 * len(alike) >= len(said):
             i, value, option = alike[0]
             raise InputError(
@@ -376,29 +338,6 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
                 f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
                 f"--{option} {name}, or --other {name} if it says nothing of them"
             )
-
-
-def _to_declare(name: str, value: Any, item: Item) -> str | None:
-    """Return the declaration that a field needs which looks as if it followed the options.
-
-    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
-    "A, C", "AC", "0100", "B. river", or a list of such.
-    """
-    count = len(item.options)
-    labels = {*item.layout.labels, *_NUMBERS[: count + 1]}
-    if isinstance(value, bool):
-        return "answer" if count == 2 else None  # a flag of one of two options
-    by_label = "." in name and name.rpartition(".")[2] in labels
-    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
-    if by_label or len(parts) == count:
-        return "options"
-    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
-        return "answer"
-    names = " ".join((*labels, *LETTERS[:count], *_ROMAN[:count], *_ORDINALS, *item.options))
-    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
-    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
-    named = words and all(word in known or {*word} <= letters for word in words)
-    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

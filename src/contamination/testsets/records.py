@@ -35,10 +35,14 @@ def read_records(path: Path) -> list[Record]:
     return records
 
 
-def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 file without their ends, but for blank ones; else InputError."""
+def read_lines(path: Path) -> dict[int, str]:
+    """Read a UTF-8 file: its lines without their ends by number from 1, but for blank ones.
+
+    Raises InputError as `read_text`.
+    """
     # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
-    return [line for line in read_text(path).split("\n") if line.strip()]
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return {number: line for number, line in lines if line.strip()}
 
 
 def read_text(path: Path) -> str:
@@ -110,9 +114,7 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _read_jsonl(path: Path) -> list[Record]:
-    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
-    lines = enumerate(read_text(path).split("\n"), start=1)
-    values = ((f"line {i}", _parse_json(line, path, i)) for i, line in lines if line.strip())
+    values = [(f"line {i}", _parse_json(line, path, i)) for i, line in read_lines(path).items()]
     return [(place, _fields(value, f"{path}, {place}")) for place, value in values]
 
 
@@ -182,8 +184,7 @@ def _read_parquet(path: Path) -> list[Record]:
 
 
 def _read_txt(path: Path) -> list[Record]:
-    lines = enumerate(read_text(path).split("\n"), start=1)
-    return [(f"line {number}", {"text": line}) for number, line in lines if line.strip()]
+    return [(f"line {number}", {"text": line}) for number, line in read_lines(path).items()]
 
 
 FORMATS: dict[str, Callable[[Path], list[Record]]] = {

@@ -86,9 +86,9 @@ def open_test_set(
         name, where, records = harness[0], text, harness[1]
     elif path.is_file() or path.suffix in FORMATS:
         name, where, records = path.stem, text, read_records(path)
-    elif directory := _split_config(text):
+    elif path.is_dir():
         name, where, asked = path.name, text, bool(revision)
-        records = read_repository(*directory, split or "test", str(directory[0]))
+        records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
         raise InputError(f"{what}: no such file or directory; give the path of a test set")
     else:
@@ -121,7 +121,7 @@ def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSe
     if Path(entry.mirror if entry else path).suffix == ".txt":
         lines = [str(record["text"]) for record in found.records]
     elif path.suffix == ".jsonl" and path.is_file():
-        lines = read_lines(path)
+        lines = [*read_lines(path).values()]
     else:
         lines = [json.dumps(record, default=str) for record in found.records]
     examples = tuple(f"{line}\n" for line in lines)
@@ -130,14 +130,6 @@ def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSe
     examples, records = examples[:max_records], found.records[:max_records]
     revision = sha256_of(LINES_TEMPLATE, *examples)
     return ExampleSet(found.name, examples, LINES_TEMPLATE, revision, records)
-
-
-def _split_config(text: str) -> tuple[Path, str | None] | None:
-    """Return a directory and the configuration asked for, if it is "dir" or "dir:config"."""
-    folder, _, config = text.rpartition(":")
-    if Path(text).is_dir():
-        return Path(text), None
-    return (Path(folder), config) if folder and Path(folder).is_dir() else None
 
 
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:

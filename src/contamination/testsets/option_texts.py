@@ -1,0 +1,127 @@
+"""What texts of options, and texts beside them, say of labels, of other options and of numbers.
+
+All is asked of the options as a set: the answer does not depend on the order in which they stand.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from contamination.testsets.records import ID_FIELDS
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NUMBERS = tuple(map(str, range(27)))
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
+# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
+_LABEL = re.compile(
+    r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
+    r"(?:[]).:*_>|、．｜]+|\s+[-–—](?=\s)|[\s/–—-]+(?=\w\w))"
+    r"|(\d{1,2})(?:[]).:*_>|、]+(?=\s|[^\W\d])|\s+[-–—]\s+(?=[^\W\d])))\s*"
+)
+_LETTER = re.compile(
+    r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}"
+    r"([A-Z]|\d{1,2}|[a-z](?=[)\]*\"']))(?!\w)"
+    rf"|\b(?i:(?:{'|'.join(ORDINALS)}) (?:option|choice|answer))\b"
+)
+_LETTER_ALONE = re.compile(
+    r"(?<!\w)[(\[]([A-Za-z])[)\]]|(?:\*\*\(?|[{]|#### ?)([A-Z])\b|\b([A-Z]) (?:is|was) (?:the )?"
+    r"(?:in)?(?:correct|right|wrong|false|true|best)\b"
+)
+# Options that are about the others, and those that custom puts last.
+ABOUT_OTHERS = re.compile(
+    r"^\W*(all|any|both|either|neither|none|one|two|three|each|some|most)( or more| the)?"
+    r"( of)?( the)?( other| remaining)? "
+    r"(above|below|these|those|them|options?|answers?|choices?|statements?|alternatives?|following)\b"
+    r"|^\W*(all|any|both|either|neither|none|nothing|other|others|unknown|n/?a)\W*$"
+    r"|^\W*(all|both|neither|none)( answers| options)? (is|are) (correct|true|false|wrong|right)\b"
+    r"|\b(all|any|both|either|none|neither|some|more than one|two) of (the )?above\b"
+    r"|\b(not enough|not sufficient|insufficient) information\b"
+    r"|\b(cannot|can not|can't|impossible to) (be )?"
+    r"(determined?|said|say|tell|told|known?|inferred|predicted|answered)\b"
+    r"|^\W*(it |this )?(depends|varies)\W*$|^\W*no (correct |right )?answer\b"
+    r"|^\W*((i|we) )?(don'?t|do not) know\W*$|^\W*not (sure|given|known|stated|applicable)\W*$"
+    r"|^\W*i have no comment\W*$",
+    re.IGNORECASE,
+)
+# Letters, numerals or numbers of other options, or of statements: "A and C", "(i) only", "2, 3".
+_NAME = r"\(?(?:[A-J]|[a-j](?=[),. ]|$)|[IVXivx]{1,4}|\d)\)?\.?"
+NAMES_OTHERS = re.compile(
+    rf"^\W*(([Bb]oth|[Nn]either|[Ee]ither|[Oo]nly|[Ss]tatements?|[Oo]ptions?|[Aa]nswers?|[Cc]hoices?)[\s:]+)*"
+    rf"{_NAME}(\s*(,|and|or|nor|&|/|\+)+\s*{_NAME})*(\s+(only|alone|above|are correct))?\W*$"
+    r"|\b([Oo]ptions?|[Aa]nswers?|[Cc]hoices?|[Ss]tatements?) \(?([A-J]|[IVX]{1,4}|\d)\b"
+    r"|\b([Bb]oth|[Nn]either|[Ee]ither) \(?[A-Ja-j]\)? (and|or|nor) \(?[A-Ja-j]\)?(\W|$)"
+)
+_WORDS_OF_NUMBERS = (
+    "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
+    "|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
+    "|hundreds?|thousands?|millions?|billions?|trillions?|half|quarter|once|twice|first|second"
+    "|third|fourth|fifth|january|february|march|april|may|june|july|august|september|october"
+    "|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|am|pm|bce?|ad|ce"
+)
+_NUMBER = re.compile(rf"\d|\b({_WORDS_OF_NUMBERS})\b", re.IGNORECASE)
+# Beside names of options: "option_2", "both A and C", "the second".
+_BESIDE_NAMES = {
+    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
+    *("and", "or", "both", "the", "is", "correct"),
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+def begin_with_labels(options: Sequence[str]) -> bool:
+    """Whether the texts of options begin with labels, "(A) ..." or "1. ...", each with its own.
+
+    One may have none ("none of these"). In whatever order: what is decided by this must not depend
+    on the published one.
+    """
+    found = [match for option in options if (match := _LABEL.match(option))]
+    labels = {"".join(filter(None, match.groups())).upper() for match in found}
+    schemes = (LETTERS, NUMBERS, NUMBERS[1:], ROMAN)
+    known = [{*scheme[: len(options)]} for scheme in schemes]
+    return len(labels) >= max(2, len(options) - 1) and any(labels <= each for each in known)
+
+
+def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
+    """Whether a text names one of `count` options: "option B", and, if `alone`, "(B)" as well."""
+    known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
+    found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
+    names = [next(filter(None, match.groups()), None) for match in found]
+    return any(name is None or name.upper() in known for name in names)  # None: an ordinal
+
+
+def are_numbers(options: Sequence[str]) -> bool:
+    """Whether options differ in numbers, amounts or dates alone, whatever unit they have."""
+    units = {
+        tuple(
+            word.removesuffix("s")
+            for word in re.findall(r"[^\W\d_]+", option.casefold())
+            if not re.fullmatch(_WORDS_OF_NUMBERS, word)
+        )
+        for option in options
+    }
+    return len(units) == 1 and all(map(_NUMBER.search, options))
+
+
+def to_declare(
+    name: str, value: Any, options: Sequence[str], labels: Sequence[Any]
+) -> Literal["answer", "options"] | None:
+    """Return the declaration that a field needs which looks as if it followed the options.
+
+    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
+    "A, C", "AC", "0100", "B. river", or a list of such.
+    """
+    count = len(options)
+    numbered = {*labels, *NUMBERS[: count + 1]}
+    if isinstance(value, bool):
+        return "answer" if count == 2 else None  # a flag of one of two options
+    by_label = "." in name and name.rpartition(".")[2] in numbered
+    parts = value if isinstance(value, list) else re.split(r"[|\t]", str(value))
+    if by_label or len(parts) == count:
+        return "options"
+    if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
+        return "answer"
+    names = " ".join((*numbered, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *options))
+    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
+    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    named = words and all(word in known or {*word} <= letters for word in words)
+    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
