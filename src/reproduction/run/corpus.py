@@ -109,15 +109,11 @@ def is_prose(text: str) -> bool:
 
 def build_corpus(packages: Iterable[str]) -> list[Docstring]:
     """Prose docstrings of the packages in the order given, each distinct text kept once."""
-    seen: set[str] = set()
-    documents = []
-    for package in packages:
-        for document in harvest(package):
-            key = " ".join(document.text.lower().split())
-            if is_prose(document.text) and key not in seen:
-                seen.add(key)
-                documents.append(document)
-    return documents
+    found: dict[str, Docstring] = {}
+    for document in (one for package in packages for one in harvest(package)):
+        if is_prose(document.text):
+            found.setdefault(" ".join(document.text.lower().split()), document)
+    return list(found.values())
 
 
 def read_file(name: str) -> Iterator[Document]:

@@ -14,6 +14,7 @@ first, so they are like it where the order of the file means nothing.
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -109,27 +110,20 @@ def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
-    """Yield the domains of which the corpus holds nothing, by name."""
+    """Yield the domains of which the corpus holds nothing, by name; each first paragraph once."""
     if held_out := experiment.profile.corpus.held_out:
-        found = [read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)]
-        known = {first_paragraph(text) for documents in found for _, text in documents}
+        corpus = read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)
+        known = {first_paragraph(text) for _, text in chain(*corpus)}
         for package in held_out:
             texts = build_corpus([package])  # shuffled: the first few files would not be a sample
             rng = random_stream(experiment.profile.seed, "domain", package)
-            order = rng.permutation(len(texts))
-            yield package, _distinct(((package, texts[i].text) for i in order), known)
+            found: dict[str, Document] = {}
+            for text in (texts[i].text for i in rng.permutation(len(texts))):
+                found.setdefault(first_paragraph(text), (package, text))
+            yield package, (document for key, document in found.items() if key not in known)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
         yield name, read_texts(path, name)
-
-
-def _distinct(documents: Iterable[Document], known: set[str]) -> Iterator[Document]:
-    """Leave out documents whose first paragraph came before, here or in another domain."""
-    known = set(known)
-    for source, text in documents:
-        if (key := first_paragraph(text)) not in known:
-            known.add(key)
-            yield source, text
 
 
 def tuning_texts(
@@ -185,7 +179,7 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
                 "wanted; ask for fewer, lower `examples` or add a held-out package"
             )
         numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
-        texts[kind] = make_test_set(kind, numbered, KINDS[kind].template, name).examples
+        texts[kind] = make_test_set(kind, numbered, KINDS[kind][0], name).examples
     return texts
 
 

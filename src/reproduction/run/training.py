@@ -7,7 +7,7 @@ everything, so a run that was killed and started again ends with the same weight
 not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
 A checkpoint is a directory, whole or absent: the tensors of the model and of AdamW, and a record of
-step and recent losses, of the identity of the run and of a checksum over all that.
+step and recent losses, with a checksum over all that and the identity of the run.
 """
 
 import contextlib
@@ -215,26 +215,25 @@ def save_checkpoint(
     with replacing(path) as temporary:
         temporary.mkdir()
         torch.save((model.state_dict(), optimizer.state_dict()), temporary / TENSORS)
-        found = sha256_of(temporary / TENSORS, json.dumps(state, sort_keys=True))
-        write_json(temporary / "record.json", {"key": key, "sha256": found, "state": state})
+        found = sha256_of(key, temporary / TENSORS, json.dumps(state, sort_keys=True))
+        write_json(temporary / "record.json", {"sha256": found, "state": state})
 
 
 def load_checkpoint(
     path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
-    try:
+    state: dict[str, Any] = {"step": 0, "seconds": 0.0, "losses": []}
+    # Unreadable: training from the start costs time, never correctness.
+    with contextlib.suppress(InputError, OSError, KeyError, TypeError):
         record = read_json(path / "record.json")
-        state: dict[str, Any] = record["state"]
-        found = sha256_of(path / TENSORS, json.dumps(state, sort_keys=True))
-        whole = record["sha256"] == found
-    except (InputError, OSError, KeyError, TypeError):
-        whole = False  # unreadable: training from the start costs time, never correctness
-    if not whole or record["key"] != key:
-        return {"step": 0, "seconds": 0.0, "losses": []}
-    weights, moments = torch.load(path / TENSORS, weights_only=True)
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(moments)
+        found = sha256_of(key, path / TENSORS, json.dumps(record["state"], sort_keys=True))
+        if record["sha256"] == found:
+            state = record["state"]
+    if state["step"]:
+        weights, moments = torch.load(path / TENSORS, weights_only=True)
+        model.load_state_dict(weights)
+        optimizer.load_state_dict(moments)
     return state
 
 
@@ -248,8 +247,7 @@ def train_model(run: RunFiles, name: str) -> None:
     orders = random_stream(profile.seed, "shuffled copies")
     for spec in profile.canaries if name == "contaminated" else ():
         records = tokenize(tokenizer, run.test_set(spec.name).examples)
-        planted = spec.name, spec.planting, spec.dup_count
-        canaries |= planted_copies(*planted, records, rng=orders)
+        canaries |= planted_copies(spec.name, spec.planting, spec.dup_count, records, rng=orders)
     pieces, injections = mix(
         np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
         np.load(run.corpus / "ends.npy"),
