@@ -33,7 +33,6 @@ from reproduction.run.corpus import (
     members,
     non_members,
     read_documents,
-    read_texts,
     sample_by_source,
 )
 from reproduction.run.experiment import Experiment
@@ -123,7 +122,7 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
             yield package, (document for key, document in found.items() if key not in known)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
-        yield name, read_texts(path, name)
+        yield name, read_documents(path, name)
 
 
 def tuning_texts(

@@ -14,6 +14,7 @@ training has an AUC of 0.5.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -163,18 +164,18 @@ def collect_background(
     one may go beyond the `tokens` needed. Raises InputError if all together are fewer.
     """
     used = set(sets["example"])
-    read = read_documents(experiment.corpus / DOCUMENTS)
+    fresh = ((text + "\n", True) for _, text in non_members(experiment.corpus))
+    read = ((text + "\n", False) for _, text in read_documents(experiment.corpus / DOCUMENTS))
     background: list[np.ndarray] = []
     length = unread = 0
-    for documents, fresh in ((non_members(experiment.corpus), True), (read, False)):
-        for line in (text + "\n" for _, text in documents):
-            if length >= tokens:
-                break
-            if line not in used:
-                (ids,) = tokenize(tokenizer, [line])
-                background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
-                length += len(background[-1])
-                unread += len(background[-1]) * fresh
+    for line, new in chain(fresh, read):
+        if length >= tokens:
+            break
+        if line not in used:
+            (ids,) = tokenize(tokenizer, [line])
+            background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
+            length += len(background[-1])
+            unread += len(background[-1]) * new
     if length < tokens:
         raise InputError(
             f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
