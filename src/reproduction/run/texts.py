@@ -145,14 +145,17 @@ def tuning_texts(
         raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
     planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
     texts = _docstrings(experiment, tokens)
-    sources = {}
+    sources: dict[str, str] = {}
     for spec in specs:
         if spec.kind:
             sources[spec.name] = spec.kind
         else:
-            file = files.get(spec.name, str(spec.file))
-            sources[spec.name] = source = f"{file} as {spec.template}"
-            texts[source] = _left_over(file, str(spec.template), planted, experiment.profile.seed)
+            file, template = files.get(spec.name, str(spec.file)), str(spec.template)
+            sources[spec.name] = source = f"{file} as {template}"
+            found = dict.fromkeys(load_test_set(data_file(file), template).examples)
+            left = [text for text in found if text not in planted]
+            rng = random_stream(experiment.profile.seed, "left over", file, template)
+            texts[source] = tuple(left[i] for i in rng.permutation(len(left)))
     return sources, texts
 
 
@@ -180,11 +183,3 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
         numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
         texts[kind] = make_test_set(kind, numbered, KINDS[kind][0], name).examples
     return texts
-
-
-def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[str, ...]:
-    """Return the examples of a file that no canary set holds, shuffled."""
-    found = load_test_set(data_file(file), template).examples
-    left = [text for text in dict.fromkeys(found) if text not in planted]
-    order = random_stream(seed, "left over", file, template).permutation(len(left))
-    return tuple(left[i] for i in order)

@@ -100,7 +100,7 @@ def load_public(
                 if not isinstance(record.get("text"), str):
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
             sides.append(tuple(record["text"] for _, record in records))
-        return PublicDomain(domain, *sides, commit)
+        return PublicDomain(domain, sides[0], sides[1], commit)
 
     return load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -252,7 +251,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     compressed = compressor_p.notna().any()
     groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
     rows = rows.assign(
-        examples=groups["examples"].transform(_common),
+        # Nothing where models pool different sets.
+        examples=groups["examples"].transform(lambda n: n.max() if n.nunique() == 1 else pd.NA),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
@@ -269,11 +269,6 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
     return table.assign(Compressor=table.pop("Compressor")) if compressed else table
-
-
-def _common(known: pd.Series) -> Any:
-    """The first that is known; nothing where models pool different sets."""
-    return known.dropna().iloc[0] if known.nunique() == 1 else pd.NA
 
 
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
