@@ -54,15 +54,9 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
     A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
     one and the first input of the next, so every token but the very first is a target exactly once.
     The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
-    last batch. Raises InputError for a stream shorter than a block.
+    last batch.
     """
-    count = (tokens - 1) // context
-    if count < 1:
-        raise InputError(
-            f"the training stream has {tokens} tokens, fewer than one block of {context}: "
-            "raise `corpus.characters` or lower `model.n_positions`"
-        )
-    return context * rng.permutation(count)
+    return context * rng.permutation(max(0, tokens - 1) // context)
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
@@ -101,9 +95,9 @@ def train(
     steps, size = len(starts) // spec.batch_size, spec.batch_size
     if steps < 1 or size % spec.micro_batch_size or size % accelerator.num_processes:
         raise InputError(
-            f"batch_size {size} must be at most the {len(starts)} blocks of the stream and a "
-            f"multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
-            f"{accelerator.num_processes} processes"
+            f"batch_size {size} must be a multiple of micro_batch_size, {spec.micro_batch_size}, "
+            f"and of the {accelerator.num_processes} processes, and at most the {len(starts)} "
+            f"blocks of {shape.n_positions} tokens: lower it, or raise `corpus.characters`"
         )
     model: PreTrainedModel
     if isinstance(shape, Architecture):
