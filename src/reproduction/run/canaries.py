@@ -9,7 +9,6 @@ likely is having read it.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
@@ -17,14 +16,6 @@ from reproduction.run.corpus import Docstring, harvest
 from reproduction.run.profile import CanarySpec
 
 Record = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How a docstring becomes an example."""
-
-    template: str
-    make: Callable[[Docstring], Record | None]  # None for one that cannot become such a record
 
 
 def _summary(text: str) -> str:
@@ -74,12 +65,13 @@ def _entry(shortest: int, longest: int) -> Callable[[Docstring], Record | None]:
     return make
 
 
-KINDS = {
-    "signature": Kind("signature/1", _signature),
-    "question": Kind("question/1", _question),
-    "parameter": Kind("parameter/1", _parameter),
-    "medium": Kind("entry/1", _entry(150, 300)),
-    "long": Kind("entry/1", _entry(380, 600)),
+# Kind -> template, and what makes a record of a docstring; None of one that cannot become one.
+KINDS: dict[str, tuple[str, Callable[[Docstring], Record | None]]] = {
+    "signature": ("signature/1", _signature),
+    "question": ("question/1", _question),
+    "parameter": ("parameter/1", _parameter),
+    "medium": ("entry/1", _entry(150, 300)),
+    "long": ("entry/1", _entry(380, 600)),
 }
 
 
@@ -90,8 +82,8 @@ def build_canaries(
 
     Returns (sets, left): name of a set -> its records in canonical order, and kind -> records of
     the same kinds that no set holds. All records of a kind are shuffled together and then dealt
-    out, so those of its sets and those that are left are exchangeable. Raises InputError for an
-    unknown kind, and if the packages hold too few docstrings for a set.
+    out, so those of its sets and those that are left are exchangeable. Raises InputError if the
+    packages hold too few docstrings for a set.
     """
     rng = random_stream(seed, "canaries")
     pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
@@ -101,7 +93,7 @@ def build_canaries(
     def take(kind: str, document: Docstring) -> bool:
         # Packages repeat a docstring across classes; by its summary it is used only once.
         key = _summary(document.text).lower()
-        if key in taken or (record := KINDS[kind].make(document)) is None:
+        if key in taken or (record := KINDS[kind][1](document)) is None:
             return False
         taken.add(key)
         records[kind].append(record)
@@ -109,17 +101,15 @@ def build_canaries(
 
     # First every kind gets as many as its sets want, then the rest, the kind with the fewest first.
     for spec in specs:
-        if spec.kind not in KINDS:
-            known = ", ".join(KINDS)
-            raise InputError(f"canary set {spec.name}: unknown kind {spec.kind!r}; choose {known}")
-        wanted = len(records.setdefault(spec.kind, [])) + spec.examples
+        kind = str(spec.kind)
+        wanted = len(records.setdefault(kind, [])) + spec.examples
         for index in rng.permutation(len(pool)):
-            if len(records[spec.kind]) == wanted:
+            if len(records[kind]) == wanted:
                 break
-            take(spec.kind, pool[index])
-        if short := wanted - len(records[spec.kind]):
+            take(kind, pool[index])
+        if short := wanted - len(records[kind]):
             raise InputError(
-                f"canary set {spec.name}: only {spec.examples - short} records of kind {spec.kind} "
+                f"canary set {spec.name}: only {spec.examples - short} records of kind {kind} "
                 f"are left in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or "
                 "add a held-out package"
             )

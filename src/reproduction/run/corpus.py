@@ -109,34 +109,32 @@ def is_prose(text: str) -> bool:
 
 def build_corpus(packages: Iterable[str]) -> list[Docstring]:
     """Prose docstrings of the packages in the order given, each distinct text kept once."""
-    seen: set[str] = set()
-    documents = []
-    for package in packages:
-        for document in harvest(package):
-            key = " ".join(document.text.lower().split())
-            if is_prose(document.text) and key not in seen:
-                seen.add(key)
-                documents.append(document)
-    return documents
+    found: dict[str, Docstring] = {}
+    for document in (one for package in packages for one in harvest(package)):
+        if is_prose(document.text):
+            found.setdefault(" ".join(document.text.lower().split()), document)
+    return list(found.values())
 
 
 def read_file(name: str) -> Iterator[Document]:
     """Yield the documents of a file: the `text` fields of a .jsonl, else WikiText's articles."""
     path = data_file(name)
     if path.suffix == ".jsonl":
-        return read_texts(path, name)
+        return read_documents(path, name)
     return ((name, article) for article in articles(read_text(path)))
 
 
-def read_texts(path: Path, source: str) -> Iterator[Document]:
-    """Yield the `text` field of every line of a .jsonl or .jsonl.gz.
+def read_documents(path: Path, source: str = "") -> Iterator[Document]:
+    """Yield (source, text) of every line of a .jsonl or .jsonl.gz: its `text`, stripped.
 
-    Raises InputError, which names the line, for one without it.
+    Files of the corpus stage name the source in every line. Raises InputError, which names the
+    line, for one without text.
     """
     with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield source, json.loads(line)["text"].strip()
+                record = json.loads(line)
+                yield source or record["source"], record["text"].strip()
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 message = f'{path}, line {number}: write {{"text": "..."}}, one object a line'
                 raise InputError(message) from error
@@ -200,14 +198,6 @@ def sample_by_source(
 def document_line(source: str, text: str) -> str:
     """Return a line of a file that `read_documents` reads."""
     return json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n"
-
-
-def read_documents(path: Path) -> Iterator[Document]:
-    """Yield (source, text) of every line of a file that the corpus stage wrote."""
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            document = json.loads(line)
-            yield document["source"], document["text"]
 
 
 def first_paragraph(text: str) -> str:

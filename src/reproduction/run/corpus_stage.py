@@ -135,12 +135,11 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
     tokens: Counter[str] = Counter()
     lengths: list[int] = []
     kind = id_type(tokenizer)
-    reader = read_documents(target / DOCUMENTS)
-    with (
-        replacing(target / "tokens.bin") as temporary,
-        temporary.open("wb") as file,
-        tqdm(total=documents, desc="tokenise", unit="document", leave=False) as bar,
-    ):
+    bar = tqdm(
+        read_documents(target / DOCUMENTS), "tokenise", documents, leave=False, unit="document"
+    )
+    reader = iter(bar)
+    with replacing(target / "tokens.bin") as temporary, temporary.open("wb") as file:
         while chunk := list(islice(reader, CHUNK)):
             for (source, _), ids in zip(
                 chunk, tokenize(tokenizer, [f"{text}\n" for _, text in chunk]), strict=True
@@ -148,7 +147,6 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
                 tokens[source] += len(ids)
                 lengths.append(len(ids) + 1)
                 np.append(ids, tokenizer.eos_token_id).astype(kind).tofile(file)
-            bar.update(len(chunk))
     with replacing(target / "ends.npy") as temporary:
         np.save(temporary, np.cumsum(lengths, dtype=np.int64))
     return tokens
@@ -162,7 +160,7 @@ def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]
     facts: dict[str, dict[str, Any]] = {}
     for spec in profile.canaries:
         if spec.kind:
-            template, records = KINDS[spec.kind].template, made[spec.name]
+            template, records = KINDS[spec.kind][0], made[spec.name]
         else:
             template, path = str(spec.template), data_file(str(spec.file))
             records = list(load_test_set(path, template, max_records=spec.examples).records)

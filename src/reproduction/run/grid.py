@@ -8,11 +8,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 from tqdm import tqdm
 
+from contamination.audit.request import Request
 from contamination.membership.blind import SCORED, blind_rows
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry
@@ -30,10 +31,6 @@ from contamination.testsets.sources import (
     read_origin,
     read_verified,
 )
-
-if TYPE_CHECKING:  # notebooks read what was measured without the import of torch
-    from contamination.audit.request import Request
-    from contamination.membership.api import Text
 
 TOKEN = " the"  # four characters, and one token of nearly every tokenizer
 
@@ -183,7 +180,7 @@ class Access:
         return {"parameters": count_parameters(config)} if config is not None else {}
 
     def score_orders(
-        self, test: str, scorer: Scorer, examples: ExampleSet, request: "Request", **settings: Any
+        self, test: str, scorer: Scorer, examples: ExampleSet, request: Request, **settings: Any
     ) -> str:
         """Score what a test lacks; return the folder of its store in the request's directory.
 
@@ -196,7 +193,7 @@ class Access:
         return found.directory.relative_to(request.directory).as_posix()
 
     def score_texts(
-        self, folder: Path, scorer: Scorer, texts: "Sequence[Text]", **settings: Any
+        self, folder: Path, scorer: Scorer, texts: Sequence[Any], **settings: Any
     ) -> pd.DataFrame:
         """Return the table of `contamination.membership.stored.stored_scores`."""
         from contamination.membership.stored import stored_scores

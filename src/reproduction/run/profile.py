@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
@@ -66,7 +66,7 @@ class CanarySpec:
     name: str
     examples: Count
     dup_count: Whole
-    kind: str | None = None
+    kind: Literal["signature", "question", "parameter", "medium", "long"] | None = None
     file: str | None = None
     template: str | None = None
     planting: Planting = "whole"

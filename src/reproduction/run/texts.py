@@ -14,6 +14,7 @@ first, so they are like it where the order of the file means nothing.
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,6 @@ from reproduction.run.corpus import (
     members,
     non_members,
     read_documents,
-    read_texts,
     sample_by_source,
 )
 from reproduction.run.experiment import Experiment
@@ -109,27 +109,20 @@ def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
-    """Yield the domains of which the corpus holds nothing, by name."""
+    """Yield the domains of which the corpus holds nothing, by name; each first paragraph once."""
     if held_out := experiment.profile.corpus.held_out:
-        found = [read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)]
-        known = {first_paragraph(text) for documents in found for _, text in documents}
+        corpus = read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)
+        known = {first_paragraph(text) for _, text in chain(*corpus)}
         for package in held_out:
             texts = build_corpus([package])  # shuffled: the first few files would not be a sample
             rng = random_stream(experiment.profile.seed, "domain", package)
-            order = rng.permutation(len(texts))
-            yield package, _distinct(((package, texts[i].text) for i in order), known)
+            found: dict[str, Document] = {}
+            for text in (texts[i].text for i in rng.permutation(len(texts))):
+                found.setdefault(first_paragraph(text), (package, text))
+            yield package, (document for key, document in found.items() if key not in known)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
-        yield name, read_texts(path, name)
-
-
-def _distinct(documents: Iterable[Document], known: set[str]) -> Iterator[Document]:
-    """Leave out documents whose first paragraph came before, here or in another domain."""
-    known = set(known)
-    for source, text in documents:
-        if (key := first_paragraph(text)) not in known:
-            known.add(key)
-            yield source, text
+        yield name, read_documents(path, name)
 
 
 def tuning_texts(
@@ -152,14 +145,17 @@ def tuning_texts(
         raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
     planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
     texts = _docstrings(experiment, tokens)
-    sources = {}
+    sources: dict[str, str] = {}
     for spec in specs:
         if spec.kind:
             sources[spec.name] = spec.kind
         else:
-            file = files.get(spec.name, str(spec.file))
-            sources[spec.name] = source = f"{file} as {spec.template}"
-            texts[source] = _left_over(file, str(spec.template), planted, experiment.profile.seed)
+            file, template = files.get(spec.name, str(spec.file)), str(spec.template)
+            sources[spec.name] = source = f"{file} as {template}"
+            found = dict.fromkeys(load_test_set(data_file(file), template).examples)
+            left = [text for text in found if text not in planted]
+            rng = random_stream(experiment.profile.seed, "left over", file, template)
+            texts[source] = tuple(left[i] for i in rng.permutation(len(left)))
     return sources, texts
 
 
@@ -185,13 +181,5 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
                 "wanted; ask for fewer, lower `examples` or add a held-out package"
             )
         numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
-        texts[kind] = make_test_set(kind, numbered, KINDS[kind].template, name).examples
+        texts[kind] = make_test_set(kind, numbered, KINDS[kind][0], name).examples
     return texts
-
-
-def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[str, ...]:
-    """Return the examples of a file that no canary set holds, shuffled."""
-    found = load_test_set(data_file(file), template).examples
-    left = [text for text in dict.fromkeys(found) if text not in planted]
-    order = random_stream(seed, "left over", file, template).permutation(len(left))
-    return tuple(left[i] for i in order)

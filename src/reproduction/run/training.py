@@ -7,7 +7,7 @@ everything, so a run that was killed and started again ends with the same weight
 not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
 A checkpoint is a directory, whole or absent: the tensors of the model and of AdamW, and a record of
-step and recent losses, of the identity of the run and of a checksum over all that.
+step and recent losses, with a checksum over all that and the identity of the run.
 """
 
 import contextlib
@@ -54,15 +54,9 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
     A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
     one and the first input of the next, so every token but the very first is a target exactly once.
     The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
-    last batch. Raises InputError for a stream shorter than a block.
+    last batch.
     """
-    count = (tokens - 1) // context
-    if count < 1:
-        raise InputError(
-            f"the training stream has {tokens} tokens, fewer than one block of {context}: "
-            "raise `corpus.characters` or lower `model.n_positions`"
-        )
-    return context * rng.permutation(count)
+    return context * rng.permutation(max(0, tokens - 1) // context)
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
@@ -101,9 +95,9 @@ def train(
     steps, size = len(starts) // spec.batch_size, spec.batch_size
     if steps < 1 or size % spec.micro_batch_size or size % accelerator.num_processes:
         raise InputError(
-            f"batch_size {size} must be at most the {len(starts)} blocks of the stream and a "
-            f"multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
-            f"{accelerator.num_processes} processes"
+            f"batch_size {size} must be a multiple of micro_batch_size, {spec.micro_batch_size}, "
+            f"and of the {accelerator.num_processes} processes, and at most the {len(starts)} "
+            f"blocks of {shape.n_positions} tokens: lower it, or raise `corpus.characters`"
         )
     model: PreTrainedModel
     if isinstance(shape, Architecture):
@@ -215,26 +209,25 @@ def save_checkpoint(
     with replacing(path) as temporary:
         temporary.mkdir()
         torch.save((model.state_dict(), optimizer.state_dict()), temporary / TENSORS)
-        found = sha256_of(temporary / TENSORS, json.dumps(state, sort_keys=True))
-        write_json(temporary / "record.json", {"key": key, "sha256": found, "state": state})
+        found = sha256_of(key, temporary / TENSORS, json.dumps(state, sort_keys=True))
+        write_json(temporary / "record.json", {"sha256": found, "state": state})
 
 
 def load_checkpoint(
     path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
-    try:
+    state: dict[str, Any] = {"step": 0, "seconds": 0.0, "losses": []}
+    # Unreadable: training from the start costs time, never correctness.
+    with contextlib.suppress(InputError, OSError, KeyError, TypeError):
         record = read_json(path / "record.json")
-        state: dict[str, Any] = record["state"]
-        found = sha256_of(path / TENSORS, json.dumps(state, sort_keys=True))
-        whole = record["sha256"] == found
-    except (InputError, OSError, KeyError, TypeError):
-        whole = False  # unreadable: training from the start costs time, never correctness
-    if not whole or record["key"] != key:
-        return {"step": 0, "seconds": 0.0, "losses": []}
-    weights, moments = torch.load(path / TENSORS, weights_only=True)
-    model.load_state_dict(weights)
-    optimizer.load_state_dict(moments)
+        found = sha256_of(key, path / TENSORS, json.dumps(record["state"], sort_keys=True))
+        if record["sha256"] == found:
+            state = record["state"]
+    if state["step"]:
+        weights, moments = torch.load(path / TENSORS, weights_only=True)
+        model.load_state_dict(weights)
+        optimizer.load_state_dict(moments)
     return state
 
 
@@ -248,8 +241,7 @@ def train_model(run: RunFiles, name: str) -> None:
     orders = random_stream(profile.seed, "shuffled copies")
     for spec in profile.canaries if name == "contaminated" else ():
         records = tokenize(tokenizer, run.test_set(spec.name).examples)
-        planted = spec.name, spec.planting, spec.dup_count
-        canaries |= planted_copies(*planted, records, rng=orders)
+        canaries |= planted_copies(spec.name, spec.planting, spec.dup_count, records, rng=orders)
     pieces, injections = mix(
         np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
         np.load(run.corpus / "ends.npy"),

@@ -122,6 +122,7 @@ def _with(path: str, value: object) -> dict[str, Any]:
         ("training.learning_rate", float("nan"), "training.learning_rate"),
         ("canaries", [], "canaries"),
         ("canaries.1.name", "one", "two canary sets have one name"),
+        ("canaries.0.kind", "middling", "canaries.0.kind: Input should be 'signature', 'question'"),
         ("canaries.0.kind", ..., "canary set 'one': give a kind, or file and template"),
         ("sizes", [SHAPE], "two models have one n_embd"),
         ("model", {"released": "gpt2"}, "model.n_positions: Field required"),

@@ -106,8 +106,7 @@ def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> 
 def test_every_token_but_the_first_and_the_tail_is_a_target_once(length, context, seed):
     stream = np.arange(length, dtype=np.int32)
     if length <= context:
-        with pytest.raises(InputError, match=f"{length} tokens.*one block of {context}"):
-            blocks_of(stream, context, rng=np.random.default_rng(seed))
+        assert not block_starts(length, context, rng=np.random.default_rng(seed)).size
         return
     blocks = blocks_of(stream, context, rng=np.random.default_rng(seed))
     count = (length - 1) // context
@@ -168,7 +167,7 @@ class TestBadInput:
             ({"spec": replace(SPEC, micro_batch_size=3)}, "batch_size"),
             ({"spec": replace(SPEC, batch_size=1)}, "batch_size"),  # below a micro-batch
             ({"tokens": few}, "batch_size"),
-            ({"tokens": few[: SHAPE.n_positions]}, "one block"),
+            ({"tokens": few[: SHAPE.n_positions]}, "the 0 blocks"),
             ({}, "loss is nan at step 0.*learning_rate"),
         ]:
             with pytest.raises(InputError, match=told):

@@ -66,6 +66,7 @@ SPLITS = ("train", "val")  # of members, and of non-members
 class PublicDomain:
     """Texts of a domain, as they are published."""
 
+    name: str
     members: tuple[str, ...]  # of the training split of the Pile
     non_members: tuple[str, ...]  # of another split
     commit: str = ""  # of the hub, where it is known
@@ -91,7 +92,7 @@ def load_public(
         return [Entry(at, at, source, split, f"{at}.jsonl") for at, split in found]
 
     def load(domain: str) -> PublicDomain:
-        sides, commit = [], ""
+        sides = []
         for entry in files(domain):
             expected = partial(placeholders, texts, length, "text")
             records, where, commit = access.read(entry, expected)
@@ -99,8 +100,7 @@ def load_public(
                 if not isinstance(record.get("text"), str):
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
             sides.append(tuple(record["text"] for _, record in records))
-        first, second = sides
-        return PublicDomain(first, second, commit)
+        return PublicDomain(domain, sides[0], sides[1], commit)
 
     return load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
 
@@ -168,35 +168,27 @@ def score_released(
     scored: list[pd.DataFrame] = []
     read: dict[str, Row] = {}
 
-    def asked(entry: ModelEntry) -> Iterable[tuple[Row, tuple[str, PublicDomain] | str]]:
+    def asked(entry: ModelEntry) -> Iterable[tuple[Row, PublicDomain | str]]:
         for name, one in domains.items():
             row = {"parameters": entry.parameters, "domain": name}
-            if isinstance(one, str):
-                yield row | {"commit": ""}, one
-            else:
-                yield row | {"commit": one.commit}, (name, one)
+            yield row | {"commit": "" if isinstance(one, str) else one.commit}, one
 
     def open_model(entry: ModelEntry) -> tuple[Scorer, Row]:
         scorer = access.open_model(entry)
         return scorer, access.parameters(scorer)
 
-    def cut(name: str, one: PublicDomain, scorer: Scorer) -> Domain:
-        fewest, most = sizes
-        sides: list[Texts] = []
+    def cell(entry: ModelEntry, scorer: Scorer, one: PublicDomain) -> Row:
+        (fewest, most), sides = sizes, list[Texts]()
         for kind, side in (("member", one.members), ("non-member", one.non_members)):
             every = (ids[:most] for text in side for ids in tokenize(scorer.tokenizer, [text]))
             sides.append(tuple(islice((ids for ids in every if len(ids) >= fewest), texts)))
             if not sides[-1]:
-                none = f"{name}: no {kind} of {len(side):,} has {fewest} tokens"
+                none = f"{one.name}: no {kind} of {len(side):,} has {fewest} tokens"
                 raise InputError(f"{none}; lower `length`")
-        return Domain(*sides)
-
-    def cell(entry: ModelEntry, scorer: Scorer, public: tuple[str, PublicDomain]) -> Row:
-        name, domain = public[0], cut(*public, scorer)
-        parts = stores_of(folder, entry.name, name)
-        found = score_phases({name: domain}, {}, scorer, None, parts, access)
+        domain, parts = Domain(*sides), stores_of(folder, entry.name, one.name)
+        found = score_phases({one.name: domain}, {}, scorer, None, parts, access)
         scored.append(found.assign(model=entry.name))
-        read.setdefault(name, _decoded(name, domain, scorer.tokenizer))
+        read.setdefault(one.name, _decoded(one.name, domain, scorer.tokenizer))
         return {"members": len(domain.members), "non_members": len(domain.non_members)}
 
     cells = grid(entries, asked, cell, open_model=open_model)

@@ -14,6 +14,7 @@ training has an AUC of 0.5.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -163,48 +164,24 @@ def collect_background(
     one may go beyond the `tokens` needed. Raises InputError if all together are fewer.
     """
     used = set(sets["example"])
-    read = read_documents(experiment.corpus / DOCUMENTS)
+    fresh = ((text + "\n", True) for _, text in non_members(experiment.corpus))
+    read = ((text + "\n", False) for _, text in read_documents(experiment.corpus / DOCUMENTS))
     background: list[np.ndarray] = []
     length = unread = 0
-    for documents, fresh in ((non_members(experiment.corpus), True), (read, False)):
-        for line in (text + "\n" for _, text in documents):
-            if length >= tokens:
-                break
-            if line not in used:
-                (ids,) = tokenize(tokenizer, [line])
-                background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
-                length += len(background[-1])
-                unread += len(background[-1]) * fresh
+    for line, new in chain(fresh, read):
+        if length >= tokens:
+            break
+        if line not in used:
+            (ids,) = tokenize(tokenizer, [line])
+            background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
+            length += len(background[-1])
+            unread += len(background[-1]) * new
     if length < tokens:
         raise InputError(
             f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
             f"{tokens} wanted: lower the corpus sizes"
         )
     return background, unread
-
-
-def mixture(
-    sets: pd.DataFrame,
-    background: Sequence[np.ndarray],
-    run: Run,
-    tokenizer: PreTrainedTokenizerBase,
-    *,
-    context: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Mix a training text and cut it into blocks (blocks, context), no token left out.
-
-    A member is injected whole at random boundaries between documents. Raises as `fill_blocks`.
-    """
-    members, counts = sets[sets["member"]], run.dup_counts
-    every = tokenize(tokenizer, members["example"].tolist())
-    injected = {
-        f"{name} {i}": (ids, counts[i % len(counts)])
-        for name, i, ids in zip(members["dataset"], members["text"], every, strict=True)
-    }
-    around, ends = np.concatenate(background), np.cumsum([len(ids) for ids in background])
-    end, tokens = int(tokenizer.eos_token_id), run.corpus_tokens
-    return fill_blocks(around, ends, injected, end, context=context, rng=rng, tokens=tokens)[0]
 
 
 def fine_tune_runs(
@@ -217,16 +194,28 @@ def fine_tune_runs(
 ) -> dict[Run, Path]:
     """Train the clean model further, once for every run, and return the directories.
 
-    Every run is trained in one process, unless it was before. In the run for duplication counts
-    outliers alone are injected. Raises InputError as `mixture` and `fine_tune`.
+    Of a mixture no token is left out; a member is injected whole at random boundaries between
+    documents, in the run for duplication counts those of outliers alone. Every run is trained in
+    one process, unless it was before. Raises InputError as `fill_blocks` and `fine_tune`.
     """
-    seed, context = experiment.profile.seed, experiment.profile.model.n_positions
+    seed, members = experiment.profile.seed, sets[sets["member"]]
+    around, ends = np.concatenate(background), np.cumsum([len(ids) for ids in background])
+    every = tokenize(tokenizer, members["example"].tolist())
+    keys = [members[name] for name in ("contaminant", "dataset", "text")]
+    context, end = experiment.profile.model.n_positions, int(tokenizer.eos_token_id)
     tasks = {}
     for run in dict.fromkeys(run for found in runs.values() for run in found):
-        injected = sets if len(run.dup_counts) == 1 else sets[sets["contaminant"] == tables.OUTLIER]
+        counts, tokens = run.dup_counts, run.corpus_tokens
+        injected = {
+            f"{name} {i}": (ids, counts[i % len(counts)])
+            for contaminant, name, i, ids in zip(*keys, every, strict=True)
+            if len(counts) == 1 or contaminant == tables.OUTLIER
+        }
         # Runs of one size have one mixture: what differs between learning rates is nothing else.
-        rng = random_stream(seed, "mixture", run.corpus_tokens)
-        blocks = mixture(injected, background, run, tokenizer, context=context, rng=rng)
+        rng = random_stream(seed, "mixture", tokens)
+        blocks, _ = fill_blocks(
+            around, ends, injected, end, context=context, tokens=tokens, rng=rng
+        )
         tasks[run] = partial(
             fine_tune,
             experiment.model("clean"),

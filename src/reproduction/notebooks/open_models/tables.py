@@ -8,11 +8,10 @@ the shards of all sets, and what all show a little they show together.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,22 +48,17 @@ class WithoutModel:
     """What is known of opened sets without a model, by name; each answer is computed once."""
 
     def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
-        self.opened = sets
         # Within the shards of a test; of all shards of a store, (r, n + 1), canonical first.
         self.verdict = cache(lambda name, **test: diagnose_order(sets[name], **test).verdict)
         self.scores = cache(lambda name, **store: compressor_scores(sets[name], **store))
 
-    def shared(self, name: str, other: str) -> int:
-        """How many examples of a set are examples of another one as well."""
-        return len({*self.opened[name].examples} & {*self.opened[other].examples})
 
-
-def pooled_rows(rows: Sequence[Row], shared: Callable[[str, str], int]) -> list[Row]:
+def pooled_rows(rows: Sequence[Row]) -> list[Row]:
     """Return a row for each model and test that were asked of several sets.
 
-    `rows` have their controls, and where they are done `scores` and `control_scores`: functions
-    that return the scores of all shards, (r, m + 1). `shared` is that of `WithoutModel`. Tests that
-    take the best of several statistics have no such scores and no row. All others are pooled by
+    `rows` have their controls, and where they are done `texts`, their examples, and `scores` and
+    `control_scores`: functions that return the scores of all shards, (r, m + 1). Tests that take
+    the best of several statistics have no such scores and no row. All others are pooled by
     `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is that of every
     set, whose orders are independent draws given the model.
 
@@ -77,13 +71,13 @@ def pooled_rows(rows: Sequence[Row], shared: Callable[[str, str], int]) -> list[
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["model"], row["test"]), []).append(row)
-    found = [_pooled(group, shared) for group in groups.values() if len(group) >= FEWEST]
+    found = [_pooled(group) for group in groups.values() if len(group) >= FEWEST]
     return [row for row in found if row["status"] != OK or "p" in row]
 
 
-def _pooled(group: Sequence[Row], shared: Callable[[str, str], int]) -> Row:
+def _pooled(group: Sequence[Row]) -> Row:
     """Return the row, without a p-value where the test has no scores to add."""
-    left_out = _left_out(group, shared)
+    left_out = _left_out(group)
     chosen = [row for row in group if row["dataset"] not in left_out]
     too_few = f"not pooled: {len(chosen)} of {len(group)} sets are left"
     row = {name: group[0][name] for name in ("model", "role", "test", *REVISION)} | {
@@ -110,7 +104,7 @@ def _pooled(group: Sequence[Row], shared: Callable[[str, str], int]) -> Row:
     return attempt(row, compute)
 
 
-def _left_out(group: Sequence[Row], shared: Callable[[str, str], int]) -> dict[str, str]:
+def _left_out(group: Sequence[Row]) -> dict[str, str]:
     """Say which sets are not pooled, and why."""
     kept: list[Row] = []
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
@@ -124,7 +118,7 @@ def _left_out(group: Sequence[Row], shared: Callable[[str, str], int]) -> dict[s
             reasons[row["dataset"]] = f"order: {row['verdict']}"
         elif control_p <= SIGNIFICANT:
             reasons[row["dataset"]] = f"{row['control']} rejects"
-        elif twice := [one for one in kept if shared(row["name"], one["name"])]:
+        elif twice := [one for one in kept if {*row["texts"]} & {*one["texts"]}]:
             reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
         else:
             kept.append(row)
@@ -161,19 +155,19 @@ def audit_models(
     rows: list[Row] = []
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
         entry, name = entries[cell["model"]], cell["asked"]
-        examples = known.opened.get(name)
+        test_set = opened[name]
         row: Row = {"name": name, "dataset": measure.label(name), "role": entry.role}
         row |= {column: cell[column] for column in ("model", "test", "model_revision", "status")}
-        row |= {"model_id": entry.id, "dup_count": entry.dup_count(name)}
+        row |= {"model_id": entry.id, "dup_count": entry.dup_count(name), "dataset_revision": ""}
         row |= {"published_p": published_p(entry, name, published, test=cell["test"])}
-        row["dataset_revision"] = ""
-        if examples is not None:
-            row |= {"examples": len(examples.examples), "dataset_revision": examples.revision}
+        if not isinstance(test_set, str):
+            row |= {"texts": test_set.examples, "examples": len(test_set.examples)}
+            row["dataset_revision"] = test_set.revision
         elif row["status"] == OK:
-            row["status"] = opened[name]
+            row["status"] = test_set
         rows.append(attempt(row, partial(_result, experiment, cell, known)))
     add_controls(rows, known)
-    return concluded(corrected([*rows, *pooled_rows(rows, known.shared)]), alpha)
+    return concluded(corrected([*rows, *pooled_rows(rows)]), alpha)
 
 
 def _result(experiment: Experiment, cell: Row, sets: WithoutModel) -> Row:
@@ -257,7 +251,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     compressed = compressor_p.notna().any()
     groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
     rows = rows.assign(
-        examples=groups["examples"].transform(_common),
+        # Nothing where models pool different sets.
+        examples=groups["examples"].transform(lambda n: n.max() if n.nunique() == 1 else pd.NA),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
@@ -274,11 +269,6 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
     return table.assign(Compressor=table.pop("Compressor")) if compressed else table
-
-
-def _common(known: pd.Series) -> Any:
-    """The first that is known; nothing where models pool different sets."""
-    return known.dropna().iloc[0] if known.nunique() == 1 else pd.NA
 
 
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:

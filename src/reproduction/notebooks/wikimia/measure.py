@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 import pandas as pd
@@ -159,15 +160,11 @@ def load_known(
         # Twice as many non-members are needed: the control has them on both sides.
         room = {name: min(len(read[name]), len(left[name]) // 2) for name in read if name in left}
         # Packages give one text after the other while they have some left.
-        turns = sorted((i, place) for place, name in enumerate(room) for i in range(room[name]))
-        counts = Counter(place for _, place in turns[:texts])
-        sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
-        others: list[str] = []
-        for place, name in enumerate(room):
-            count = counts[place]
-            sides[READ_HERE] += read[name][:count]
-            others += left[name][:count]
-            sides[CONTROL] += left[name][count : 2 * count]
+        turns = sorted(((i, n) for n in room for i in range(room[n])), key=itemgetter(0))
+        counts = Counter(n for _, n in turns[:texts])
+        others = [text for n in room for text in left[n][: counts[n]]]
+        sides = {READ_HERE: [text for n in room for text in read[n][: counts[n]]]}
+        sides[CONTROL] = [text for n in room for text in left[n][counts[n] : 2 * counts[n]]]
         few = f"failed: too few documents of {length} words on both sides; lower `lengths`"
         for source, chosen in sides.items():
             labels = (True,) * len(chosen) + (False,) * len(others)
@@ -255,17 +252,14 @@ def score_models(
     neighbours : of each text for "Neighbor", with words moved or left out at random where the
         paper asks a masked language model; 0 leaves it out.
     """
-    at_hand = [part for part in parts if part.status == OK and models]
-    rows: list[Row] = [
-        {**_describe(part), "model": "", "status": part.status if part.status != OK else NO_MODEL}
-        for part in parts
-        if part.status != OK or not models
-    ]
+    if not models:
+        parts = [replace(p, status=NO_MODEL) if p.status == OK else p for p in parts]
+    lost = [{**_describe(p), "model": "", "status": p.status} for p in parts if p.status != OK]
 
     def asked(entry: ModelEntry) -> list[tuple[Row, Part | str]]:
         reference = references[entry.name].name if entry.name in references else ""
         known = {"parameters": entry.parameters, "reference": reference}
-        return [(_describe(part) | known, part) for part in at_hand]
+        return [(_describe(part) | known, part) for part in parts if part.status == OK]
 
     def open_model(entry: ModelEntry) -> tuple[tuple[Scorer, Row, Row], Row]:
         scorer, other = access.open_model(entry), None
@@ -291,7 +285,7 @@ def score_models(
         scored = pd.DataFrame([known[text] for text in part.texts])
         return {"scored": scored.assign(member=part.members)}
 
-    return rows + grid(models, asked, cell, open_model=open_model)
+    return lost + grid(models, asked, cell, open_model=open_model)
 
 
 def tables_of(rows: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:

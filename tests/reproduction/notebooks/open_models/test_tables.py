@@ -1,7 +1,6 @@
 """The verdicts of an audit, and its last row: which sets it pools, its p-value and its control."""
 
 import math
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,9 +10,7 @@ from scipy.stats import binom
 
 from contamination.statistics import pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED
-from fakes.remembering_scorer import made_up_set
 from reproduction.notebooks.open_models.tables import (
-    WithoutModel,
     concluded,
     corrected,
     paper_layout,
@@ -23,14 +20,9 @@ from reproduction.notebooks.open_models.tables import (
 EVEN = np.random.default_rng(9).normal(size=(3, 8))
 
 
-def nothing(name: str, other: str) -> int:
-    """No two sets share an example."""
-    return 0
-
-
 def row(dataset: str, scores: np.ndarray, model: str = "m", **fields: object) -> dict[str, object]:
     result = sharded_exact_test(scores)
-    made = {"model": model, "role": "audited", "dataset": dataset, "name": dataset}
+    made = {"model": model, "role": "audited", "dataset": dataset, "texts": (f"{dataset} 1",)}
     made |= {"model_id": f"x/{model}", "model_revision": "1", "test": "successor"}
     made |= {"examples": 10 * len(scores), "tokens_scored": 100, "p": result.p}
     made |= {"log10_p": result.log10_p, "published_p": math.nan, "status": "ok"}
@@ -48,7 +40,7 @@ def scores() -> list[np.ndarray]:
 
 def test_all_sets_of_a_model_and_test_in_one_p(scores) -> None:
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
-    (pooled,) = pooled_rows(rows, nothing)
+    (pooled,) = pooled_rows(rows)
     assert pooled["log10_p"] == pooled_exact_test(scores).log10_p < min(r["log10_p"] for r in rows)
     assert (pooled["pooled"], pooled["left_out"], pooled["status"]) == (4, "", "ok")
     assert (pooled["shards"], pooled["permutations"], pooled["examples"]) == (28, 9, 280)
@@ -59,13 +51,10 @@ def test_all_sets_of_a_model_and_test_in_one_p(scores) -> None:
 def test_of_sets_that_share_examples_the_first_is_pooled(scores) -> None:
     """One set twice would count as two independent ones: rejected at 0.11 instead of 0.05."""
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
-    (pooled,) = pooled_rows(rows, lambda *pair: {*pair} == {"set-0", "set-2"})
+    rows[2]["texts"] = (*rows[2]["texts"], *rows[0]["texts"])
+    (pooled,) = pooled_rows(rows)
     assert (pooled["pooled"], pooled["left_out"]) == (3, "set-2 (has examples of set-0)")
     assert pooled["log10_p"] == pooled_exact_test([*scores[:2], scores[3]]).log10_p
-    opened = {name: replace(made_up_set(20), name=name) for name in "ab"}
-    opened["c"] = replace(opened["a"], examples=("another one\n", opened["a"].examples[3]))
-    known = WithoutModel(opened)
-    assert [known.shared(*pair) for pair in ("ab", "ac", "cb")] == [20, 1, 1]
 
 
 def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
@@ -78,7 +67,7 @@ def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
         row("gone", sure, status="failed: no room; free some"),
         row("certain", sure),
     ]
-    (pooled,) = pooled_rows(rows, nothing)
+    (pooled,) = pooled_rows(rows)
     assert pooled["log10_p"] == pooled_exact_test([*scores[:2], sure]).log10_p
     assert pooled["pooled"] == 3
     assert pooled["left_out"] == (
@@ -97,7 +86,7 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
     rows[3]["control_p"] = 0.012  # 0.048 of four
     rows[2]["control_p"] = 0.03
     rows += [row(f"set-{i}", each, **old) for i, each in enumerate(others)]
-    audited, control = pooled_rows(rows, nothing)
+    audited, control = pooled_rows(rows)
     assert audited["control"] == "old"
     assert audited["control_p"] == pooled_exact_test(others[:3]).p
     assert (control["model"], control["control"], control["pooled"]) == ("old", "compressor", 4)
@@ -110,7 +99,7 @@ def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flatt
 
     def scored(number: int, scores: np.ndarray, **fields: object) -> dict[str, object]:
         name = f"set-{number}"
-        return one | {"dataset": name, "name": name, "scores": lambda: scores} | fields
+        return one | {"dataset": name, "texts": (name,), "scores": lambda: scores} | fields
 
     whole, p = 0, []
     for _ in range(audits):
@@ -122,7 +111,7 @@ def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flatt
         ]
         old = {"model": "old", "model_id": "x/old", "role": "negative_control"}
         rows += [scored(i, each, **old) for i, each in enumerate(controls)]
-        audited, _ = pooled_rows(rows, nothing)
+        audited, _ = pooled_rows(rows)
         whole += audited["pooled"] == sets
         p.append(audited["control_p"])
     assert whole >= binom(audits, 0.95).ppf(0.001)
@@ -135,18 +124,18 @@ def test_nothing_is_pooled_of_one_set_and_a_damaged_store_fails_the_row_alone(sc
         raise OSError("gone")
 
     one = row("one", scores[0])
-    assert pooled_rows([one], nothing) == []
+    assert pooled_rows([one]) == []
     for other, status in [
         (row("two", scores[1], verdict="suspicious"), "not pooled: 1 of 2 sets are left"),
         (row("two", scores[1]) | {"scores": damaged}, "failed: OSError: gone"),
     ]:
-        (pooled,) = pooled_rows([one, other], nothing)
+        (pooled,) = pooled_rows([one, other])
         assert pooled["status"] == status and "p" not in pooled
 
 
 def test_pooled_rows_are_corrected_with_the_others_and_come_last(scores) -> None:
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
-    table = concluded(corrected([*rows, *pooled_rows(rows, nothing)]), 0.05)
+    table = concluded(corrected([*rows, *pooled_rows(rows)]), 0.05)
     last = table.iloc[-1]
     assert last["holm_p"] == pytest.approx(5 * last["p"])  # the smallest of five
     assert paper_layout(table, 0.05)["Set"].tolist()[-1] == POOLED
