@@ -18,7 +18,7 @@ done
 [ -e "$at"/every_eval_ever-0.3.0-*.whl ] || .venv/bin/python -m pip download --quiet --disable-pip-version-check \
   --no-deps --python-version 3.12 --only-binary=:all: --dest "$at" every-eval-ever==0.3.0
 for package in lm_eval inspect_ai; do
-  echo "$site" > "$("$at/$package/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+  printf '%s\n' "$site" "$PWD/src" > "$("$at/$package/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
 done
 .venv/bin/python tests/fakes/harness_logs.py items "$at"
 rm -rf "$at/lm-eval-samples" "$at/sealed-samples" "$at/inspect"
@@ -29,7 +29,7 @@ for who in guesser reader; do
     --include_path "$at" --log_samples --output_path "$at/sealed-samples" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
 done
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
-HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
+HARNESSES="$at" PYTHONPATH="$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
   tests/testsets/test_harness.py tests/audit/test_report.py
-PYTHONPATH="$PWD/src:$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
+PYTHONPATH="$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
   tests/scoring/test_inspect_scorer.py
