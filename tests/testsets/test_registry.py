@@ -4,7 +4,10 @@ import re
 from pathlib import Path
 
 import pandas as pd
+import pytest
+import yaml
 
+from contamination.errors import InputError
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
 from contamination.testsets.registry import FIRST, Hub, entries, registered
@@ -67,3 +70,15 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
         assert (found.source, found.mirror) == (Hub("org/all", "a"), "all/a_test.csv")
         assert (found.title, found.records, found.template) == ("a", 3, "text/1")
         assert entries()["all/b"].template == "question/1"
+
+
+def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:
+    with registry_of(monkeypatch, tmp_path, {"x": described()}):
+        table = {"sets": {"y": described(title="Other questions")}, "families": {}}
+        (tmp_path / "other.yaml").write_text(yaml.safe_dump(table))
+        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "other.yaml"))
+        assert {name: entry.title for name, entry in entries().items()} == {"y": "Other questions"}
+        entries.cache_clear()
+        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
+        with pytest.raises(InputError, match=r"nowhere.yaml: no such file; CONTAMINATION_REGISTRY"):
+            entries()

@@ -1,17 +1,22 @@
 """The data registry: where each public test set comes from, and what proves that it arrived whole.
 
 `data/registry.yaml` is the table; the file beside this module is a link to it, so that an installed
-package finds it too.
+package finds it too. The environment variable CONTAMINATION_REGISTRY names another table that takes
+its place, such as one with the addresses of a mirror in one's own network.
 """
 
 import difflib
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from contamination.errors import InputError
+
 REGISTRY = Path(__file__).with_name("registry.yaml")
+REGISTRY_VARIABLE = "CONTAMINATION_REGISTRY"
 FIRST = 5000  # Oren take at most so many examples of a set, from its start
 
 
@@ -92,10 +97,16 @@ def suggestion(name: str) -> str:
 
 @cache
 def entries() -> dict[str, Entry]:
-    """Return all entries by name, in the order of the registry."""
+    """Return all entries by name, in the order of the registry.
+
+    Raises InputError if CONTAMINATION_REGISTRY names no file.
+    """
+    path = Path(os.environ.get(REGISTRY_VARIABLE) or REGISTRY)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets")
     import yaml
 
-    table = yaml.safe_load(REGISTRY.read_text(encoding="utf-8"))
+    table = yaml.safe_load(path.read_text(encoding="utf-8"))
     found = [_entry(name, fields) for name, fields in table["sets"].items()]
     for family, shared in table["families"].items():
         members = shared.pop("members")
