@@ -59,6 +59,7 @@ def here(model_directory) -> None:
         ((*TEST, "--sed", "1"), "--sed"),
         ((*TEST, "more.jsonl"), "contamination audit SET"),
         (("test", LONG, "in.jsonl"), "nnn: File name too long"),
+        (("test", "model", "/"), "/: more than"),
         ((*MEMBERSHIP, "--csv", "/dev/null"), "/dev/null"),
         ((*MEMBERSHIP, "--csv", ""), ". is no file"),
         ((*MEMBERSHIP, "--csv", "/proc/x.csv"), "/proc/x.csv: cannot be written ("),

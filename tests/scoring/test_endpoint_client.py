@@ -3,17 +3,21 @@
 Nothing sleeps: waits between tries are set to nothing, and servers wait for events.
 """
 
+import gzip
 import itertools
 import logging
 import os
 import signal
 import threading
 import traceback
+import tracemalloc
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
 from contamination.errors import InputError
+from contamination.scoring import endpoint_client
 from contamination.scoring.endpoint_client import ATTEMPTS, Client
 from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
 from fakes.completions_server import Failure, scorer_of, serving
@@ -131,6 +135,30 @@ def test_no_answer_takes_longer_than_the_time_limit(server, directory, failure):
     assert message.startswith(f"{server.url}: no answer in 0.15 s; tried {ATTEMPTS} times")
 
 
+UNENDING = {
+    "a fast body": Failure(raw=http(b"["), forever=b"0," * 9999),
+    "a gzip bomb": Failure(200, gzip.compress(bytes(1 << 26)), {"Content-Encoding": "gzip"}),
+}
+
+
+@pytest.mark.parametrize("failure", UNENDING.values(), ids=UNENDING.keys())
+def test_no_answer_takes_memory_without_limit(server, scorer, monkeypatch, failure):
+    monkeypatch.setattr(endpoint_client, "LARGEST", 1 << 20)
+    server.failures.append(failure)
+    tracemalloc.start()
+    try:
+        message = error_of(scorer)
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert "the answer is larger than 1,048,576 bytes" in message
+
+
+def test_an_error_in_a_good_answer_is_shown(server, scorer):
+    server.failures.extend([Failure(200, b'{"error": {"message": "no such model"}}')] * 9)
+    assert "no such model" in error_of(scorer)
+
+
 def test_a_budget_is_told_before_the_first_request_and_retries_count(server, directory):
     scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
     # seven, four to find out how to ask and whom, two among them, and two at the end
@@ -240,13 +268,16 @@ def test_where_a_key_may_go(monkeypatch):
     Client(f"http://{REMOTE[0]}/v1")
 
 
-def test_no_proxy_comes_between(scorer, monkeypatch):
+def test_no_proxy_comes_between_and_no_cookie_is_kept(server, scorer, monkeypatch):
     """A proxy would get the key in plain text."""
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    scored(scorer, [random_ids(3)])
+    cookies = {"Set-Cookie": "session=1; Path=/", "Retry-After": "0"}
+    server.failures.extend([Failure(503, headers=cookies)] * 3)
+    scored(scorer, [random_ids(3)] * 20)
+    assert not any("cookie" in headers for headers, _ in server.seen)
 
 
 class TestKey:
@@ -286,12 +317,27 @@ class TestKey:
         assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
         assert caplog.records
 
-    def test_is_struck_out_where_a_server_repeats_it(self, server, keyed):
-        server.failures.extend([Failure(401, f'{{"error": "<{SECRET}>"}}'.encode())] * 9)
-        assert "***" in error_of(keyed)
+    @pytest.mark.parametrize(
+        "spell",
+        [
+            str,
+            str.upper,
+            lambda key: quote(key).replace("-", "%2D"),
+            lambda key: "".join(f"&#x{ord(c):x};" for c in key),
+            lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
+        ],
+    )
+    def test_is_struck_out_where_a_server_repeats_it(self, server, keyed, spell):
+        spelt = spell(SECRET)
+        server.failures.extend([Failure(401, f'{{"error": "<{spelt}>"}}'.encode())] * 9)
+        message = error_of(keyed)
+        assert "***" in message
+        assert all(spelt[i : i + 7].lower() not in message.lower() for i in (4, 9, 14))
         server.failures.clear()
-        server.tamper = lambda answer, _: answer.update(model=SECRET)
+        server.tamper = lambda answer, _: answer.update(model=spelt)
         scored(keyed, [random_ids(5)])
-        entry = {"7": {"logprob": SECRET}}
+        entry = {"7": {"logprob": spelt}}
         server.tamper = lambda answer, _: answer["choices"][0]["prompt_logprobs"].insert(3, entry)
-        assert SECRET[:9] not in error_of(keyed) + keyed.summary()
+        told = error_of(keyed) + keyed.summary()
+        if not spelt.startswith("\\"):
+            assert spelt[4:11].lower() not in told.lower()

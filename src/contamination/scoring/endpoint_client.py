@@ -1,10 +1,11 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-Every failure is one line, time is limited, and the key is never shown. Requests run on an event
-loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is under
-way, and a request is sent only once the answer before it has been taken.
+Every failure is one line, time and size are limited, and the key is never shown. Requests run on an
+event loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is
+under way, and a request is sent only once the answer before it has been taken.
 """
 
+import html
 import os
 import re
 from collections import Counter
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import httpx2
@@ -27,6 +28,8 @@ LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and 
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
+LARGEST = 1 << 24  # bytes of an answer, unpacked
+KEPT = ("location", "retry-after")  # headers
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -164,7 +167,7 @@ class Client:
             pause = min(LONGEST_WAIT, 0.5 * 2**attempt) * uniform(0.75, 1)
             try:
                 with anyio.fail_after(self.timeout):
-                    response = await client.post(f"{self.url}/completions", json=body)
+                    response = await self._try(client, body)
             except (TimeoutError, httpx2.RequestError) as error:
                 reason = self._broken(error)
             else:
@@ -179,6 +182,21 @@ class Client:
                 await anyio.sleep(pause)
         again = "Run it again later: what is stored is kept"
         raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {again}")
+
+    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
+        """Return one whole answer, with its body unpacked."""
+        found = bytearray()
+        async with client.stream("POST", f"{self.url}/completions", json=body) as response:
+            client.cookies.clear()  # requests say nothing of each other
+            async for piece in response.aiter_bytes():
+                found += piece
+                if len(found) > LARGEST:
+                    raise InputError(
+                        f"{self.url}: the answer is larger than {LARGEST:,} bytes, the most that a "
+                        "prompt of the whole context takes; check the server"
+                    )
+        kept = {name: response.headers[name] for name in KEPT if name in response.headers}
+        return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
 
     def _broken(self, error: Exception) -> str:
         """Count a try without an answer and say why; give up where nobody ever answered."""
@@ -207,17 +225,21 @@ class Client:
         if not response.is_success:
             raise Rejected(f"{self.url}: {self._refused(response)}")
         try:
-            return response.json()
+            found = response.json()
         except (ValueError, RecursionError):
             raise InputError(
                 f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
                 "API, which mostly ends in /v1"
             ) from None
+        if isinstance(found, dict) and found.get("error"):
+            raise Rejected(f"{self.url}: {self._refused(response)}")
+        return found
 
     def _refused(self, response: httpx2.Response) -> str:
         """What the server says went wrong, where OpenAI says it, else all that it says."""
         try:
-            said = str(response.json()["error"]["message"])
+            found = response.json()["error"]
+            said = str(found if isinstance(found, str) else found["message"])
         except (LookupError, RecursionError, TypeError, ValueError):
             said = response.text
         return f"HTTP {response.status_code} ({self.shorten(said)})"
@@ -228,5 +250,7 @@ class Client:
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat."""
-        return text.replace(self._key, "***") if self._key else text
+        """Strike out the key, which some servers repeat: in any case, and as URLs and HTML do."""
+        if not self._key:
+            return text
+        return re.sub(re.escape(self._key), "***", html.unescape(unquote(text)), flags=re.I)

@@ -7,6 +7,7 @@ named by it. A directory laid out like a repository of the hub is read in the sa
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from contamination.errors import InputError
@@ -15,6 +16,7 @@ from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
+MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 CONVERTED = "give --data-revision refs/convert/parquet"
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
@@ -92,6 +94,8 @@ def read_repository(
     """
     from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
 
+    if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
+        raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
     patterns = _card_patterns(folder, config, where)
     guessed = not patterns
     inside = f"{config}/" if config else ""
