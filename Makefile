@@ -100,7 +100,7 @@ stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from t
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
 compare: $(SETUP) ## the numbers of this run beside those of results/reference, or of OTHER=results/PROFILE
 	$(RUN) compare --results $(R) $(addprefix --other ,$(OTHER))
-reference: $(SETUP) ## renew what git holds of a finished run of laptop (results/reference/), and the numbers of README.md
+reference: $(SETUP) ## renew what git holds of a finished run (results/reference/, of another profile than laptop results/reference/PROFILE/), and the numbers of README.md
 	$(RUN) reference --results $(R) $(OUTPUTS)
 	$(BIN)/python scripts/readme.py
 docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)

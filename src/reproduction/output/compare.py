@@ -173,13 +173,15 @@ def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> 
     """Replace the directory `reference` by what a reader needs of `results`; return its files.
 
     `outputs` are the tables and figures of a complete run, below `results`, as make lists them; of
-    the figures only SVG is taken. The directory is replaced whole or not at all. Raises InputError
-    if the run is of another profile, lacks a file, or was not finished: a notebook is newer than
-    the manifest, or the manifest newer than the report.
+    the figures only SVG is taken. A run of another profile than `laptop` replaces the folder of its
+    profile in `reference`. What is replaced is replaced whole or not at all. Raises InputError if
+    the run lacks a file, or was not finished: a notebook is newer than the manifest, or the
+    manifest newer than the report.
     """
     manifest = results / "manifest.json"
-    if (profile := read_json(manifest).get("profile")) != PROFILE:
-        raise InputError(f"{manifest}: a run of {profile}; the reference is one of {PROFILE}")
+    others = [path.parent for path in reference.glob("*/manifest.json")]  # runs of other profiles
+    if (profile := read_json(manifest)["profile"]) != PROFILE:
+        reference, others = reference / profile, []
     inner = [path.relative_to(results) for path in outputs if path.suffix != ".png"]
     inner += [Path(name) for name in ALWAYS]
     for name in inner:
@@ -193,4 +195,6 @@ def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> 
         for name in inner:
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(results / name, temporary / name)
+        for other in others:
+            shutil.copytree(other, temporary / other.name)
     return [reference / name for name in inner]

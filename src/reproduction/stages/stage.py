@@ -220,8 +220,8 @@ def reference(
     from reproduction.output.compare import renew_reference
 
     files = renew_reference(results, REFERENCE, outputs)
-    commit = read_json(REFERENCE / "manifest.json")["commit"]
-    typer.echo(f"{REFERENCE}: {len(files)} files of a run of commit {commit}")
+    commit = read_json(results / "manifest.json")["commit"]
+    typer.echo(f"{len(files)} files of a run of commit {commit}: {', '.join(map(str, files))}")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""The reference: whole or as it was, of a finished run of `laptop` alone, and complete in git."""
+"""The reference: whole or as it was, of a finished run, beside those of other profiles."""
 
 import json
 import os
@@ -57,11 +57,23 @@ def test_a_run_that_lacks_a_file_changes_nothing(results: Path) -> None:
 
 
 @pytest.mark.parametrize("newer", ["manifest.json", "notebooks/01_canary_eval.ipynb"])
-def test_a_run_that_goes_on_or_of_another_profile_is_refused(results: Path, newer: str) -> None:
+def test_a_run_that_goes_on_is_refused(results: Path, newer: str) -> None:
     os.utime(results / newer, (99, 99))
     with pytest.raises(InputError, match=f"is older than .*{newer}, the run is not finished"):
         _renew(results)
-    (results / "manifest.json").write_text('{"profile": "quick"}')
-    with pytest.raises(InputError, match=r"a run of quick; the reference is one of laptop"):
-        _renew(results)
     assert not (results / "reference").exists()
+
+
+def test_a_run_of_another_profile_has_a_folder_of_its_own(results: Path) -> None:
+    _renew(results)
+    before, manifest = _held(results), results / "manifest.json"
+    age = manifest.stat().st_mtime
+    manifest.write_text('{"profile": "pocket"}')
+    os.utime(manifest, (age, age))
+    _renew(results)
+    pocket = {f"pocket/{name}": (results / name).read_bytes() for name in KEPT}
+    assert _held(results) == before | pocket
+    manifest.write_bytes(before["manifest.json"])
+    os.utime(manifest, (age, age))
+    _renew(results)
+    assert _held(results) == before | pocket
