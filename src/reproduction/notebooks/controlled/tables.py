@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from contamination.membership.evaluate import ENDS, evaluate, weighted_aucs
-from contamination.tables import MISSING, Layout, format_estimate, lay_out
+from contamination.tables import MISSING, Layout, format_auc, lay_out
 
 Floats = NDArray[np.float64]
 
@@ -169,9 +169,9 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     def cells(row: dict[Any, Any]) -> dict[str, str]:
         mean = row["dataset"] == MEAN
         if row["model"] == BASE:
-            return {"Before training": _cell(row)} if mean else {}
+            return {"Before training": format_auc(row)} if mean else {}
         rate = {"TPR at 5% FPR": f"{row['tpr_at_5_fpr']:.0%}"} if mean else {}
-        return {row["dataset"].capitalize(): _cell(row)} | rate
+        return {row["dataset"].capitalize(): format_auc(row, interval=mean)} | rate
 
     last = ("Before training", "TPR at 5% FPR")
     return lay_out(
@@ -191,7 +191,7 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
     return lay_out(
         rows.assign(learning_rate=named),
         {"learning_rate": "Learning rate"},
-        lambda row: {row["dataset"].capitalize(): _cell(row)},
+        lambda row: {row["dataset"].capitalize(): format_auc(row, interval=row["dataset"] == MEAN)},
     )
 
 
@@ -207,8 +207,3 @@ def published_layout(headline: pd.DataFrame) -> Layout:
     rows = rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable")
     index = {"table": "Table", "method": "Method", "metric": "Measure"}
     return lay_out(rows, index, lambda row: {row["set"]: f"{row['value']:g}"})
-
-
-def _cell(row: dict[Any, Any]) -> str:
-    numbers = (row["auc"], row["auc_low"], row["auc_high"])
-    return format_estimate(*numbers, null=0.5, interval=row["dataset"] == MEAN)
