@@ -14,13 +14,10 @@ from contamination.tables import format_auc, format_estimate, lay_out
 from reproduction.notebooks.wikimia.measure import CELL, CONTROL, ORIGINAL, PARAPHRASED, SCORES
 
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
-MEASURES = tuple(
-    f"{measure}{end}" for measure in ("auc", "tpr_at_5_fpr") for end in ("", "_low", "_high")
-)
 FIELDS = (
     *("model", "parameters", "source", "variant", "split", "length", "score"),
-    *(*MEASURES, "members", "non_members", "reference", "model_revision", "text_revision"),
-    "status",
+    *("auc", "auc_low", "auc_high", "tpr_at_5_fpr", "tpr_at_5_fpr_low", "tpr_at_5_fpr_high"),
+    *("members", "non_members", "reference", "model_revision", "text_revision", "status"),
 )
 
 

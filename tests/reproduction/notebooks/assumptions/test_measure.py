@@ -119,7 +119,7 @@ def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
         for name, words in (("Github", 90), ("ArXiv", 5))
     )
     both = PublicDomain("Github", *(a + b for a, b in zip(long, short, strict=True)))
-    domains = {"Github": both, "ArXiv": PublicDomain("ArXiv", *short)}
+    domains = [both, PublicDomain("ArXiv", *short)]
     _, tables, _ = score_released([SMALL], domains, tmp_path, (2, 2048), 20, access)
     scored = pd.concat(tables).drop(columns="model")
     known = scored["ppl_50"].notna().groupby(scored["domain"]).agg(["sum", "size"])
