@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from contamination.membership.evaluate import auc, evaluate
+from contamination.membership.evaluate import Floats, auc, evaluate
 from contamination.scoring.status import OK
 from contamination.tables import Layout, format_auc, lay_out
-
-Floats = NDArray[np.float64]
 
 WORDS = "bag_of_words"
 BASELINES = {WORDS: "Bag of words", "dates": "Dates", "length": "Length"}

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from contamination.membership.evaluate import ENDS, evaluate, weighted_aucs
+from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
 from contamination.tables import MISSING, Layout, format_auc, lay_out
-
-Floats = NDArray[np.float64]
 
 SIZE, COUNT, RATE = "corpus_size", "dup_count", "learning_rate"  # experiments: what varies
 OUTLIER, INSIDE = "outlier", "in-distribution"  # contaminants
@@ -122,9 +119,8 @@ def trends(
         centred = x - x.mean()
         slopes = np.tensordot(centred, values, axes=1) / (centred**2).sum()
         low, high = np.quantile(slopes[1:], ENDS, axis=0)
-        measured = zip(values[0, 0], values[-1, 0], slopes[0], low, high, strict=True)
-        for score, numbers in zip(scores_of(scored), measured, strict=True):
-            rows.append((experiment, contaminant, score, *numbers))
+        numbers = scores_of(scored), values[0, 0], values[-1, 0], slopes[0], low, high
+        rows += [(experiment, contaminant, *one) for one in zip(*numbers, strict=True)]
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
