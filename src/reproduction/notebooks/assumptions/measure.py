@@ -102,9 +102,7 @@ def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[Pub
         return PublicDomain(domain, sides[0], sides[1], commit)
 
     found = load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
-    return [
-        PublicDomain(n, status=one) if isinstance(one, str) else one for n, one in found.items()
-    ]
+    return [PublicDomain(name, status=d) if isinstance(d, str) else d for name, d in found.items()]
 
 
 def measure(
@@ -140,15 +138,14 @@ def measure(
         tuning = {"epochs": epochs, "learning_rate": learning_rate}
         found = _score_trained(experiment, length, texts, spare, **tuning)
     cells, scored, read = found
-    seed, benchmark = experiment.profile.seed, PUBLIC if models else READ_HERE
-    for one in read:
-        rng = random_stream(seed, "blind baselines of domains", one["split"])
-        one |= {"benchmark": benchmark, "rng": rng}
+    stream = partial(random_stream, experiment.profile.seed, "blind baselines of domains")
+    about = {"benchmark": PUBLIC if models else READ_HERE}
+    splits = [one | about | {"rng": stream(one["split"])} for one in read]
     empty = pd.DataFrame(columns=["model", *KEYS])
     return {
         "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"parameters": "Int64"}),
         "scored": pd.concat(scored or [empty], ignore_index=True),
-        "blind": access.score_blind(read),
+        "blind": access.score_blind(splits),
     }
 
 

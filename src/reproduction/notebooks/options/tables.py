@@ -70,13 +70,9 @@ def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     table = table.assign(holm_p=adjust(log10_p=table["log10_p"], method="holm").p)
     parts = [table[table["planting"] == name].assign(kind=kind) for name, kind in KINDS.items()]
     lowest = table.loc[table.groupby("test", sort=False)["control_log10_p"].idxmin()]
-    control = lowest.assign(
-        kind=f"the clean model, smallest of {table['dataset'].nunique()}",
-        dup_count=0,
-        holm_p=1.0,
-        p=lowest["control_p"],
-        log10_p=lowest["control_log10_p"],
-    )
+    clean = f"the clean model, smallest of {table['dataset'].nunique()}"
+    control = lowest.assign(kind=clean, dup_count=0, holm_p=1.0).drop(columns=["p", "log10_p"])
+    control.columns = control.columns.str.removeprefix("control_")
     return lay_out(
         pd.concat([*parts, control]),
         {"kind": "Planted", "dup_count": "Copies"},
