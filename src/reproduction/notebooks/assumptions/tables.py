@@ -110,8 +110,7 @@ def perplexity_table(scored: pd.DataFrame, metric: str) -> pd.DataFrame:
     """
     texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
     found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
-    table: pd.DataFrame = found.agg(texts="count", perplexity="mean", sd="std").reset_index()
-    return table
+    return pd.DataFrame(found.agg(texts="count", perplexity="mean", sd="std").reset_index())
 
 
 def _auc(members: pd.Series, others: pd.Series) -> float:

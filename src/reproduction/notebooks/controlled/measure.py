@@ -99,12 +99,12 @@ def training_runs(
 
     Contaminants are injected once, but for `dup_counts`, each for an equal part of the members of
     one mixture of `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises
-    InputError for fewer than two values of what is varied.
+    InputError for fewer than two values of what is varied, or one that comes twice.
     """
-    varied = {"sizes": sizes, "dup_counts": dup_counts, "other_rates": (0, *other_rates)}
-    for name, values in varied.items():
-        if len(set(values)) < 2:
-            raise InputError(f"{name}: one value is nothing to compare; give another one")
+    rates = (learning_rate, *other_rates)
+    for name, values in {"sizes": sizes, "dup_counts": dup_counts, "other_rates": rates}.items():
+        if len(set(values)) < max(2, len(values)):
+            raise InputError(f"{name}: two different values are compared, or more; none twice")
     return {
         tables.SIZE: tuple(Run(f"size-{n}", n, learning_rate) for n in sorted(sizes)),
         tables.COUNT: (Run("dup-counts", fixed_tokens, learning_rate, tuple(dup_counts)),),

@@ -38,7 +38,6 @@ from reproduction.run.injection import PLANTINGS, fill_blocks, planted_copies
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
 SHORTEST = 25  # characters of an option
-FOLDER = "options"  # of the model and the stores, in the build directory
 OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement
 
 
@@ -72,11 +71,11 @@ def measure(
     background, ends = read_background(experiment, background_tokens)
     context, end = experiment.profile.model.n_positions, tokenizer.eos_token_id
     blocks, places = fill_blocks(background, ends, copies, end, context=context, rng=rng)
-    folder = experiment.build / FOLDER
+    folder = experiment.build / "options"
     rates: dict[str, Any] = {"learning_rate": learning_rate, "batch_size": batch_size}
     task = partial(fine_tune, base, list(blocks), folder / tables.PLANTED, seed=seed, **rates)
-    models = {tables.PLANTED: deal("plant", [task])[0], tables.CLEAN: base}
-    scorers = {model: TransformersScorer(directory) for model, directory in models.items()}
+    (path,) = deal("plant", [task])
+    scorers = {tables.PLANTED: TransformersScorer(path), tables.CLEAN: TransformersScorer(base)}
     drawn: dict[str, Any] = {"permutations": permutations, "seed": seed}
     outcomes = []
     for cell in cells:

@@ -82,7 +82,8 @@ def test_every_experiment_changes_one_thing() -> None:
     assert given[RATE][0] == given[SIZE][0]  # one run serves both
     every = {run for found in given.values() for run in found}
     assert len({run.name for run in every}) == len(every) == 5  # names are directories
-    for changed in ({"sizes": (14_000,)}, {"dup_counts": (1, 1)}, {"other_rates": ()}):
+    few = [{"sizes": (14_000,)}, {"dup_counts": (1, 1, 2)}]
+    for changed in (*few, {"other_rates": ()}, {"other_rates": (RATE_OF_ALL,)}):
         with pytest.raises(InputError, match=next(iter(changed))):
             measure.training_runs(**(ARGUMENTS | changed))
 
