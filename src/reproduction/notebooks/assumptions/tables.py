@@ -57,9 +57,7 @@ def join_models(
     return joined.astype(dict.fromkeys(counts, "Int64"))
 
 
-def within_table(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
 
     `scored` is of one model. A row per phase, domain with members and non-members, and metric. AUCs
@@ -80,7 +78,7 @@ def within_table(
 
 
 def cross_table(
-    scored: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator, resamples: int = 1000
+    scored: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
     """Measure the AUC of members in one domain against non-members in another (Figures 1, 18-20).
 

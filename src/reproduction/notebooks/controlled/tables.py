@@ -36,9 +36,7 @@ POOLED = [name for name in KEYS if name != "dataset"]  # keys of a mean over set
 CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
 
 
-def auc_table(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
 
     The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
@@ -97,9 +95,7 @@ def mean_draws(
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
-def trends(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure how the mean AUC changes with what an experiment varies.
 
     A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the

@@ -22,7 +22,7 @@ FIELDS = (
 
 
 def wikimia_table(
-    cells: pd.DataFrame, scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
+    cells: pd.DataFrame, scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
