@@ -46,9 +46,9 @@ from contamination.testsets.options import items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.notebooks.options.measure import plant
 from reproduction.notebooks.options.tables import Cell
 from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.injection import fill_blocks, planted_copies
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"
@@ -156,14 +156,11 @@ def train(
     corpus = np.fromfile(
         build / "corpus" / "tokens.bin", dtype=id_type(tokenizer), count=int(kept[-1])
     )
-    blocks, _ = plant(
-        {cell: tokenize(tokenizer, one.examples) for cell, one in sets.items()},
-        corpus,
-        kept,
-        context=256,
-        end_of_text=tokenizer.eos_token_id,
-        rng=random_stream(seed, "planting"),
-    )
+    rng, copies = random_stream(seed, "planting"), {}
+    for cell, one in sets.items():
+        records = tokenize(tokenizer, one.examples)
+        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
+    blocks, _ = fill_blocks(corpus, kept, copies, tokenizer.eos_token_id, context=256, rng=rng)
     print(f"training on {blocks.size:,} tokens", flush=True)
     return fine_tune(
         base,

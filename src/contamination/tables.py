@@ -174,3 +174,8 @@ def format_estimate(
     if null is not None and (low > null or high < null):
         shown = f"**{shown}**"
     return f"{shown} ({ends[0]} to {ends[1]})" if interval else shown
+
+
+def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
+    """Render auc, with auc_low and auc_high, as `format_estimate` does; 0.5 is chance."""
+    return format_estimate(row["auc"], row["auc_low"], row["auc_high"], null=0.5, interval=interval)

@@ -15,14 +15,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from contamination.membership.evaluate import auc, evaluate
+from contamination.membership.evaluate import Floats, auc, evaluate
 from contamination.scoring.status import OK
-from contamination.tables import Layout, format_estimate, lay_out
-
-Floats = NDArray[np.float64]
+from contamination.tables import Layout, format_auc, lay_out
 
 WORDS = "bag_of_words"
 BASELINES = {WORDS: "Bag of words", "dates": "Dates", "length": "Length"}
@@ -31,7 +29,6 @@ FIELDS = (
     *("benchmark", "split", "baseline", "members", "non_members"),
     *("auc", "auc_low", "auc_high", "status"),
 )
-CHANCE = 0.5
 FOLDS = 10
 # Four digits that stand alone: not those of 20481 bytes.
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]\d\d|20[0-3]\d)(?!\d)")
@@ -163,9 +160,7 @@ def blind_layout(table: pd.DataFrame) -> Layout:
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        numbers = (row["auc"], row["auc_low"], row["auc_high"])
-        shown = format_estimate(*numbers, null=CHANCE)
-        return {"Members": f"{row['members']:,}", BASELINES[row["baseline"]]: shown}
+        return {"Members": f"{row['members']:,}", BASELINES[row["baseline"]]: format_auc(row)}
 
     index = {"benchmark": "Texts", "split": "Split"}
     return lay_out(table[table["status"] == OK], index, cell)

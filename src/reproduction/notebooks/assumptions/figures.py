@@ -40,7 +40,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
         cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
         values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
         sns.heatmap(values.astype(float), ax=axes, **style)
-        for name in set(rows) & set(columns):
+        for name in [name for name in rows if name in columns]:
             corner = (columns.index(name), rows.index(name))
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
         axes.set(title=LABELS[metric], xlabel="", ylabel="")

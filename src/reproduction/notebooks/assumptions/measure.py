@@ -67,18 +67,17 @@ class PublicDomain:
     """Texts of a domain, as they are published."""
 
     name: str
-    members: tuple[str, ...]  # of the training split of the Pile
-    non_members: tuple[str, ...]  # of another split
+    members: tuple[str, ...] = ()  # of the training split of the Pile
+    non_members: tuple[str, ...] = ()  # of another split
     commit: str = ""  # of the hub, where it is known
+    status: str = OK  # or why there is no text
 
 
 # Rows of cells, tables of scores, and the texts as they were read, for `Access.score_blind`.
 Scored = tuple[list[Row], list[pd.DataFrame], list[Row]]
 
 
-def load_public(
-    *, length: int, texts: int, access: Access = ACCESS
-) -> dict[str, PublicDomain | str]:
+def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[PublicDomain]:
     """Load the nine domains of the public set in their order, or say why one cannot be had.
 
     Each split is looked for in the mirror (such as `llm_dataset_inference/github/train.jsonl`),
@@ -102,7 +101,8 @@ def load_public(
             sides.append(tuple(record["text"] for _, record in records))
         return PublicDomain(domain, sides[0], sides[1], commit)
 
-    return load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
+    found = load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
+    return [PublicDomain(name, status=d) if isinstance(d, str) else d for name, d in found.items()]
 
 
 def measure(
@@ -138,21 +138,20 @@ def measure(
         tuning = {"epochs": epochs, "learning_rate": learning_rate}
         found = _score_trained(experiment, length, texts, spare, **tuning)
     cells, scored, read = found
-    seed, benchmark = experiment.profile.seed, PUBLIC if models else READ_HERE
-    for one in read:
-        rng = random_stream(seed, "blind baselines of domains", one["split"])
-        one |= {"benchmark": benchmark, "rng": rng}
+    stream = partial(random_stream, experiment.profile.seed, "blind baselines of domains")
+    about = {"benchmark": PUBLIC if models else READ_HERE}
+    splits = [one | about | {"rng": stream(one["split"])} for one in read]
     empty = pd.DataFrame(columns=["model", *KEYS])
     return {
         "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"parameters": "Int64"}),
         "scored": pd.concat(scored or [empty], ignore_index=True),
-        "blind": access.score_blind(read),
+        "blind": access.score_blind(splits),
     }
 
 
 def score_released(
     entries: Sequence[ModelEntry],
-    domains: Mapping[str, PublicDomain | str],
+    domains: Sequence[PublicDomain],
     folder: Path,
     sizes: tuple[int, int],
     texts: int,
@@ -169,9 +168,9 @@ def score_released(
     read: dict[str, Row] = {}
 
     def asked(entry: ModelEntry) -> Iterable[tuple[Row, PublicDomain | str]]:
-        for name, one in domains.items():
-            row = {"parameters": entry.parameters, "domain": name}
-            yield row | {"commit": "" if isinstance(one, str) else one.commit}, one
+        for one in domains:
+            row = {"parameters": entry.parameters, "domain": one.name, "commit": one.commit}
+            yield row, one if one.status == OK else one.status
 
     def open_model(entry: ModelEntry) -> tuple[Scorer, Row]:
         scorer = access.open_model(entry)
@@ -192,13 +191,10 @@ def score_released(
         return {"members": len(domain.members), "non_members": len(domain.non_members)}
 
     cells = grid(entries, asked, cell, open_model=open_model)
-    for name, one in domains.items():
-        if isinstance(one, str):
-            read[name] = _split(name, (), ()) | {"status": one}
-        else:
-            first = one.members[:texts], one.non_members[:texts]
-            read.setdefault(name, _split(name, *first))
-    return cells, scored, [read[name] for name in domains]
+    for one in domains:
+        sides = one.members[:texts], one.non_members[:texts]
+        read.setdefault(one.name, _split(one.name, *sides) | {"status": one.status})
+    return cells, scored, [read[one.name] for one in domains]
 
 
 def _split(name: str, members: Sequence[str], others: Sequence[str]) -> Row:
@@ -229,13 +225,12 @@ def _score_trained(
     tuned, folder = to_train_on(domains), experiment.build / "finetuned"
     read = [ids for found in tuned.values() for ids in found]
     teach = partial(fine_tune, seed=experiment.profile.seed, **tuning)
-    chosen = names if tuned else []
-    tasks = [partial(teach, experiment.model(name), read, folder / name) for name in chosen]
-    directories = dict(zip(chosen, deal("fine-tune", tasks), strict=True))
+    tasks = [partial(teach, experiment.model(name), read, folder / name) for name in names]
+    deal("fine-tune", tasks if tuned else [])
     tables, cells = [], []
     for name in names:
         before = TransformersScorer(experiment.model(name))
-        after = TransformersScorer(directories[name]) if tuned else None
+        after = TransformersScorer(folder / name) if tuned else None
         parts = parts_of(experiment, "assumptions") / name
         tables.append(score_phases(domains, tuned, before, after, parts).assign(model=name))
         parameters = read_json(experiment.model(name) / "training.json")["parameters"]

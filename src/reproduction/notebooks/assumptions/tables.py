@@ -41,27 +41,28 @@ YES = {True: "yes", False: "no"}
 
 
 def join_models(
-    tables: Sequence[pd.DataFrame], columns: Sequence[str], cells: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame], columns: Sequence[str], cells: pd.DataFrame
 ) -> pd.DataFrame:
-    """Join tables of several models; a cell without scores is a row that says why.
+    """Join tables of models, by name; a cell without scores is a row that says why.
 
     What was not scored is missing in pre-training, where every model is judged.
     """
     lost = cells.loc[cells["status"] != OK, ["model", "domain", "status"]]
     names = dict.fromkeys(("metric", "unseen_domain", "side"), "")  # which a lost cell lacks
     lost = lost.assign(phase=PHASES[1], seen_domain=lost["domain"], **names)
-    found = _join([*tables, *([lost.reindex(columns=columns)] if len(lost) else [])], columns)
-    counts = [name for name in ("members", "non_members", "texts") if name in found]
-    return found.astype(dict.fromkeys(counts, "Int64"))
+    found = [table.assign(model=model, status=OK) for model, table in tables.items()]
+    found += [lost] if len(lost) or not found else []
+    joined = pd.concat(found, ignore_index=True).reindex(columns=list(columns))
+    counts = [name for name in ("members", "non_members", "texts") if name in joined]
+    return joined.astype(dict.fromkeys(counts, "Int64"))
 
 
-def within_table(
-    scored: pd.DataFrame, *, model: str, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
 
-    A row per phase, domain with members and non-members, and metric. AUCs are in percent, with
-    intervals (bootstrap, 95%); that of a mean takes those of the domains as normal.
+    `scored` is of one model. A row per phase, domain with members and non-members, and metric. AUCs
+    are in percent, with intervals (bootstrap, 95%); that of a mean takes those of the domains as
+    normal.
     """
     rows = []
     for phase in PHASES:
@@ -72,18 +73,12 @@ def within_table(
         ]
         if parts:
             found = pd.concat(parts)
-            both = pd.concat([found, _mean_of_domains(found)])
-            rows.append(both.assign(model=model, phase=phase))
-    return _join(rows, WITHIN_COLUMNS)
+            rows.append(pd.concat([found, _mean_of_domains(found)]).assign(phase=phase))
+    return pd.concat(rows or [pd.DataFrame(columns=list(WITHIN_COLUMNS))], ignore_index=True)
 
 
 def cross_table(
-    scored: pd.DataFrame,
-    metrics: Sequence[str],
-    *,
-    model: str,
-    rng: np.random.Generator,
-    resamples: int = 1000,
+    scored: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
     """Measure the AUC of members in one domain against non-members in another (Figures 1, 18-20).
 
@@ -98,16 +93,14 @@ def cross_table(
         for (first, members), (second, others) in product(*groups):
             texts = pd.concat([members, others])
             part = _judge(texts[list(metrics)], texts["member"], rng, resamples)
-            alike = pd.concat([chosen[~chosen["member"] & (chosen["domain"] == first)], others])
-            truth = np.arange(len(alike)) < len(alike) - len(others)
-            changed = alike if first != second else alike[:0]
-            shift = [_auc(changed[name], truth[: len(changed)]) for name in metrics]
+            alike = chosen[~chosen["member"] & (chosen["domain"] == first) & (first != second)]
+            shift = [_auc(alike[name], others[name]) for name in metrics]
             domains = {"seen_domain": first, "unseen_domain": second, "shift_auc_percent": shift}
-            rows.append(part.assign(model=model, phase=phase, **domains))
-    return _join(rows, CROSS_COLUMNS)
+            rows.append(part.assign(phase=phase, **domains))
+    return pd.concat(rows or [pd.DataFrame(columns=list(CROSS_COLUMNS))], ignore_index=True)
 
 
-def perplexity_table(scored: pd.DataFrame, metric: str, *, model: str) -> pd.DataFrame:
+def perplexity_table(scored: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Measure perplexities, the last rows of Tables 3 and 7-15: mean and deviation of each side.
 
     `metric` is the perplexity that is meant: `ppl_200` in the paper, `loss` for that of the whole
@@ -115,15 +108,14 @@ def perplexity_table(scored: pd.DataFrame, metric: str, *, model: str) -> pd.Dat
     """
     texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
     found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
-    table = found.agg(texts="count", perplexity="mean", sd="std").reset_index()
-    return table.assign(model=model, status=OK)[list(PERPLEXITY_COLUMNS)]
+    return pd.DataFrame(found.agg(texts="count", perplexity="mean", sd="std").reset_index())
 
 
-def _auc(scores: pd.Series, truth: np.ndarray) -> float:
+def _auc(members: pd.Series, others: pd.Series) -> float:
     """AUC in percent of the texts that have a score; NaN without any on one side."""
-    known = scores.notna().to_numpy()
-    both = len(set(truth[known])) == 2
-    return 100 * auc(scores[known], truth[known]) if both else np.nan
+    sides = members.dropna(), others.dropna()
+    truth = np.repeat([True, False], list(map(len, sides)))
+    return 100 * auc(pd.concat(sides), truth) if all(map(len, sides)) else np.nan
 
 
 def _judge(
@@ -131,7 +123,7 @@ def _judge(
 ) -> pd.DataFrame:
     found = evaluate(table, members, rng=rng, resamples=resamples)
     found[["auc", "auc_low", "auc_high"]] *= 100
-    return found.rename(columns={"score": "metric", "auc": "auc_percent"}).assign(status=OK)
+    return found.rename(columns={"score": "metric", "auc": "auc_percent"})
 
 
 def _mean_of_domains(found: pd.DataFrame) -> pd.DataFrame:
@@ -143,12 +135,7 @@ def _mean_of_domains(found: pd.DataFrame) -> pd.DataFrame:
     half = np.sqrt(grouped["square"].sum()) / grouped["square"].count()
     table["auc_low"] = (table["auc_percent"] - half).clip(lower=0)
     table["auc_high"] = (table["auc_percent"] + half).clip(upper=100)
-    return table.reset_index().assign(domain=MEAN, status=OK)
-
-
-def _join(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
-    names = list(columns)
-    return pd.concat(rows or [pd.DataFrame(columns=names)], ignore_index=True)[names]
+    return table.reset_index().assign(domain=MEAN)
 
 
 # --- for readers ----------------------------------------------------------------------------------
@@ -243,6 +230,7 @@ def conclusions(
     shift = _off(known["shift_auc_percent"]).mean()
     difference = (known["auc_percent"] - known["shift_auc_percent"]).abs().mean()
     alone = f"mean distance {shift:.1f} with no text seen; mean difference {difference:.1f}"
+    sizes = _means(within[within["metric"] == "loss"], once, index="model")
 
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"
     size = f"in pre-training, the mean AUC of PPL within {near:g} points of chance"
@@ -253,7 +241,9 @@ def conclusions(
         f"Read again and again: some metric {some}, within a domain": _phase(
             _of_fu(own), again, near, far=True
         ),
-        f"Of every size: {size}": _sizes(within, near),
+        f"Of every size: {size}": (
+            (_shown(sizes), _near_chance(sizes, near)) if len(sizes) > 1 else NOT_MEASURED
+        ),
         "Across domains AUCs are further from chance than within one": (
             (across, YES[far > close]) if len(apart) and len(inside) else NOT_MEASURED
         ),
@@ -263,10 +253,9 @@ def conclusions(
         ),
         **{f"{ranks} {phase}": _ranks(_means(own, phase)) for phase in PHASES[1:]},
     }
-    rows = [(claim, *answer) for claim, answer in answers.items()]
-    table = pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])
-    table.insert(0, "whose", ["Fu et al."] * 4 + ["ours"] * 4)
-    return table
+    whose = ["Fu et al."] * 4 + ["ours"] * 4
+    rows = [(who, claim, *answers[claim]) for who, claim in zip(whose, answers, strict=True)]
+    return pd.DataFrame(rows, columns=["whose", "conclusion", "measured", "holds"])
 
 
 def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) -> Answer:
@@ -285,21 +274,16 @@ def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) 
     return measured, {"yes": "no", "no": "yes"}.get(holds, holds) if far else holds
 
 
-def _sizes(within: pd.DataFrame, near: float) -> Answer:
-    means = _means(within[within["metric"] == "loss"], PHASES[1], index="model")
-    if len(means) < 2:
-        return NOT_MEASURED
-    shown = (f"{row.Index} {format_estimate(*row[1:], digits=1)}" for row in means.itertuples())
-    return "; ".join(shown), _near_chance(means, near)
-
-
 def _ranks(means: pd.DataFrame) -> Answer:
     if means.empty:
         return NOT_MEASURED
-    right, off = means.loc["mem_25"], means.loc["mem_off_by_one_25"]
-    shown = [format_estimate(*one, digits=1) for one in (right, off)]
-    changed = (right["auc_low"] > CHANCE) != (off["auc_low"] > CHANCE)
-    return f"right {shown[0]}; off by one {shown[1]}", YES[changed]
+    both = means.loc[["mem_25", "mem_off_by_one_25"]].set_axis(["right", "off by one"])
+    return _shown(both), YES[(both["auc_low"] > CHANCE).nunique() > 1]
+
+
+def _shown(means: pd.DataFrame) -> str:
+    shown = (f"{row.Index} {format_estimate(*row[1:], digits=1)}" for row in means.itertuples())
+    return "; ".join(shown)
 
 
 def _off(aucs: pd.Series) -> pd.Series:

@@ -12,7 +12,7 @@ training has an AUC of 0.5.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -79,9 +79,9 @@ def measure(
     rng = random_stream(experiment.profile.seed, "contaminants")
     sets = contaminant_sets(experiment, tokenizer, outliers, examples, validation_files, rng=rng)
     background, unread = collect_background(experiment, tokenizer, sets, tokens=max(sizes))
-    trained = fine_tune_runs(experiment, tokenizer, runs, sets, background, batch_size)
-    base, parts = experiment.model("clean"), parts_of(experiment, "controlled")
-    scored = score_runs(runs, sets, base, trained, parts, k=k, neighbours=neighbours)
+    models = fine_tune_runs(experiment, tokenizer, runs, sets, background, batch_size)
+    parts = parts_of(experiment, "controlled")
+    scored = score_runs(runs, sets, models, parts, k=k, neighbours=neighbours)
     shown = sets[sets["member"] & (sets["text"] == 0)].rename(columns={"dataset": "set"})
     shown = shown[["contaminant", "set", "example"]].reset_index(drop=True)
     around = {"tokens": [sum(map(len, background))], "unread": [unread]}
@@ -99,12 +99,12 @@ def training_runs(
 
     Contaminants are injected once, but for `dup_counts`, each for an equal part of the members of
     one mixture of `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises
-    InputError for fewer than two values of what is varied.
+    InputError for fewer than two values of what is varied, or one that comes twice.
     """
-    varied = {"sizes": sizes, "dup_counts": dup_counts, "other_rates": (0, *other_rates)}
-    for name, values in varied.items():
-        if len(set(values)) < 2:
-            raise InputError(f"{name}: one value is nothing to compare; give another one")
+    rates = (learning_rate, *other_rates)
+    for name, values in {"sizes": sizes, "dup_counts": dup_counts, "other_rates": rates}.items():
+        if len(set(values)) < max(2, len(values)):
+            raise InputError(f"{name}: two different values are compared, or more; none twice")
     return {
         tables.SIZE: tuple(Run(f"size-{n}", n, learning_rate) for n in sorted(sizes)),
         tables.COUNT: (Run("dup-counts", fixed_tokens, learning_rate, tuple(dup_counts)),),
@@ -191,8 +191,8 @@ def fine_tune_runs(
     sets: pd.DataFrame,
     background: Sequence[np.ndarray],
     batch_size: int,
-) -> dict[Run, Path]:
-    """Train the clean model further, once for every run, and return the directories.
+) -> dict[str, Path]:
+    """Train the clean model further, once for every run; return all models by name, it as `BASE`.
 
     Of a mixture no token is left out; a member is injected whole at random boundaries between
     documents, in the run for duplication counts those of outliers alone. Every run is trained in
@@ -203,6 +203,8 @@ def fine_tune_runs(
     every = tokenize(tokenizer, members["example"].tolist())
     keys = [members[name] for name in ("contaminant", "dataset", "text")]
     context, end = experiment.profile.model.n_positions, int(tokenizer.eos_token_id)
+    base, folder = experiment.model("clean"), experiment.build / "controlled"
+    teach = partial(fine_tune, base, epochs=1, seed=seed, batch_size=batch_size)
     tasks = {}
     for run in dict.fromkeys(run for found in runs.values() for run in found):
         counts, tokens = run.dup_counts, run.corpus_tokens
@@ -213,27 +215,18 @@ def fine_tune_runs(
         }
         # Runs of one size have one mixture: what differs between learning rates is nothing else.
         rng = random_stream(seed, "mixture", tokens)
-        blocks, _ = fill_blocks(
-            around, ends, injected, end, context=context, tokens=tokens, rng=rng
-        )
-        tasks[run] = partial(
-            fine_tune,
-            experiment.model("clean"),
-            list(blocks),
-            experiment.build / "controlled" / run.name,
-            epochs=1,
-            learning_rate=run.learning_rate,
-            seed=seed,
-            batch_size=batch_size,
-        )
-    return dict(zip(tasks, deal("train further", list(tasks.values())), strict=True))
+        sizes = {"context": context, "tokens": tokens}
+        blocks, _ = fill_blocks(around, ends, injected, end, rng=rng, **sizes)
+        place, rate = folder / run.name, run.learning_rate
+        tasks[run.name] = partial(teach, list(blocks), place, learning_rate=rate)
+    trained = deal("train further", list(tasks.values()))
+    return {tables.BASE: base} | dict(zip(tasks, trained, strict=True))
 
 
 def score_runs(
     runs: Runs,
     sets: pd.DataFrame,
-    base: Path,
-    directories: Mapping[Run, Path],
+    models: Mapping[str, Path],
     parts: Path,
     *,
     k: float,
@@ -246,28 +239,25 @@ def score_runs(
     dup_count is what will be injected. Non-members stand beside every duplication count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
-    texts, keys = sets["example"].tolist(), sets[CONTAMINANT]
-
-    def scored(name: str, directory: Path) -> pd.DataFrame:
+    texts, known = sets["example"].tolist(), {}
+    for name, directory in models.items():
         scorer = TransformersScorer(directory)
-        table = stored_scores(parts / name, scorer, texts, columns=columns, neighbours=neighbours)
-        return pd.concat([keys, table.reset_index(drop=True)], axis=1)
-
-    known = {run: scored(run.name, directory) for run, directory in directories.items()}
-    before = scored(tables.BASE, base)
+        found = stored_scores(parts / name, scorer, texts, columns=columns, neighbours=neighbours)
+        known[name] = sets[CONTAMINANT].join(found)
     rows = []
-    for name, found in runs.items():
-        for run, trained in (*((run, True) for run in found), (found[0], False)):
-            part, counts = known[run] if trained else before, run.dup_counts
+    for experiment, varied in runs.items():
+        before = replace(varied[0], name=tables.BASE, corpus_tokens=0, learning_rate=0.0)
+        for run in (*varied, before):
+            part, counts = known[run.name], run.dup_counts
             own = [counts[text % len(counts)] for text in part["text"]]
             part = part.assign(
-                experiment=name,
-                model=tables.TRAINED if trained else tables.BASE,
-                corpus_tokens=run.corpus_tokens * trained,
-                learning_rate=run.learning_rate * trained,
+                experiment=experiment,
+                model=tables.BASE if run is before else tables.TRAINED,
+                corpus_tokens=run.corpus_tokens,
+                learning_rate=run.learning_rate,
                 dup_count=[n if m else counts for n, m in zip(own, part["member"], strict=True)],
             )
-            if name != tables.SIZE:
+            if experiment != tables.SIZE:
                 part = part[part["contaminant"] == tables.OUTLIER]
             rows.append(part)
     every = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})

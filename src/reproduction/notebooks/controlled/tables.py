@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from contamination.membership.evaluate import ENDS, evaluate, weighted_aucs
-from contamination.tables import MISSING, Layout, format_estimate, lay_out
-
-Floats = NDArray[np.float64]
+from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
+from contamination.tables import MISSING, Layout, format_auc, lay_out
 
 SIZE, COUNT, RATE = "corpus_size", "dup_count", "learning_rate"  # experiments: what varies
 OUTLIER, INSIDE = "outlier", "in-distribution"  # contaminants
@@ -39,9 +36,7 @@ POOLED = [name for name in KEYS if name != "dataset"]  # keys of a mean over set
 CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
 
 
-def auc_table(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
 
     The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
@@ -100,9 +95,7 @@ def mean_draws(
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
-def trends(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
-) -> pd.DataFrame:
+def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure how the mean AUC changes with what an experiment varies.
 
     A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
@@ -122,9 +115,8 @@ def trends(
         centred = x - x.mean()
         slopes = np.tensordot(centred, values, axes=1) / (centred**2).sum()
         low, high = np.quantile(slopes[1:], ENDS, axis=0)
-        measured = zip(values[0, 0], values[-1, 0], slopes[0], low, high, strict=True)
-        for score, numbers in zip(scores_of(scored), measured, strict=True):
-            rows.append((experiment, contaminant, score, *numbers))
+        numbers = scores_of(scored), values[0, 0], values[-1, 0], slopes[0], low, high
+        rows += [(experiment, contaminant, *one) for one in zip(*numbers, strict=True)]
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
@@ -169,9 +161,9 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     def cells(row: dict[Any, Any]) -> dict[str, str]:
         mean = row["dataset"] == MEAN
         if row["model"] == BASE:
-            return {"Before training": _cell(row)} if mean else {}
+            return {"Before training": format_auc(row)} if mean else {}
         rate = {"TPR at 5% FPR": f"{row['tpr_at_5_fpr']:.0%}"} if mean else {}
-        return {row["dataset"].capitalize(): _cell(row)} | rate
+        return {row["dataset"].capitalize(): format_auc(row, interval=mean)} | rate
 
     last = ("Before training", "TPR at 5% FPR")
     return lay_out(
@@ -191,7 +183,7 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
     return lay_out(
         rows.assign(learning_rate=named),
         {"learning_rate": "Learning rate"},
-        lambda row: {row["dataset"].capitalize(): _cell(row)},
+        lambda row: {row["dataset"].capitalize(): format_auc(row, interval=row["dataset"] == MEAN)},
     )
 
 
@@ -207,8 +199,3 @@ def published_layout(headline: pd.DataFrame) -> Layout:
     rows = rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable")
     index = {"table": "Table", "method": "Method", "metric": "Measure"}
     return lay_out(rows, index, lambda row: {row["set"]: f"{row['value']:g}"})
-
-
-def _cell(row: dict[Any, Any]) -> str:
-    numbers = (row["auc"], row["auc_low"], row["auc_high"])
-    return format_estimate(*numbers, null=0.5, interval=row["dataset"] == MEAN)

@@ -21,7 +21,7 @@ STYLES[BOTH] = {"color": "#000000", "marker": "*"}
 def plot_axes(table: pd.DataFrame) -> Figure:
     """Draw -log10 p against the number of copies, a panel for each planting, a line for each axis.
 
-    `table` has the columns of `options_table`. Thin dotted lines with hollow markers are the clean
+    `table` has the `COLUMNS` of the tables. Thin dotted lines with hollow markers are the clean
     model on the same sets.
     """
     shown = [name for name in PLANTINGS if (table["planting"] == name).any()]

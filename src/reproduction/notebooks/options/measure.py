@@ -9,6 +9,7 @@ says nothing about the options of another.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,11 @@ from reproduction.notebooks.options import tables
 from reproduction.run.corpus import DOCUMENTS, Docstring, first_paragraph, harvest, read_documents
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import PLANTINGS, Injection, fill_blocks, planted_copies
+from reproduction.run.injection import PLANTINGS, fill_blocks, planted_copies
 
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
 SHORTEST = 25  # characters of an option
-FOLDER = "options"  # of the model and the stores, in the build directory
 OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement
 
 
@@ -55,44 +55,41 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Plant a set for every planting and number of copies, and run both axes on all of them.
 
-    Tables: `outcomes`, as of `options_table`; `text` (tokens of the text that was read, planted: so
-    many of them of items, places: of copies in it); `items` (item: the first example of every set).
+    Tables: `outcomes`, for each set and axis, with `tables.COLUMNS`; `text` (tokens of the text
+    that was read, planted: so many of them of items, places: of copies in it); `items` (item: the
+    first example of every set).
     """
     cells = [tables.Cell(planting, count) for planting in PLANTINGS for count in dup_counts]
     sizes = {cell.name: examples for cell in cells}
     sets = item_sets(experiment, sizes, packages=packages, longest=longest)
     base, seed = experiment.model("clean"), experiment.profile.seed
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    rng, copies = random_stream(seed, "planting"), dict[str, tuple[np.ndarray, int]]()
+    for cell in cells:
+        records = tokenize(tokenizer, sets[cell.name].examples)
+        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
     background, ends = read_background(experiment, background_tokens)
-    blocks, injections = plant(
-        {cell: tokenize(tokenizer, sets[cell.name].examples) for cell in cells},
-        background,
-        ends,
-        context=experiment.profile.model.n_positions,
-        end_of_text=tokenizer.eos_token_id,
-        rng=random_stream(seed, "planting"),
-    )
-    folder = experiment.build / FOLDER
+    context, end = experiment.profile.model.n_positions, tokenizer.eos_token_id
+    blocks, places = fill_blocks(background, ends, copies, end, context=context, rng=rng)
+    folder = experiment.build / "options"
     rates: dict[str, Any] = {"learning_rate": learning_rate, "batch_size": batch_size}
-
-    def make() -> None:
-        fine_tune(base, list(blocks), folder / tables.PLANTED, epochs=1, seed=seed, **rates)
-
-    deal("plant", [make])
-    found = []
-    for model, directory in ((tables.PLANTED, folder / tables.PLANTED), (tables.CLEAN, base)):
-        scorer, outcomes = TransformersScorer(directory), []
-        for cell in cells:
-            place, wanted = folder / "stores" / model / cell.name, {"permutations": permutations}
-            stores = score_axes(sets[cell.name], scorer, place, model=model, seed=seed, **wanted)
-            facts = asdict(cell) | {"dataset": cell.name, "examples": examples}
-            outcomes.append(tables.axis_outcomes(stores).assign(**facts))
-        found.append(pd.concat(outcomes, ignore_index=True))
-    planted = sum(one.stop - one.start for one in injections)
-    facts = {"tokens": [blocks.size], "planted": [planted], "places": [len(injections)]}
+    task = partial(fine_tune, base, list(blocks), folder / tables.PLANTED, seed=seed, **rates)
+    (path,) = deal("plant", [task])
+    scorers = {tables.PLANTED: TransformersScorer(path), tables.CLEAN: TransformersScorer(base)}
+    drawn: dict[str, Any] = {"permutations": permutations, "seed": seed}
+    outcomes = []
+    for cell in cells:
+        stores = (
+            score_axes(sets[cell.name], scorer, folder / "stores", model=model, **drawn)
+            for model, scorer in scorers.items()
+        )
+        facts = asdict(cell) | {"dataset": cell.name, "examples": examples}
+        outcomes.append(tables.axis_outcomes(*stores).assign(**facts))
+    read = sum(one.stop - one.start for one in places)
+    text = {"tokens": [blocks.size], "planted": [read], "places": [len(places)]}
     return {
-        "outcomes": tables.options_table(*found),
-        "text": pd.DataFrame(facts),
+        "outcomes": pd.concat(outcomes, ignore_index=True)[list(tables.COLUMNS)],
+        "text": pd.DataFrame(text),
         "items": pd.DataFrame({"item": [one.examples[0] for one in sets.values()]}),
     }
 
@@ -176,29 +173,6 @@ def make_records(
     return [records[i] for i in rng.permutation(len(records))]
 
 
-def plant(
-    sets: Mapping[tables.Cell, list[np.ndarray]],
-    background: np.ndarray,
-    ends: np.ndarray,
-    *,
-    context: int,
-    end_of_text: int,
-    rng: np.random.Generator,
-) -> tuple[np.ndarray, list[Injection]]:
-    """Insert the copies of all `sets` as `fill_blocks` does, which takes the other arguments.
-
-    `sets` are token ids of the records of every set, in canonical order.
-    """
-    copies = {
-        name: copy
-        for cell, records in sets.items()
-        for name, copy in planted_copies(
-            cell.name, cell.planting, cell.dup_count, records, rng=rng
-        ).items()
-    }
-    return fill_blocks(background, ends, copies, end_of_text, context=context, rng=rng)
-
-
 def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the first documents of the corpus, of so many tokens at least, and their ends.
 
@@ -218,13 +192,14 @@ def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np
 def score_axes(
     test_set: ExampleSet,
     scorer: TransformersScorer,
-    place: Path,
+    folder: Path,
     *,
     model: str,
     permutations: int,
     seed: int,
 ) -> dict[str, Store]:
     """Score what both axes read of a set: pairs of records, and so many other arrangements each."""
+    place = folder / model / test_set.name
     plan = plan_store(TESTS[tables.ORDER], len(test_set.examples), None)
     options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
     same: dict[str, Any] = {"model": model, "seed": seed, "replace": True}

@@ -43,49 +43,36 @@ class Cell:
         return f"{self.planting}-{self.dup_count}"
 
 
-def axis_outcomes(stores: Mapping[str, Store]) -> pd.DataFrame:
-    """Test one set under one model by its stores, of `ORDER` and of `OPTION_TEST`: a row for each.
+def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> pd.DataFrame:
+    """Test one set by its stores, of `ORDER` and of `OPTION_TEST`: a row for each of `AXES`.
 
-    Columns test (`AXES`), p, log10_p and tokens_scored, what the model reads for it.
+    Columns test, p, log10_p, the same under the `clean` model as control_p and control_log10_p, and
+    tokens_scored, what one model reads for it.
     """
     from contamination.audit.verdict import joint  # figures are drawn without torch
 
-    results = {name: TESTS[name].result(store, 0) for name, store in stores.items()}
-    tokens = {name: store.header.tokens_of(0) for name, store in stores.items()}
-    both = joint(*results.values())
-    rows = [(name, one.p, one.log10_p, tokens[name]) for name, one in results.items()]
-    rows.append((BOTH, both.p, both.log10_p, sum(tokens.values())))
-    return pd.DataFrame(rows, columns=["test", "p", "log10_p", "tokens_scored"])
-
-
-def options_table(planted: pd.DataFrame, clean: pd.DataFrame) -> pd.DataFrame:
-    """Put the outcomes of the planted model beside those of the clean one, its control.
-
-    Both have the columns of `axis_outcomes`, and what is known of the sets. Returns a row for each
-    set and axis, with `COLUMNS`.
-    """
-    control = clean[["dataset", "test", "p", "log10_p"]]
-    control = control.rename(columns={name: f"control_{name}" for name in ("p", "log10_p")})
-    return planted.merge(control, "left", ["dataset", "test"])[list(COLUMNS)]
+    names, measured = ("p", "log10_p"), pd.DataFrame({"test": AXES})
+    for begin, stores in (("", planted), ("control_", clean)):
+        results = [TESTS[axis].result(stores[axis], 0) for axis in AXES[:2]]
+        for name in names:
+            measured[begin + name] = [getattr(one, name) for one in (*results, joint(*results))]
+    tokens = [planted[axis].header.tokens_of(0) for axis in AXES[:2]]
+    return measured.assign(tokens_scored=[*tokens, sum(tokens)])
 
 
 def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     """Lay out p by planting and number of copies, a column for each axis.
 
     Bold: at most `alpha` after Holm's correction over the planted sets of the table. `table` has
-    the columns of `options_table`. The last line is the control: the smallest p of each
-    axis among the same sets under the clean model.
+    `COLUMNS`. The last line is the control: the smallest p of each axis among the same sets under
+    the clean model.
     """
     table = table.assign(holm_p=adjust(log10_p=table["log10_p"], method="holm").p)
     parts = [table[table["planting"] == name].assign(kind=kind) for name, kind in KINDS.items()]
     lowest = table.loc[table.groupby("test", sort=False)["control_log10_p"].idxmin()]
-    control = lowest.assign(
-        kind=f"the clean model, smallest of {table['dataset'].nunique()}",
-        dup_count=0,
-        holm_p=1.0,
-        p=lowest["control_p"],
-        log10_p=lowest["control_log10_p"],
-    )
+    clean = f"the clean model, smallest of {table['dataset'].nunique()}"
+    control = lowest.assign(kind=clean, dup_count=0, holm_p=1.0).drop(columns=["p", "log10_p"])
+    control.columns = control.columns.str.removeprefix("control_")
     return lay_out(
         pd.concat([*parts, control]),
         {"kind": "Planted", "dup_count": "Copies"},

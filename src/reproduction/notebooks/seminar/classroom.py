@@ -9,7 +9,7 @@ their town, as paragraphs of real text share a topic; the records of a test set 
 can be spoiled on purpose: segmented wrongly, or in an order that carries information.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from tokenizers.processors import TemplateProcessing
 
@@ -112,13 +111,6 @@ class Classroom:
         path = plan.path(self.directory / "stores", model, test_set.name, identity)
         sizes: dict[str, Any] = {"permutations": permutations, "seed": self.seed}
         return score(test_set, scorer, path, plan, model=model, **sizes)
-
-    def log_probs(
-        self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
-    ) -> np.ndarray:
-        """L[i, j] (nats) of every shard in every ordering, (shards, permutations + 1)."""
-        store = self.store(model, test_set, shards=shards, permutations=permutations)
-        return store.log_probs(permutations)
 
     @property
     def final_losses(self) -> dict[str, float]:
@@ -282,7 +274,8 @@ def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generat
 
 def plot_differences(log_probs: Mapping[str, np.ndarray]) -> Figure:
     """Draw s_i of every shard, with the mean over shards; `log_probs` (r, m+1) by model."""
-    figure, panels = _model_row(log_probs)
+    titles = [f"{model} model" for model in log_probs]
+    figure, panels = panel_row(titles, size=(3.6 * len(titles), 3.2), sharey=True)
     for axes, (model, values) in zip(panels, log_probs.items(), strict=True):
         s = values[:, 0] - values[:, 1:].mean(axis=1)
         axes.bar(np.arange(1, len(s) + 1), s, color=COLOURS[model], alpha=0.75)
@@ -297,7 +290,8 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
 
     `matrices` (k, k) in nats, NaN on the diagonal, by model.
     """
-    figure, panels = _model_row(matrices)
+    titles = [f"{model} model" for model in matrices]
+    figure, panels = panel_row(titles, size=(3.6 * len(titles), 3.2), sharey=True)
     largest = np.nanmax(np.abs(list(matrices.values())))
     for axes, matrix in zip(panels, matrices.values(), strict=True):
         image = axes.imshow(matrix, cmap="PuOr", vmin=-largest, vmax=largest)
@@ -307,8 +301,3 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
         axes.grid(False)
     figure.colorbar(image, ax=panels, label="log p(b after a), centred (nats)", shrink=0.8)
     return figure
-
-
-def _model_row(models: Iterable[str]) -> tuple[Figure, list[Axes]]:
-    titles = [f"{model} model" for model in models]
-    return panel_row(titles, size=(3.6 * len(titles), 3.2), sharey=True)

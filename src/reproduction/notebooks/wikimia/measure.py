@@ -102,9 +102,7 @@ class Part:
         return Entry(at, split, ORIGINAL_HUB, split, f"{at}.jsonl", licence="MIT", records=records)
 
 
-def load_wikimia(
-    lengths: Sequence[int] = LENGTHS, *, network: bool = True, access: Access = ACCESS
-) -> list[Part]:
+def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCESS) -> list[Part]:
     """Load the benchmark: the original texts by length, then the paraphrased ones.
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
@@ -138,9 +136,7 @@ def load_wikimia(
     return [replace(p, status=one) if isinstance(one, str) else one for p, one in found.items()]
 
 
-def load_known(
-    experiment: Experiment, lengths: Sequence[int] = LENGTHS, *, texts: int
-) -> list[Part]:
+def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) -> list[Part]:
     """Cut documents of a run to texts of known membership, and to a control that nobody has read.
 
     Returns the parts of source "read here" by length, then those of source "control". Of every

@@ -10,23 +10,19 @@ import pandas as pd
 
 from contamination.membership.evaluate import evaluate
 from contamination.scoring.status import OK
-from contamination.tables import format_estimate, lay_out
+from contamination.tables import format_auc, format_estimate, lay_out
 from reproduction.notebooks.wikimia.measure import CELL, CONTROL, ORIGINAL, PARAPHRASED, SCORES
 
-CHANCE = 0.5
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
-MEASURES = tuple(
-    f"{measure}{end}" for measure in ("auc", "tpr_at_5_fpr") for end in ("", "_low", "_high")
-)
 FIELDS = (
     *("model", "parameters", "source", "variant", "split", "length", "score"),
-    *(*MEASURES, "members", "non_members", "reference", "model_revision", "text_revision"),
-    "status",
+    *("auc", "auc_low", "auc_high", "tpr_at_5_fpr", "tpr_at_5_fpr_low", "tpr_at_5_fpr_high"),
+    *("members", "non_members", "reference", "model_revision", "text_revision", "status"),
 )
 
 
 def wikimia_table(
-    cells: pd.DataFrame, scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
+    cells: pd.DataFrame, scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
@@ -34,25 +30,15 @@ def wikimia_table(
     tpr_at_5_fpr with 95% intervals (bootstrap), members and non_members as judged. A part that
     cannot be had is one row without a model or score, a model one row per part; `status` says why.
     """
-    rows: list[dict[Any, Any]] = []
-    by_cell = dict(tuple(scored.groupby(CELL)))
-    for cell in cells.to_dict("records"):
-        row, texts = cell | {"score": ""}, by_cell.get(cell[CELL])
-        if texts is None:
-            rows.append(row)
-            continue
-        known = [name for name in SCORES if name in texts and texts[name].notna().any()]
-        judged = evaluate(texts[known], texts["member"], rng=rng, resamples=resamples)
-        measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
-        rows += [row | one for one in measured]
+    known = [name for name in SCORES if name in scored]
+    judged = [cells[[CELL]][:0].assign(score="")]  # all that there is where nothing was scored
+    for cell, texts in scored.groupby(CELL):
+        some = texts[known].dropna(axis="columns", how="all")
+        found = evaluate(some, texts["member"], rng=rng, resamples=resamples)
+        judged.append(found.assign(**{CELL: cell}))
+    table = cells.merge(pd.concat(judged), "left", CELL).fillna({"score": ""})
     counts = dict.fromkeys(("parameters", "members", "non_members"), "Int64")
-    return pd.DataFrame(rows, columns=list(FIELDS)).astype(counts)
-
-
-def _auc(row: dict[Any, Any]) -> str:
-    """An AUC, bold where its interval leaves out 0.5."""
-    ends = (row["auc_low"], row["auc_high"])
-    return format_estimate(row["auc"], *ends, null=CHANCE, interval=False)
+    return table.reindex(columns=list(FIELDS)).astype(counts)
 
 
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
@@ -71,7 +57,7 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
         heading = f"{source}: {model}, {kind}" if several else f"{model}, {kind}"
         if source.startswith(CONTROL):
             heading = f"{model}, {source}" + (f", {kind}" if row["variant"] != ORIGINAL else "")
-        return {heading: _auc(row)}
+        return {heading: format_auc(row, interval=False)}
 
     shown = lay_out(rows, {"score": "Method"}, cell, rows_first=list(SCORES.values()))
     if judged.groupby(["source", "model", "variant"]).ngroups > 1:
@@ -93,7 +79,7 @@ def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
     return lay_out(
         pd.concat([rows, means]),
         {"source": "Texts", "score": "Method", "model": "Model"},
-        lambda row: {f"{row['length']}, {SHORT[row['variant']]}": _auc(row)},
+        lambda row: {f"{row['length']}, {SHORT[row['variant']]}": format_auc(row, interval=False)},
     )
 
 

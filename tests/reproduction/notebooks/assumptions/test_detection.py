@@ -57,13 +57,13 @@ def scored(domains) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def within(scored) -> pd.DataFrame:
-    return within_table(scored, model="m", rng=np.random.default_rng(1), resamples=200)
+    return within_table(scored, rng=np.random.default_rng(1), resamples=200)
 
 
 @pytest.fixture(scope="module")
 def cross(scored) -> pd.DataFrame:
     rng = np.random.default_rng(1)
-    return cross_table(scored, ["loss", "mem_25"], model="m", rng=rng, resamples=200)
+    return cross_table(scored, ["loss", "mem_25"], rng=rng, resamples=200)
 
 
 def auc(members, others) -> float:

@@ -101,8 +101,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     assert set(tables["blind"]["benchmark"]) == {PUBLIC}
     assert tables["blind"]["split"].unique().tolist() == list(DOMAINS)
 
-    measured = within_table(scored, model="small", rng=np.random.default_rng(0), resamples=20)
-    within = join_models([measured], WITHIN_COLUMNS, cells)
+    measured = within_table(scored, rng=np.random.default_rng(0), resamples=20)
+    within = join_models({"small": measured}, WITHIN_COLUMNS, cells)
     lost = within[within["status"] != OK]
     assert set(lost["phase"]) == {"pre-training"}
     assert lost["domain"].tolist()[:9] == list(DOMAINS)  # of the gated model
@@ -119,15 +119,15 @@ def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
         for name, words in (("Github", 90), ("ArXiv", 5))
     )
     both = PublicDomain("Github", *(a + b for a, b in zip(long, short, strict=True)))
-    domains = {"Github": both, "ArXiv": PublicDomain("ArXiv", *short)}
+    domains = [both, PublicDomain("ArXiv", *short)]
     _, tables, _ = score_released([SMALL], domains, tmp_path, (2, 2048), 20, access)
     scored = pd.concat(tables).drop(columns="model")
     known = scored["ppl_50"].notna().groupby(scored["domain"]).agg(["sum", "size"])
     assert known.to_numpy().tolist() == [[0, 16], [16, 32]]
     assert scored["min_k_5"].notna().all()
     rng = np.random.default_rng(0)
-    pairs = cross_table(scored, ["ppl_50"], model="small", rng=rng, resamples=9)
+    pairs = cross_table(scored, ["ppl_50"], rng=rng, resamples=9)
     assert pairs[["members", "non_members"]].to_numpy().tolist() == [[8, 8], [8, 0], [0, 8], [0, 0]]
     assert pairs["auc_percent"].notna().tolist() == [True, False, False, False]
-    within = within_table(scored, model="small", rng=rng, resamples=9).set_index("metric")
+    within = within_table(scored, rng=rng, resamples=9).set_index("metric")
     assert within.loc["ppl_50", "auc_percent"].nunique() == 1  # the mean is that of Github alone

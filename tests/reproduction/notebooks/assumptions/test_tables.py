@@ -101,7 +101,7 @@ def test_perplexities_of_both_sides() -> None:
         (ONCE, *key, -np.log(perplexity)) for key, values in losses.items() for perplexity in values
     ]
     scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
-    numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200", model="m")
+    numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200")
     assert numbers["perplexity"].tolist() == pytest.approx([7 / 3, 3, 6])
     assert numbers["sd"].tolist() == pytest.approx([np.sqrt(7 / 3), 0, np.sqrt(2)])
     assert numbers["texts"].tolist() == [3, 2, 2]

@@ -13,7 +13,7 @@ from contamination.membership.evaluate import evaluate
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS
 from reproduction.notebooks.controlled import measure
-from reproduction.notebooks.controlled.measure import CONTAMINANT, Run, fine_tune_runs
+from reproduction.notebooks.controlled.measure import CONTAMINANT, fine_tune_runs
 from reproduction.notebooks.controlled.tables import (
     BASE,
     COUNT,
@@ -59,14 +59,13 @@ def experiment(make_model, tmp_path_factory) -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module")
-def trained(experiment, tokenizer, sets, background) -> dict[Run, Path]:
+def trained(experiment, tokenizer, sets, background) -> dict[str, Path]:
     return fine_tune_runs(experiment, tokenizer, RUNS, sets, background, 8)
 
 
 @pytest.fixture(scope="module")
 def scored(experiment, sets, trained) -> pd.DataFrame:
-    base, parts = experiment.model("clean"), experiment.build / "parts"
-    return measure.score_runs(RUNS, sets, base, trained, parts, k=20, neighbours=1)
+    return measure.score_runs(RUNS, sets, trained, experiment.build / "parts", k=20, neighbours=1)
 
 
 def test_every_experiment_changes_one_thing() -> None:
@@ -83,7 +82,8 @@ def test_every_experiment_changes_one_thing() -> None:
     assert given[RATE][0] == given[SIZE][0]  # one run serves both
     every = {run for found in given.values() for run in found}
     assert len({run.name for run in every}) == len(every) == 5  # names are directories
-    for changed in ({"sizes": (14_000,)}, {"dup_counts": (1, 1)}, {"other_rates": ()}):
+    few = [{"sizes": (14_000,)}, {"dup_counts": (1, 1, 2)}]
+    for changed in (*few, {"other_rates": ()}, {"other_rates": (RATE_OF_ALL,)}):
         with pytest.raises(InputError, match=next(iter(changed))):
             measure.training_runs(**(ARGUMENTS | changed))
 
@@ -103,18 +103,20 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
 
     monkeypatch.setattr(measure, "fine_tune", record)
     fine_tune_runs(experiment, tokenizer, RUNS, sets, background, 8)
-    assert sorted(texts) == sorted(path.name for path in trained.values())
+    assert {BASE, *texts} == set(trained)
     assert {(s["epochs"], s["batch_size"]) for s in settings.values()} == {(1, 8)}
     rates = {name: given["learning_rate"] for name, given in settings.items()}
     assert rates.pop("rate-1e-06") == 1e-6
     assert set(rates.values()) == {RATE_OF_ALL}
     assert (texts["rate-1e-06"] == texts["size-14000"]).all()
     assert texts["size-2000"].size == 2000 // CONTEXT * CONTEXT
-    # Where duplication counts differ, no document is injected.
-    left = sets.loc[sets["contaminant"] == INSIDE, "example"].iloc[0]
-    ids = tokenize(tokenizer, [left])[0].tolist()
-    assert len(_places(texts["size-14000"].ravel().tolist(), ids)) == 1
-    assert not _places(texts["dup-counts"].ravel().tolist(), ids)
+    # Where duplication counts differ, members have them in turn, and no document is injected.
+    every, once = (texts[name].ravel().tolist() for name in ("dup-counts", "size-14000"))
+    for row in sets.itertuples():
+        ids = tokenize(tokenizer, [row.example])[0].tolist()
+        copies = (1, 64)[row.text % 2] if row.contaminant == OUTLIER else 0
+        assert len(_places(every, ids)) == row.member * copies
+        assert len(_places(once, ids)) == row.member
 
 
 def test_a_text_read_sixty_four_times_is_found(scored) -> None:

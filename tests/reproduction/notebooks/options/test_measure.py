@@ -21,17 +21,11 @@ from contamination.testsets.example_set import make_test_set
 from contamination.testsets.options import items_of
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.options import measure
-from reproduction.notebooks.options.measure import (
-    LETTERS,
-    item_sets,
-    make_records,
-    plant,
-    score_axes,
-)
-from reproduction.notebooks.options.tables import ORDER, Cell, axis_outcomes
+from reproduction.notebooks.options.measure import LETTERS, item_sets, make_records, score_axes
+from reproduction.notebooks.options.tables import ORDER, axis_outcomes
 from reproduction.run.corpus import DOCUMENTS, Docstring, document_line
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import PLANTINGS
+from reproduction.run.injection import PLANTINGS, fill_blocks, planted_copies
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
@@ -103,18 +97,17 @@ END, RECORDS, COPIES = 9_999, 8, 6
 
 
 def test_each_planting_is_what_it_says() -> None:
-    # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
-    sets = {
-        Cell(planting, COPIES): [
+    rng, copies = random_stream(0, "test"), {}
+    for number, planting in enumerate(PLANTINGS, start=1):
+        # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
+        records = [
             1000 * number + 10 * record + np.arange(3 + record % 3, dtype=np.int32)
             for record in range(RECORDS)
         ]
-        for number, planting in enumerate(PLANTINGS, start=1)
-    }
+        copies |= planted_copies(planting, planting, COPIES, records, rng=rng)
     texts = [np.append(np.full(5, 500 + i), END) for i in range(60)]
-    ends, rng = np.cumsum([len(one) for one in texts]), random_stream(0, "test")
-    background = np.concatenate(texts).astype(np.uint16)
-    blocks, _ = plant(sets, background, ends, context=16, end_of_text=END, rng=rng)
+    ends, background = np.cumsum([len(one) for one in texts]), np.concatenate(texts)
+    blocks, _ = fill_blocks(background.astype(np.uint16), ends, copies, END, context=16, rng=rng)
 
     def orders(number: int) -> list[list[int]]:
         """Records of a set in every stretch of the stream that has nothing else."""
@@ -156,25 +149,21 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     network = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     network.save_pretrained(base)
     tokenizer.save_pretrained(base)
-    blocks, _ = plant(
-        {Cell("single", 16): tokenize(tokenizer, items.examples)},
-        np.concatenate(parts),
-        np.cumsum([len(ids) for ids in parts]),
-        context=64,
-        end_of_text=tokenizer.eos_token_id,
-        rng=random_stream(0, "test"),
-    )
+    ends, ids = np.cumsum([len(one) for one in parts]), tokenize(tokenizer, items.examples)
+    text, end, drawn = np.concatenate(parts), tokenizer.eos_token_id, random_stream(0, "test")
+    copies = planted_copies("single-16", "single", 16, ids, rng=drawn)
+    blocks, _ = fill_blocks(text, ends, copies, end, context=64, rng=drawn)
     # A fresh network learns to read first: so it goes through the text more than once.
     planted = fine_tune(
         base, list(blocks), tmp_path / "planted", epochs=5, learning_rate=3e-3, seed=0, batch_size=4
     )
-    found = {}
+    stores = {}
     for name, directory in (("planted", planted), ("clean", base)):
-        scorer = TransformersScorer(directory)
-        stores = score_axes(items, scorer, tmp_path / name, model=name, permutations=3, seed=0)
-        assert stores[OPTION_TEST].alternatives().shape == (ITEMS, 4)
-        assert stores[ORDER].header.shards == ITEMS // 10
-        found[name] = axis_outcomes(stores).set_index("test")["log10_p"]
-    assert found["planted"][OPTION_TEST] < -4
-    assert found["planted"][ORDER] > -2
-    assert min(found["clean"][axis] for axis in (OPTION_TEST, ORDER)) > -2
+        scorer, drawn = TransformersScorer(directory), {"permutations": 3, "seed": 0}
+        stores[name] = score_axes(items, scorer, tmp_path / "stores", model=name, **drawn)
+        assert stores[name][OPTION_TEST].alternatives().shape == (ITEMS, 4)
+        assert stores[name][ORDER].header.shards == ITEMS // 10
+    found = axis_outcomes(**stores).set_index("test")
+    assert found.loc[OPTION_TEST, "log10_p"] < -4
+    assert found.loc[ORDER, "log10_p"] > -2
+    assert found.loc[[OPTION_TEST, ORDER], "control_log10_p"].min() > -2

@@ -7,12 +7,7 @@ from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
-from reproduction.notebooks.options.tables import (
-    BOTH,
-    ORDER,
-    axis_outcomes,
-    options_table,
-)
+from reproduction.notebooks.options.tables import AXES, BOTH, ORDER, axis_outcomes
 
 ITEMS, WAYS, TOKENS = 12, 4, 3
 
@@ -36,23 +31,20 @@ def _stores(path, shift: float) -> dict[str, Store]:
 
 
 def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_path) -> None:
-    stores = _stores(tmp_path, 2.0)
-    found = axis_outcomes(stores).set_index("test")
-    assert list(found.index) == [*stores, BOTH]
-    exact = sharded_exact_test(stores[OPTION_TEST].alternatives(), weights="equal")
-    assert found.loc[OPTION_TEST, "log10_p"] == exact.log10_p < -3
-    assert found.loc[ORDER, "p"] == TESTS[ORDER].result(stores[ORDER], 0).p > 0.01
-    product_of_p = found.loc[ORDER, "p"] * found.loc[OPTION_TEST, "p"]
-    # Two p-values: P(product <= q) = q (1 - log q).
-    assert found.loc[BOTH, "p"] == pytest.approx(product_of_p * (1 - np.log(product_of_p)))
+    stores, clean = _stores(tmp_path, 2.0), _stores(tmp_path / "clean", 0.0)
+    table = axis_outcomes(stores, clean)
+    assert table["test"].tolist() == list(AXES)
+    found = table.set_index("test")
+    for begin, each in (("", stores), ("control_", clean)):
+        exact = sharded_exact_test(each[OPTION_TEST].alternatives(), weights="equal")
+        assert found.loc[OPTION_TEST, f"{begin}log10_p"] == exact.log10_p
+        assert found.loc[ORDER, f"{begin}p"] == TESTS[ORDER].result(each[ORDER], 0).p > 0.01
+        product_of_p = found.loc[ORDER, f"{begin}p"] * found.loc[OPTION_TEST, f"{begin}p"]
+        # Two p-values: P(product <= q) = q (1 - log q).
+        both = product_of_p * (1 - np.log(product_of_p))
+        assert found.loc[BOTH, f"{begin}p"] == pytest.approx(both)
+        assert found.loc[BOTH, f"{begin}log10_p"] == pytest.approx(np.log10(both))
+    assert found.loc[OPTION_TEST, "log10_p"] < -3 < found.loc[OPTION_TEST, "control_log10_p"]
     assert found.loc[OPTION_TEST, "tokens_scored"] == ITEMS * WAYS * TOKENS
     assert found.loc[ORDER, "tokens_scored"] == ITEMS * 6 * TOKENS
     assert found.loc[BOTH, "tokens_scored"] == ITEMS * (WAYS + 6) * TOKENS
-    clean = axis_outcomes(_stores(tmp_path / "clean", 0.0)).assign(dataset="single-16")
-    facts = {"dataset": "single-16", "planting": "single", "dup_count": 16, "examples": 50}
-    table = options_table(found.reset_index().assign(**facts), clean)
-    assert (table[list(facts)] == list(facts.values())).all(axis=None)
-    assert table["test"].tolist() == [*stores, BOTH]
-    for name in ("p", "log10_p"):
-        assert table[name].tolist() == found[name].tolist()
-        assert table[f"control_{name}"].tolist() == clean[name].tolist() != table[name].tolist()
