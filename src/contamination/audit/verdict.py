@@ -12,7 +12,7 @@ what stays in place for that, and a model that cannot have read the set is teste
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -22,11 +22,7 @@ from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
-from contamination.audit.diagnostics import (
-    Diagnosis,
-    diagnose_arrangements,
-    diagnose_order,
-)
+from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
@@ -47,17 +43,8 @@ SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT = [
-    "test",
-    "statistic",
-    "p",
-    "log10_p",
-    "shards",
-    "permutations",
-    "best",
-    "stopped_at",
-    "known_at_least",
-]
+RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+OF_SOME = ("best", "stopped_at", "known_at_least")  # of the result of some tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +58,7 @@ class Finding:
         small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    planted : what copies of this set would have shown, where a study has measured them.
+    planted : p-values of copies of this set, by the study that has measured such copies.
     store : that the test has read; None of what a model wrote.
     """
 
@@ -79,7 +66,7 @@ class Finding:
     diagnosis: Diagnosis | None = None
     control: TestResult | None = None
     error: float | None = None
-    planted: tuple[Planted, ...] = ()
+    planted: Planted = field(default_factory=dict)
     store: Store | None = None
 
 
@@ -204,7 +191,7 @@ class Audit:
 
 
 def _described(result: TestResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in RESULT if hasattr(result, name)}
+    return {name: getattr(result, name) for name in RESULT + OF_SOME if hasattr(result, name)}
 
 
 def audit(
@@ -288,7 +275,7 @@ def carry_out(
 
     `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
     """
-    evidence = list[statistics.AnytimeResult]()  # after each shard
+    evidence: list[statistics.AnytimeResult] = []  # after each shard
     if stop_at is not None:
         evidence = [statistics.AnytimeResult(test=work.request.stopping_test, alpha=stop_at)]
     plan, permutations = work.plan, work.request.permutations  # made before anything is scored
