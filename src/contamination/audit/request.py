@@ -50,17 +50,15 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out, before a model is loaded."""
-        unknown = [test for test in self.tests or () if test not in TESTS]
-        if unknown or (self.tests is not None and not self.tests):
-            named = repr(unknown[0]) if unknown else "''"
-            raise InputError(f"unknown test {named}: choose from {', '.join(TESTS)}")
-        if not 1 <= self.permutations <= MOST_PERMUTATIONS:
-            raise InputError(
-                f"permutations is {self.permutations}: give 1 to {MOST_PERMUTATIONS:,}"
-            )
+        asked, fix = () if self.tests is None else self.tests or [""], "give --axis options or both"
+        if unknown := [test for test in asked if test not in TESTS]:
+            raise InputError(f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}")
+        limits = {"permutations": (1, MOST_PERMUTATIONS), "arrangements": (2, MOST_ARRANGEMENTS)}
+        for name, (least, most) in limits.items():
+            if not least <= (given := getattr(self, name)) <= most:
+                raise InputError(f"{name} is {given}: give {least} to {most:,}")
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        asked, fix = self.tests or (), "give --axis options or both"
         others = [test for test in asked if test != OPTION_TEST]
         if self.axis == "order" and OPTION_TEST in asked:
             raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
@@ -72,8 +70,6 @@ class Request:
             raise InputError("--shards cut the order of records: leave them out")
         if self.axis == "both" and len(self.order_tests) != 1:
             raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
-        if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
-            raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")
 
     @property
     def order_tests(self) -> tuple[str, ...]:

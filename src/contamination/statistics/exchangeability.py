@@ -202,10 +202,10 @@ def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
 def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
     """Pairs of options that ascend from an earlier place to a later one, less those that descend.
 
-    Kendall's S of value and place, (N,), for values (k,); equal values count for neither. Kendall
-    (1938), "A new measure of rank correlation", Biometrika 30.
+    Kendall's S of value and place, (N,), for values (k,), numbers or texts; equal ones count for
+    neither. Kendall (1938), "A new measure of rank correlation", Biometrika 30.
     """
-    each = np.asarray(values)
+    each = np.unique(values, return_inverse=True)[1]
     return in_turn(np.sign(each - each[:, None]), arrangements)
 
 
