@@ -102,25 +102,17 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
         controls = {COMPRESSOR: each.control.p} if each.control else {}
         if beside is not None:
             controls[control] = beside.results[number].p
-        found.append(
-            Evidence(
-                result.test,
-                result.p if audit.joint else after,
-                min(1.0, corrected_for * 10 ** log10_floor(result)),
-                each.diagnosis.verdict if each.diagnosis else "quiet",
-                controls,
-                result.test in ITEM_TESTS and not audit.drawn,
-                each.planted,
-                corrected_for,
-            )
-        )
+        floor = min(1.0, corrected_for * 10 ** log10_floor(result))
+        order = each.diagnosis.verdict if each.diagnosis else "quiet"
+        habit = result.test in ITEM_TESTS and not audit.drawn
+        decides = result.test, result.p if audit.joint else after, floor, order, controls, habit
+        found.append(Evidence(*decides, each.planted, corrected_for))
     if audit.joint is None:
         return found
-    order = next((each.order for each in found if each.order != "quiet"), found[0].order)
+    order = next((each.order for each in found if each.order != "quiet"), "quiet")
     controls = {COMPRESSOR: min(each.controls[COMPRESSOR] for each in found)}
     if beside is not None and beside.joint is not None:
         controls[control] = beside.joint.p
-    habit = found[-1].habit
     both = Evidence("both axes", audit.joint.p, 0.0, order, controls, habit)
     return [found[0], both] if habit and beside is None else [both]
 

@@ -149,16 +149,9 @@ class Work:
         """Plan one store of orders; `identity` as in `StorePlan.path`."""
         tokenised, request = self.tokenised, self.request
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
-        fill = partial(
-            score.score,
-            tokenised,
-            self.scorer,
-            path,
-            store,
-            model=self.name,
-            permutations=request.permutations,
-            seed=request.seed,
-        )
+        settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
+        settings["permutations"] = request.permutations
+        fill = partial(score.score, tokenised, self.scorer, path, store, **settings)
         work = cost.workload(store, tokenised.lengths, request.permutations, self.scorer.context)
         bounds = shard_bounds(len(tokenised.ids), store.shards)
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)

@@ -50,7 +50,7 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out, before a model is loaded."""
-        asked, fix = () if self.tests is None else self.tests or [""], "give --axis options or both"
+        asked = () if self.tests is None else self.tests or [""]
         if unknown := [test for test in asked if test not in TESTS]:
             raise InputError(f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}")
         limits = {"permutations": (1, MOST_PERMUTATIONS), "arrangements": (2, MOST_ARRANGEMENTS)}
@@ -60,10 +60,9 @@ class Request:
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
         others = [test for test in asked if test != OPTION_TEST]
-        if self.axis == "order" and OPTION_TEST in asked:
-            raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
-        if self.axis == "order" and (self.keep_answer or self.drawn):
-            raise InputError(f"--keep-answer and --drawn are about options: {fix}")
+        if self.axis == "order" and (OPTION_TEST in asked or self.keep_answer or self.drawn):
+            named = f"--test {OPTION_TEST}, --keep-answer and --drawn"
+            raise InputError(f"{named} are about options: give --axis options or both")
         if self.axis == "options" and others:
             raise InputError(f"{others[0]} tests the order of records: give --axis both")
         if self.axis == "options" and self.shards is not None:

@@ -168,12 +168,10 @@ class Audit:
         for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
             lines.append(f"{found.what}: {found.verdict}")
             lines += [f"  {reason}" for reason in found.reasons]
-        controls = dict[TestResult, list[str]]()
-        for each in self.findings:
-            if each.control is not None:
-                controls.setdefault(each.control, []).append(each.result.test)
-        for control, tests in controls.items():
-            of = f" ({', '.join(tests)})" * (len(controls) > 1)
+        controls = {each.control: None for each in self.findings if each.control}
+        for control in controls:
+            tests = ", ".join(each.result.test for each in self.findings if each.control is control)
+            of = f" ({tests})" * (len(controls) > 1)
             lines.append(f"a compressor, which has seen nothing{of}: p = {control.p:.3g}")
         if self.beside is not None:
             p = {result.test: result.p for result in self.beside.results}
