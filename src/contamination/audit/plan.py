@@ -5,7 +5,7 @@ each model: what was planned is what is scored.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,8 @@ class Work:
     given : sets of alternatives of the records, which come after the orders; None makes those that
         are asked for.
     timed : whether a sample is run to predict FLOPs and seconds of what is missing.
+    keep_revisions : whether stores of orders of other revisions of the model or the set stay beside
+        these. Else these lie in their place: `fill(replace=True)` removes what is there.
     """
 
     scorer: Scorer
@@ -82,6 +84,7 @@ class Work:
     request: Request
     given: Sequence["AlternativeSet"] | None = None
     timed: bool = True
+    keep_revisions: bool = False
 
     @cached_property
     def tokenised(self) -> TokenisedSet:
@@ -145,9 +148,12 @@ class Work:
         filled = {part: part.fill(**how) for part in dict.fromkeys(self.parts)}
         return [filled[part] for part in self.parts]
 
-    def order_part(self, store: StorePlan, identity: str | None = None) -> Part:
-        """Plan one store of orders; `identity` as in `StorePlan.path`."""
-        tokenised, request = self.tokenised, self.request
+    def order_part(self, store: StorePlan) -> Part:
+        """Plan one store of orders."""
+        tokenised, request, identity = self.tokenised, self.request, None
+        if self.keep_revisions:
+            revisions = self.scorer.revision, self.test_set.revision
+            identity = sha256_of(*revisions, str(request.seed))
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
         settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
         settings["permutations"] = request.permutations
@@ -172,27 +178,6 @@ class Work:
         fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
         work = score.alternative_workload(groups)
         return Part(store, work, missing_share(path, rows), sample, fill)
-
-
-def score_for(
-    test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
-) -> Store:
-    """Score what one test of one set needs under one model, for tables of many; return its store.
-
-    Raises InputError as `contamination.audit.verdict.audit` does.
-
-    Parameters
-    ----------
-    test : name from `TESTS`; those of the request do not count.
-    keep_revisions : whether the stores of other revisions of the model or the set stay beside this
-        one. Otherwise this one takes their place.
-    """
-    work = Work(scorer, test_set, replace(request, tests=[test]))
-    identity = None
-    if keep_revisions:
-        identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    (part,) = work.parts
-    return work.order_part(part.store, identity).fill(replace=not identity)
 
 
 def missing_share(directory: Path, tokens: int) -> float:
