@@ -123,11 +123,11 @@ class Work:
         """Count what there is to score, before anything is; errors as `parts`."""
         parts = list(dict.fromkeys(self.parts))
         flops = seconds = None
-        missing = any(part.share for part in parts)
+        missing = [part for part in parts if part.share]
         if self.timed and missing and isinstance(self.scorer, TransformersScorer):
             shape = model_shape(self.scorer.config)
-            flops = sum(shape.flops(part.work) * part.share for part in parts)
-            sample = [ids for part in parts if part.share for ids in part.sample]
+            flops = sum(shape.flops(part.work) * part.share for part in missing)
+            sample = [ids for part in missing for ids in part.sample]
             seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
         options = self.request.axis == "options"
         return ScoringPlan(

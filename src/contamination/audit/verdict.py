@@ -13,7 +13,7 @@ what stays in place for that, and a model that cannot have read the set is teste
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -241,27 +241,19 @@ def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
     """
     found, request, test_set = carry_out(work, stop_at), work.request, work.test_set
 
-    @cache  # the same shards have one
-    def diagnose(options: bool, shards: int) -> Diagnosis:
-        if options:
-            return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
-        return diagnose_order(test_set, seed=request.seed, shards=shards)
+    diagnose = cache(partial(diagnose_order, test_set, seed=request.seed))  # once for its shards
 
     @cache
-    def control(kind: Kind, shards: int) -> TestResult:
+    def beside(kind: Kind, shards: int) -> dict[str, Any]:
         if kind == "alternatives":
-            return compressor_alternatives(*work.alternatives)
+            diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+            return {"diagnosis": diagnosis, "control": compressor_alternatives(*work.alternatives)}
         asked = {"permutations": request.permutations, "seed": request.seed}
-        return compressor_test(test_set, kind=kind, shards=shards, **asked)
+        control = compressor_test(test_set, kind=kind, shards=shards, **asked)
+        return {"diagnosis": diagnose(shards=shards), "control": control}
 
-    findings = [
-        replace(
-            each,
-            diagnosis=diagnose(store.kind == "alternatives", store.shards),
-            control=control(store.kind, store.shards),
-        )
-        for each, store in zip(found.findings, found.plan.stores, strict=True)
-    ]
+    pairs = zip(found.findings, found.plan.stores, strict=True)
+    findings = [replace(each, **beside(store.kind, store.shards)) for each, store in pairs]
     both = joint(*found.results) if request.axis == "both" else None
     return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
 
