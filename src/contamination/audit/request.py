@@ -59,11 +59,10 @@ class Request:
                 raise InputError(f"{name} is {given}: give {least} to {most:,}")
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        others = [test for test in asked if test != OPTION_TEST]
         if self.axis == "order" and (OPTION_TEST in asked or self.keep_answer or self.drawn):
             named = f"--test {OPTION_TEST}, --keep-answer and --drawn"
             raise InputError(f"{named} are about options: give --axis options or both")
-        if self.axis == "options" and others:
+        if self.axis == "options" and (others := [each for each in asked if each != OPTION_TEST]):
             raise InputError(f"{others[0]} tests the order of records: give --axis both")
         if self.axis == "options" and self.shards is not None:
             raise InputError("--shards cut the order of records: leave them out")

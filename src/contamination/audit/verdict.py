@@ -240,7 +240,6 @@ def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
     that needs all shards at once.
     """
     found, request, test_set = carry_out(work, stop_at), work.request, work.test_set
-
     diagnose = cache(partial(diagnose_order, test_set, seed=request.seed))  # once for its shards
 
     @cache
