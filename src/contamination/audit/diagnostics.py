@@ -233,8 +233,7 @@ def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders)
 
 def codes(values: Sequence[object]) -> NDArray[np.intp]:
     """Number the distinct values from 0, of any type; 1, "1" and True differ."""
-    seen: dict[str, int] = {}
-    return np.array([seen.setdefault(repr(value), len(seen)) for value in values])
+    return np.asarray(pd.factorize(np.array([*map(repr, values)], dtype=object))[0])
 
 
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:

@@ -118,4 +118,4 @@ def check_finite(array: NDArray[np.float64], name: str) -> None:
     """Raise InputError if an entry is not finite; it names the first one by its place."""
     if len(bad := np.argwhere(~np.isfinite(array))):
         place = bad[0].tolist()
-        raise InputError(f"{name}{place} is {array[tuple(place)]}: measure it again or leave it out")
+        raise InputError(f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it")
