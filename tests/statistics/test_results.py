@@ -27,10 +27,7 @@ REFUSED = [
     two([[1, 2, 3], [1, 2, np.nan]], r"log_probs\[1, 2\] is nan"),
     two([[1, -np.inf, 3]], r"log_probs\[0, 1\] is -inf"),
     *((lambda bad=bad: multiple_testing.fisher(bad), "shape") for bad in ([], [[-0.5]], -0.5)),
-    *(
-        (lambda bad=bad: multiple_testing.fisher([-0.2, bad]), r"log10_p\[1\]")
-        for bad in (0.01, -np.inf, np.nan)
-    ),
+    *((lambda b=b: multiple_testing.fisher([-0.2, b]), r"log10_p\[1\]") for b in (0.01, -np.inf)),
     (lambda: multiple_testing.adjust([-0.2], method="bonferroni"), "'bonferroni'"),
     *((lambda bad=bad: multiple_testing.ecdf(bad), "p_values has shape") for bad in ([], 0.5)),
     *((lambda b=b: multiple_testing.ecdf([0.5, b]), r"p_values\[1\] is") for b in (np.nan, 1.5)),

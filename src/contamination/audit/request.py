@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
@@ -95,13 +95,8 @@ class Request:
         """
         from contamination.testsets.alternatives import option_alternatives
 
-        return option_alternatives(
-            test_set,
-            permutations=self.arrangements - 1,
-            seed=self.seed,
-            keep=self.keep,
-            template=template,
-        )
+        asked: dict[str, Any] = {"seed": self.seed, "keep": self.keep, "template": template}
+        return option_alternatives(test_set, permutations=self.arrangements - 1, **asked)
 
     @property
     def keep(self) -> "Keep":

@@ -148,9 +148,7 @@ class Audit:
 
     def notes(self) -> list[str]:
         """Return lines for people on what stands beside the p-values: limits, order, controls."""
-        lines = []
-        if self.joint is not None:
-            lines.append(f"all together (Fisher): p = {self.joint.p:.3g}")
+        lines = [f"all together (Fisher): p = {self.joint.p:.3g}"] if self.joint else []
         for each in self.findings:
             result, name = each.result, each.result.test
             if hasattr(result, "stopped_at"):
