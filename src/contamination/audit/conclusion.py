@@ -113,8 +113,8 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
     controls = {COMPRESSOR: min(each.controls[COMPRESSOR] for each in found)}
     if beside is not None and beside.joint is not None:
         controls[control] = beside.joint.p
-    both = Evidence("both axes", audit.joint.p, 0.0, order, controls, habit)
-    return [found[0], both] if habit and beside is None else [both]
+    both = Evidence("both axes", audit.joint.p, 0.0, order, controls, found[-1].habit)
+    return [found[0], both] if both.habit and beside is None else [both]
 
 
 def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
