@@ -75,7 +75,7 @@ class Work:
     given : sets of alternatives of the records, which come after the orders; None makes those that
         are asked for.
     timed : whether a sample is run to predict FLOPs and seconds of what is missing.
-    keep_revisions : whether a store of orders is named after the revisions of model and set, so that
+    keep_revisions : whether a store of orders is named after the revisions of model and set, and
         those of others stay beside it. Else it takes their place, by `fill(replace=True)`.
     """
 

@@ -177,8 +177,8 @@ def sharded_exact_monte_carlo(
     p = (1 + hits) / (1 + resamples)
     statistic = float(contributions(values, weights=weights)[:, 0].sum())
     outcome = {"p": p, "log10_p": math.log10(p), "statistic": statistic}
-    of = {"shards": len(values), "permutations": values.shape[1] - 1}
-    return TestResult(test="sharded_exact_monte_carlo", **outcome, **of)
+    shards, test = len(values), "sharded_exact_monte_carlo"
+    return TestResult(test=test, shards=shards, permutations=values.shape[1] - 1, **outcome)
 
 
 def sharded_exact_p_values(
