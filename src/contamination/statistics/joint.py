@@ -38,10 +38,12 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    best : the statistic that gave T, by its name. The p-value has paid for the choice.
+    names : what the q statistics are called.
+    best : the one that gave T. The p-value has paid for the choice.
     marginals : each statistic's own exact test, *not* corrected for there being q of them.
     """
 
+    names: tuple[str, ...]
     best: str
     marginals: tuple[ShardedExactResult, ...]
 
@@ -101,6 +103,7 @@ def westfall_young_test(
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
     canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
     values = np.where(np.abs(values - canonical) <= rounding, canonical, values)
+    labels = tuple(map(str, range(len(values))) if names is None else names)
     shares = np.stack([contributions(each, weights="inverse_sd") for each in values])
     null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
     z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
@@ -113,9 +116,8 @@ def westfall_young_test(
     draws += ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1, keepdims=True)
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
     scaled = np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
-    which, statistic = int(scaled[:, 0].argmax()), float(scaled[:, 0].max())
-    # The canonical ordering is one of them.
-    hits = scaled.max(axis=0) >= statistic - ROUNDING * abs(statistic)
+    best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
+    hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
     return WestfallYoungResult.of(
         (log_total - math.log(resamples + 1)) / math.log(10),
@@ -123,7 +125,8 @@ def westfall_young_test(
         statistic=statistic,
         shards=values.shape[1],
         permutations=values.shape[2] - 1,
-        best=str(which) if names is None else names[which],
+        names=labels,
+        best=labels[int(scaled[:, 0].argmax())],
         marginals=tuple(map(sharded_exact_test, values)),
     )
 
