@@ -11,11 +11,7 @@ import scipy.stats
 from contamination.audit import battery
 from contamination.audit.battery import COUNTED, TESTS, joint_successors
 from contamination.scoring.store import Header, Store
-from contamination.statistics import (
-    centred_successors,
-    sharded_exact_test,
-    successor_scores,
-)
+from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
 from fakes.made_up_store import HEADER, unit
 
 LONGEST = 40

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude
-from contamination.audit.redrawn import Planted
 
 ORDERS = ("quiet", "suspicious", "order carries information", "too few records")
 
@@ -48,7 +47,7 @@ def test_nothing_that_stands_beside_p_raises_the_level():
 
 def test_power_is_that_of_the_best_test_at_the_corrected_level():
     def planted(*p):
-        return tuple(Planted("a study", n, 16, np.array(each)) for n, each in enumerate(p, 1))
+        return {("a study", n, 16): np.array(each) for n, each in enumerate(p, 1)}
 
     weak, strong = planted([0.9, 0.2], [0.04, 0.9]), planted([0.01, 0.9], [0.01, 0.03])
     asked = [

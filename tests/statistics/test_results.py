@@ -27,11 +27,11 @@ REFUSED = [
     two([[1, 2, 3], [1, 2, np.nan]], r"log_probs\[1, 2\] is nan"),
     two([[1, -np.inf, 3]], r"log_probs\[0, 1\] is -inf"),
     *((lambda bad=bad: multiple_testing.fisher(bad), "shape") for bad in ([], [[-0.5]], -0.5)),
-    *(
-        (lambda bad=bad: multiple_testing.fisher([-0.2, bad]), r"log10_p\[1\]")
-        for bad in (0.01, -np.inf, np.nan)
-    ),
+    *((lambda b=b: multiple_testing.fisher([-0.2, b]), r"log10_p\[1\]") for b in (0.01, -np.inf)),
     (lambda: multiple_testing.adjust([-0.2], method="bonferroni"), "'bonferroni'"),
+    *((lambda bad=bad: multiple_testing.ecdf(bad), "p_values has shape") for bad in ([], 0.5)),
+    *((lambda b=b: multiple_testing.ecdf([0.5, b]), r"p_values\[1\] is") for b in (np.nan, 1.5)),
+    *((lambda b=b: multiple_testing.dkw_band(*b), "1 or more") for b in ((0, 0.95), (10, np.nan))),
     (lambda: oren.permutation_test(np.zeros((2, 3))), "shape"),
     (lambda: oren.sharded_t_test(np.zeros((1, 5))), "at least 2"),
     (lambda: oren.sharded_t_test([[0.3, 0.1, 0.1, 0.1]] * 7), "same difference"),
@@ -45,6 +45,10 @@ REFUSED = [
     *((lambda s=s: successor.centred_successors(np.zeros(s)), "k >= 2") for s in ((2, 3), 4)),
     (lambda: successor.centred_successors(np.zeros((2, 2))), "at least 3"),
     (lambda: successor.successor_scores([[0.0, 1.0], [np.nan, 0.0]], [[0, 1]]), r"\[1, 0\] is nan"),
+    *(
+        (lambda o=o: successor.successor_scores(np.zeros((3, 3)), o), "permutations of 0 to 2")
+        for o in ([[0, 1, 1]], [[0, 1]], [0, 1, 2], [[0, 1, np.nan]])
+    ),
     (lambda: tokens.centred_tokens(np.zeros((2, 3)), LED.astype(int)), "leading as bool"),
     (lambda: tokens.centred_tokens(np.zeros((2, 3)), LED[:, :2]), r"\(2, 2\)"),
     (lambda: tokens.centred_tokens([[0, 0, 0], [0, 0, -np.inf]], LED), r"\[1, 2\] is -inf"),

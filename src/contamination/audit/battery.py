@@ -12,7 +12,7 @@ The help of the command line, the explorer, the studies and the legends of the f
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from contamination import statistics
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from contamination.scoring.store import ShardTokens, Store
-    from contamination.scoring.store_format import Kind
     from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
@@ -62,9 +61,6 @@ class Test(StoreNeed):
     colour: str
     marker: str
     help: str
-    kind: "Kind" = field(default="orderings", kw_only=True)
-    tokens_per_example: int | None = field(default=None, kw_only=True)
-    shard_size: int | None = field(default=4, kw_only=True)
     statistic: Statistic = _exact
     b: str | None = None
     from_store: StoreScores | None = None
@@ -239,13 +235,12 @@ def variant_name(name: str, b: str | None) -> str:
 
 def help_text() -> str:
     """The help of --test, a list in Markdown: tests on pairs of examples first."""
-    titles = {
+    lines = {
         "successors": "- Pairs of examples:",
         "orderings": "- Whole orderings:",
         "alternatives": "- Orders of options (--axis options):",
     }
-    lines = {kind: [title] for kind, title in titles.items()}
     for test in TESTS.values():
         default = " (default)" * (test.name in DEFAULT_TESTS)
-        lines[test.kind].append(f"    - {test.name}{default}: {test.help}")
-    return "\n".join(map("\n".join, lines.values()))
+        lines[test.kind] += f"\n    - {test.name}{default}: {test.help}"
+    return "\n".join(lines.values())

@@ -35,7 +35,7 @@ class Evidence:
     order : what diagnostics without a model say of what the test permutes (`Diagnosis.verdict`).
     controls : p under what cannot have read the set, by its name: a compressor, a model.
     habit : whether how people write options could explain a small p; it takes a control model.
-    planted : what copies of this set would have shown.
+    planted : p-values of copies of this set, by study (`contamination.audit.redrawn`).
     corrected_for : for how many tests p was corrected.
     """
 
@@ -45,7 +45,7 @@ class Evidence:
     order: "Order" = "quiet"
     controls: Mapping[str, float] = field(default_factory=dict)
     habit: bool = False
-    planted: Sequence["Planted"] = ()
+    planted: "Planted" = field(default_factory=dict)
     corrected_for: int = 1
 
 
@@ -102,29 +102,19 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
         controls = {COMPRESSOR: each.control.p} if each.control else {}
         if beside is not None:
             controls[control] = beside.results[number].p
-        found.append(
-            Evidence(
-                result.test,
-                result.p if audit.joint else after,
-                min(1.0, corrected_for * 10 ** log10_floor(result)),
-                each.diagnosis.verdict if each.diagnosis else "quiet",
-                controls,
-                result.test in ITEM_TESTS and not audit.drawn,
-                each.planted,
-                corrected_for,
-            )
-        )
+        floor = min(1.0, corrected_for * 10 ** log10_floor(result))
+        order = each.diagnosis.verdict if each.diagnosis else "quiet"
+        habit = result.test in ITEM_TESTS and not audit.drawn
+        decides = result.test, result.p if audit.joint else after, floor, order, controls, habit
+        found.append(Evidence(*decides, each.planted, corrected_for))
     if audit.joint is None:
         return found
-    loud = [each.order for each in found if each.order != "quiet"]
-    controls = {name: p for each in reversed(found) for name, p in each.controls.items()}
-    controls[COMPRESSOR] = min(each.controls[COMPRESSOR] for each in found)
+    order = next((each.order for each in found if each.order != "quiet"), "quiet")
+    controls = {COMPRESSOR: min(each.controls[COMPRESSOR] for each in found)}
     if beside is not None and beside.joint is not None:
         controls[control] = beside.joint.p
-    habit = found[-1].habit
-    order: Order = loud[0] if loud else "quiet"
-    both = Evidence("both axes", audit.joint.p, 0.0, order, controls, habit)
-    return [found[0], both] if habit and beside is None else [both]
+    both = Evidence("both axes", audit.joint.p, 0.0, order, controls, found[-1].habit)
+    return [found[0], both] if both.habit and beside is None else [both]
 
 
 def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
@@ -154,10 +144,9 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     stated = [_power(each, alpha) for each in quiet]
     power = max(stated, key=lambda found: sum(each.probability for each in found), default=())
     if power:
-        said = "; ".join(f"{study}: {chances}" for study, chances in by_study(power).items())
         reason += (
             ". Had the model remembered as those of our studies, which nothing here shows, "
-            f"{power[0].test} would have found this set with a probability of ({said})"
+            f"{power[0].test} would have found this set with a probability of ({by_study(power)})"
         )
     return Verdict("no evidence", reason, least.p, power)
 
@@ -165,20 +154,18 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
 def _power(each: Evidence, alpha: float) -> tuple[Found, ...]:
     """How often the test would have found copies: Bonferroni's level, and Holm's finds as many."""
     level = alpha / each.corrected_for
-    return tuple(
-        Found(each.test, of.model, of.copies, of.sets, float((of.p <= level).mean()))
-        for of in each.planted
-    )
+    rates = {study: float((p <= level).mean()) for study, p in each.planted.items()}
+    return tuple(Found(each.test, *study, rate) for study, rate in rates.items())
 
 
-def by_study(power: Sequence[Found]) -> dict[str, str]:
+def by_study(power: Sequence[Found]) -> str:
     """Say the power in words, by the study whose sets were remembered so; never 0 or 100%."""
     studies: dict[str, list[str]] = {}
     for each in power:
         read = "once" if each.copies == 1 else f"{each.copies} times"
         chance = f"{min(max(each.probability, 0.01), 0.99):.0%} if read {read}"
         studies.setdefault(f"{each.model}, {each.sets} sets each", []).append(chance)
-    return {study: ", ".join(chances) for study, chances in studies.items()}
+    return "; ".join(f"{study}: {', '.join(chances)}" for study, chances in studies.items())
 
 
 def _objection(each: Evidence, alpha: float) -> tuple[Conclusion, str] | None:

@@ -15,7 +15,8 @@ matter to a test that only ever permutes records of one topic.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -42,7 +43,6 @@ Record = Mapping[str, Any]
 Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
 # Items whose options may move, with their arrangements (N, k), the published one first.
 Moving = Sequence[tuple["Item", order.Arrangements]]
-Tau = Callable[["Item"], Sequence[float] | None]  # a value for each option; None if it has none
 
 TESTS = 9  # rows that can have a p-value, at most
 LEVEL = 0.01  # of the verdict
@@ -218,7 +218,7 @@ def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders)
         yield _tested("label_runs", told, ".1%", order.equal_neighbours(found[1], *orders))
     else:
         yield Row("label_runs", reading="no field looks like a label")
-    ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
+    ranks = pd.Series([text.casefold() for text in texts], dtype=object).rank(method="dense")
     told = "share of neighbours in alphabetical order"
     yield _tested("alphabetical", told, ".1%", order.ascending_neighbours(ranks, *orders))
     if columns := shown_numbers(texts, records):
@@ -233,8 +233,7 @@ def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders)
 
 def codes(values: Sequence[object]) -> NDArray[np.intp]:
     """Number the distinct values from 0, of any type; 1, "1" and True differ."""
-    seen: dict[str, int] = {}
-    return np.array([seen.setdefault(repr(value), len(seen)) for value in values])
+    return np.asarray(pd.factorize(np.array([*map(repr, values)], dtype=object))[0])
 
 
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:
@@ -266,9 +265,8 @@ def shown_numbers(
         columns["the number that the texts start with"] = [float(m[1]) for m in starts if m]
     for field in records[0] if records else ():
         values = [str(record.get(field)) for record in records]
-        numbers = [number for number in map(_number, values) if number is not None]
-        pairs = zip(values, texts, strict=True)
-        if len(numbers) == len(values) and all(
+        numbers, pairs = [*map(_number, values)], zip(values, texts, strict=True)
+        if np.isfinite(numbers).all() and all(
             re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for value, text in pairs
         ):
             columns[f"field {field!r}"] = numbers
@@ -286,13 +284,11 @@ def tf_idf(texts: Sequence[str]) -> csr_matrix:
     return vectorizer.fit_transform(texts)
 
 
-def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        match = re.fullmatch(r"\S{0,40}?(\d+)", value)
-        number = float(match[1]) if match else math.nan
-    return number if math.isfinite(number) else None
+def _number(value: str) -> float:
+    with suppress(ValueError):
+        return float(value)
+    match = re.fullmatch(r"\S{0,40}?(\d+)", value)
+    return float(match[1]) if match else math.nan
 
 
 # --- the order of options -------------------------------------------------------------------------
@@ -300,26 +296,27 @@ def _number(value: str) -> float | None:
 
 def option_rows(moving: Moving) -> Iterator[Row]:
     """Rows of the table of a `Diagnosis` of options; a p where any item that moves has one."""
-    gold = [item.answer for item, _ in moving]
-    yield _place("gold_letters", "right answers", moving, gold)
-    sizes = [[*map(len, item.options)] for item, _ in moving]
+    items = [item for item, _ in moving]
+    yield _place("gold_letters", "right answers", moving, [item.answer for item in items])
+    sizes = [[*map(len, item.options)] for item in items]
     longest = [s.index(max(s)) if s.count(max(s)) == 1 else None for s in sizes]
     yield _place("longest", "longest options", moving, longest)
-    lengths: Tau = lambda item: [len(option) for option in item.options]  # noqa: E731
-    yield _sorted("length_trend", "length and place", moving, lengths)
-    yield _sorted("length_sorted", "length and place, either way", moving, lengths, either_way=True)
-    yield _sorted("alphabetical", "alphabet and place", moving, alphabet)
-    yield _sorted("numbers", "number and place, either way", moving, numbers, either_way=True)
-    yield _sorted("denials", "denials and place", moving, denials)
+    yield _sorted("length_trend", "length and place", moving, sizes)
+    yield _sorted("length_sorted", "length and place, either way", moving, sizes, either_way=True)
+    texts = [[option.casefold().strip() for option in item.options] for item in items]
+    yield _sorted("alphabetical", "alphabet and place", moving, texts)
+    known = map(numbers, items)
+    yield _sorted("numbers", "number and place, either way", moving, known, either_way=True)
+    yield _sorted("denials", "denials and place", moving, map(denials, items))
     # Whether options that share words stand side by side, or apart; words of the set weigh.
-    features = tf_idf([option for item, _ in moving for option in item.options])
+    features = tf_idf([option for item in items for option in item.options])
     alike, longer, start = [], [], 0
     for item, arrangements in moving:
         own = features[start : start + len(item.options)]
         hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
         alike.append(successor_scores(hundredths, arrangements))
         start += len(item.options)
-    scale = PERCENT * sum(len(item.options) - 1 for item, _ in moving)
+    scale = PERCENT * sum(len(item.options) - 1 for item in items)
     what, nothing = "mean cosine of options side by side", "no options that are alike"
     yield _summed("similarity", what, ".3f", alike, scale, nothing)
     # Whether an option comes before those that say the same and more.
@@ -357,23 +354,22 @@ def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | N
 
 
 def _sorted(
-    diagnostic: str, what: str, moving: Moving, key: Tau, *, either_way: bool = False
+    diagnostic: str,
+    what: str,
+    moving: Moving,
+    values: Iterable[Sequence[Any] | None],
+    *,
+    either_way: bool = False,
 ) -> Row:
     """Kendall's rank correlation of place and a value of each option; its size for either way."""
-    values, pairs = [], 0
-    for item, arrangements in moving:
-        if (ranks := key(item)) is not None:
-            found = order.ascents(ranks, arrangements)
-            values.append(np.abs(found) if either_way else found)
-            pairs += sum(a != b for a, b in combinations(ranks, 2))
+    sums, pairs = [], 0
+    for (_, arrangements), each in zip(moving, values, strict=True):
+        if each is not None:
+            found = order.ascents(each, arrangements)
+            sums.append(np.abs(found) if either_way else found)
+            pairs += sum(a != b for a, b in combinations(each, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
-    return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", values, pairs, nothing)
-
-
-def alphabet(item: "Item") -> list[int]:
-    """Ranks of the options in the alphabet, whatever their case, (k,)."""
-    texts = [option.casefold().strip() for option in item.options]
-    return [sorted(set(texts)).index(text) for text in texts]
+    return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", sums, pairs, nothing)
 
 
 def numbers(item: "Item") -> list[float] | None:

@@ -23,12 +23,21 @@ from contamination.tables import MISSING
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     """Return the page of one or more rows of `contamination.audit.many.judged_rows`, best first."""
     ranked = sorted(rows, key=lambda row: math.inf if row["p"] is None else row["log10 p"])
+    tested = [row for row in ranked if row["p"] is not None]
+    seeds, precisions = (
+        ", ".join(sorted({str(row[name]) for row in tested})) for name in ("seed", "precision")
+    )
+    facts = (
+        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
+        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
+        f"level {rows[0]['alpha']:g}, seed {seeds}, precision {precisions}"
+    )
     with pd.option_context("display.max_colwidth", None):
         table = pd.DataFrame(map(_cells, ranked)).to_html(index=False, escape=False, border=0)
     page = (files(__package__) / "leaderboard.html").read_text(encoding="utf-8")
     script = page.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    parts = {"@HASH@": f"sha256-{digest}", "@FACTS@": _facts(rows, date), "@TABLE@": table}
+    parts = {"@HASH@": f"sha256-{digest}", "@FACTS@": _shown(facts), "@TABLE@": table}
     return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], page)
 
 
@@ -48,19 +57,6 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "Tokens": _shown(row["tokens"]),
         "Store": f'<code title="{store}">{store[:8]}</code>' if store else MISSING,
     }
-
-
-def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
-    """Say in a line what was asked, when and of which version."""
-    tested = [row for row in rows if row["p"] is not None]
-    seeds, precisions = (
-        ", ".join(sorted({str(row[name]) for row in tested})) for name in ("seed", "precision")
-    )
-    return _shown(
-        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
-        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
-        f"level {rows[0]['alpha']:g}, seed {seeds}, precision {precisions}"
-    )
 
 
 def _shown(value: Any, digits: str = ".3g") -> str:

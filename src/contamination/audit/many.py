@@ -95,12 +95,11 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
         judged = {"verdict": verdict.conclusion, "reason": verdict.reason, **about}
         for each, holm_p in zip(found.findings, p, strict=True):
             assert each.store is not None
-            power = by_study([of for of in verdict.power if of.test == each.result.test])
             beside = {
                 "p (Holm)": holm_p,
                 "order": each.diagnosis and each.diagnosis.verdict,
                 "compressor": each.control and each.control.p,
-                "power": "; ".join(f"{study}: {said}" for study, said in power.items()),
+                "power": by_study([of for of in verdict.power if of.test == each.result.test]),
                 "precision": found.precision,
             }
             stored = columns_of(each.store, each.result)

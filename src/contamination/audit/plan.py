@@ -5,7 +5,7 @@ each model: what was planned is what is scored.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,6 +75,8 @@ class Work:
     given : sets of alternatives of the records, which come after the orders; None makes those that
         are asked for.
     timed : whether a sample is run to predict FLOPs and seconds of what is missing.
+    keep_revisions : whether a store of orders is named after the revisions of model and set, and
+        those of others stay beside it. Else it takes their place, by `fill(replace=True)`.
     """
 
     scorer: Scorer
@@ -82,6 +84,7 @@ class Work:
     request: Request
     given: Sequence["AlternativeSet"] | None = None
     timed: bool = True
+    keep_revisions: bool = False
 
     @cached_property
     def tokenised(self) -> TokenisedSet:
@@ -120,11 +123,11 @@ class Work:
         """Count what there is to score, before anything is; errors as `parts`."""
         parts = list(dict.fromkeys(self.parts))
         flops = seconds = None
-        missing = any(part.share for part in parts)
+        missing = [part for part in parts if part.share]
         if self.timed and missing and isinstance(self.scorer, TransformersScorer):
             shape = model_shape(self.scorer.config)
-            flops = sum(shape.flops(part.work) * part.share for part in parts)
-            sample = [ids for part in parts if part.share for ids in part.sample]
+            flops = sum(shape.flops(part.work) * part.share for part in missing)
+            sample = [ids for part in missing for ids in part.sample]
             seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
         options = self.request.axis == "options"
         return ScoringPlan(
@@ -145,20 +148,16 @@ class Work:
         filled = {part: part.fill(**how) for part in dict.fromkeys(self.parts)}
         return [filled[part] for part in self.parts]
 
-    def order_part(self, store: StorePlan, identity: str | None = None) -> Part:
-        """Plan one store of orders; `identity` as in `StorePlan.path`."""
-        tokenised, request = self.tokenised, self.request
+    def order_part(self, store: StorePlan) -> Part:
+        """Plan one store of orders."""
+        tokenised, request, identity = self.tokenised, self.request, None
+        if self.keep_revisions:
+            revisions = self.scorer.revision, self.test_set.revision
+            identity = sha256_of(*revisions, str(request.seed))
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
-        fill = partial(
-            score.score,
-            tokenised,
-            self.scorer,
-            path,
-            store,
-            model=self.name,
-            permutations=request.permutations,
-            seed=request.seed,
-        )
+        settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
+        settings["permutations"] = request.permutations
+        fill = partial(score.score, tokenised, self.scorer, path, store, **settings)
         work = cost.workload(store, tokenised.lengths, request.permutations, self.scorer.context)
         bounds = shard_bounds(len(tokenised.ids), store.shards)
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
@@ -179,27 +178,6 @@ class Work:
         fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
         work = score.alternative_workload(groups)
         return Part(store, work, missing_share(path, rows), sample, fill)
-
-
-def score_for(
-    test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
-) -> Store:
-    """Score what one test of one set needs under one model, for tables of many; return its store.
-
-    Raises InputError as `contamination.audit.verdict.audit` does.
-
-    Parameters
-    ----------
-    test : name from `TESTS`; those of the request do not count.
-    keep_revisions : whether the stores of other revisions of the model or the set stay beside this
-        one. Otherwise this one takes their place.
-    """
-    work = Work(scorer, test_set, replace(request, tests=[test]))
-    identity = None
-    if keep_revisions:
-        identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    (part,) = work.parts
-    return work.order_part(part.store, identity).fill(replace=not identity)
 
 
 def missing_share(directory: Path, tokens: int) -> float:

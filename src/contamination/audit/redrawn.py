@@ -9,7 +9,6 @@ that a study of planted sets has measured, redrawn orders show how often one lik
 """
 
 import csv
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,8 @@ from contamination.scoring.store import Store
 EFFECTS = Path(__file__).with_name("effects.csv")
 PLANTED_DRAWS = 2_000
 FEWEST_PERMUTATIONS = 5  # for a power
+# A study's model, how often it read each of its sets and how many these were -> p-values (draws,).
+Planted = dict[tuple[str, int, int], np.ndarray]
 
 
 def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int) -> np.ndarray:
@@ -39,43 +40,29 @@ def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int
     return np.array([test.statistic(each, rng).p for each in swapped])
 
 
-@dataclass(frozen=True, eq=False)
-class Planted:
+def planted_copies(test: Test, store: Store, scores: np.ndarray) -> Planted:
     """p-values that a test of this set would have, were it remembered as sets of a study were.
 
-    Attributes
-    ----------
-    model, copies, sets : of the study, how often its sets were planted, and how many they were.
-    p : of redrawn orders with effects drawn as they vary between these sets, (draws,).
-    """
-
-    model: str
-    copies: int
-    sets: int
-    p: np.ndarray
-
-
-def planted_copies(test: Test, store: Store, scores: np.ndarray) -> tuple[Planted, ...]:
-    """What each number of copies in `effects.csv` would show; none where that has no such test.
-
-    An effect is z over the root of the number of records that follow another one in their shard, so
-    sets of other sizes have their own power (`benchmarks/effects.py`). `scores` as in
-    `redrawn_p_values`; of fewer than 5 shuffled orderings nothing is said.
+    There are PLANTED_DRAWS for each row of the test in `effects.csv`: of redrawn orders, with
+    effects drawn as they vary between the sets of the study. An effect is z over the root of the
+    number of records that follow another one in their shard, so sets of other sizes have their own
+    power (`benchmarks/effects.py`). `scores` as in `redrawn_p_values`; of fewer than 5 shuffled
+    orderings nothing is said.
     """
     if scores.shape[-1] <= FEWEST_PERMUTATIONS:
-        return ()
+        return {}
     with EFFECTS.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["test"] == test.name]
     rng = store_stream(store, "planted copies", test.name)
     following = np.sqrt([stop - start - 1 for start, stop in store.header.bounds])
-    found = []
+    found: Planted = {}
     for row in rows:
         sets = int(row["sets"])
         another = rng.standard_t(sets - 1, (PLANTED_DRAWS, 1))  # few sets are not known to be alike
         effects = (float(row["mean"]) + float(row["sd"]) * another) * following
         p = statistics.planted_p_values(scores, effects, rng=rng)
-        found.append(Planted(row["model"], int(row["copies"]), sets, p))
-    return tuple(found)
+        found[row["model"], int(row["copies"]), sets] = p
+    return found
 
 
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:

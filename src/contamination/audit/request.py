@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
@@ -50,30 +50,24 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out, before a model is loaded."""
-        unknown = [test for test in self.tests or () if test not in TESTS]
-        if unknown or (self.tests is not None and not self.tests):
-            named = repr(unknown[0]) if unknown else "''"
-            raise InputError(f"unknown test {named}: choose from {', '.join(TESTS)}")
-        if not 1 <= self.permutations <= MOST_PERMUTATIONS:
-            raise InputError(
-                f"permutations is {self.permutations}: give 1 to {MOST_PERMUTATIONS:,}"
-            )
+        asked = () if self.tests is None else self.tests or [""]
+        if unknown := [test for test in asked if test not in TESTS]:
+            raise InputError(f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}")
+        limits = {"permutations": (1, MOST_PERMUTATIONS), "arrangements": (2, MOST_ARRANGEMENTS)}
+        for name, (least, most) in limits.items():
+            if not least <= (given := getattr(self, name)) <= most:
+                raise InputError(f"{name} is {given}: give {least} to {most:,}")
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        asked, fix = self.tests or (), "give --axis options or both"
-        others = [test for test in asked if test != OPTION_TEST]
-        if self.axis == "order" and OPTION_TEST in asked:
-            raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
-        if self.axis == "order" and (self.keep_answer or self.drawn):
-            raise InputError(f"--keep-answer and --drawn are about options: {fix}")
-        if self.axis == "options" and others:
+        if self.axis == "order" and (OPTION_TEST in asked or self.keep_answer or self.drawn):
+            named = f"--test {OPTION_TEST}, --keep-answer and --drawn"
+            raise InputError(f"{named} are about options: give --axis options or both")
+        if self.axis == "options" and (others := [each for each in asked if each != OPTION_TEST]):
             raise InputError(f"{others[0]} tests the order of records: give --axis both")
         if self.axis == "options" and self.shards is not None:
             raise InputError("--shards cut the order of records: leave them out")
         if self.axis == "both" and len(self.order_tests) != 1:
             raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
-        if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
-            raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")
 
     @property
     def order_tests(self) -> tuple[str, ...]:
@@ -101,13 +95,8 @@ class Request:
         """
         from contamination.testsets.alternatives import option_alternatives
 
-        return option_alternatives(
-            test_set,
-            permutations=self.arrangements - 1,
-            seed=self.seed,
-            keep=self.keep,
-            template=template,
-        )
+        asked: dict[str, Any] = {"seed": self.seed, "keep": self.keep, "template": template}
+        return option_alternatives(test_set, permutations=self.arrangements - 1, **asked)
 
     @property
     def keep(self) -> "Keep":

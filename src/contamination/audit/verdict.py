@@ -12,8 +12,8 @@ what stays in place for that, and a model that cannot have read the set is teste
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,11 +22,7 @@ from contamination import statistics
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
-from contamination.audit.diagnostics import (
-    Diagnosis,
-    diagnose_arrangements,
-    diagnose_order,
-)
+from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
@@ -47,17 +43,8 @@ SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT = [
-    "test",
-    "statistic",
-    "p",
-    "log10_p",
-    "shards",
-    "permutations",
-    "best",
-    "stopped_at",
-    "known_at_least",
-]
+RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+OF_SOME = ("best", "stopped_at", "known_at_least")  # of the result of some tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +58,7 @@ class Finding:
         small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    planted : what copies of this set would have shown, where a study has measured them.
+    planted : p-values of copies of this set, by the study that has measured such copies.
     store : that the test has read; None of what a model wrote.
     """
 
@@ -79,7 +66,7 @@ class Finding:
     diagnosis: Diagnosis | None = None
     control: TestResult | None = None
     error: float | None = None
-    planted: tuple[Planted, ...] = ()
+    planted: Planted = field(default_factory=dict)
     store: Store | None = None
 
 
@@ -161,9 +148,7 @@ class Audit:
 
     def notes(self) -> list[str]:
         """Return lines for people on what stands beside the p-values: limits, order, controls."""
-        lines = []
-        if self.joint is not None:
-            lines.append(f"all together (Fisher): p = {self.joint.p:.3g}")
+        lines = [f"all together (Fisher): p = {self.joint.p:.3g}"] if self.joint else []
         for each in self.findings:
             result, name = each.result, each.result.test
             if hasattr(result, "stopped_at"):
@@ -181,12 +166,10 @@ class Audit:
         for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
             lines.append(f"{found.what}: {found.verdict}")
             lines += [f"  {reason}" for reason in found.reasons]
-        controls = dict[TestResult, list[str]]()
-        for each in self.findings:
-            if each.control is not None:
-                controls.setdefault(each.control, []).append(each.result.test)
-        for control, tests in controls.items():
-            of = f" ({', '.join(tests)})" * (len(controls) > 1)
+        controls = {each.control: None for each in self.findings if each.control}
+        for control in controls:
+            tests = ", ".join(each.result.test for each in self.findings if each.control is control)
+            of = f" ({tests})" * (len(controls) > 1)
             lines.append(f"a compressor, which has seen nothing{of}: p = {control.p:.3g}")
         if self.beside is not None:
             p = {result.test: result.p for result in self.beside.results}
@@ -204,7 +187,7 @@ class Audit:
 
 
 def _described(result: TestResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in RESULT if hasattr(result, name)}
+    return {name: getattr(result, name) for name in RESULT + OF_SOME if hasattr(result, name)}
 
 
 def audit(
@@ -255,28 +238,19 @@ def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
     that needs all shards at once.
     """
     found, request, test_set = carry_out(work, stop_at), work.request, work.test_set
-
-    @cache  # the same shards have one
-    def diagnose(options: bool, shards: int) -> Diagnosis:
-        if options:
-            return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
-        return diagnose_order(test_set, seed=request.seed, shards=shards)
+    diagnose = cache(partial(diagnose_order, test_set, seed=request.seed))  # once for its shards
 
     @cache
-    def control(kind: Kind, shards: int) -> TestResult:
+    def beside(kind: Kind, shards: int) -> dict[str, Any]:
         if kind == "alternatives":
-            return compressor_alternatives(*work.alternatives)
+            diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+            return {"diagnosis": diagnosis, "control": compressor_alternatives(*work.alternatives)}
         asked = {"permutations": request.permutations, "seed": request.seed}
-        return compressor_test(test_set, kind=kind, shards=shards, **asked)
+        control = compressor_test(test_set, kind=kind, shards=shards, **asked)
+        return {"diagnosis": diagnose(shards=shards), "control": control}
 
-    findings = [
-        replace(
-            each,
-            diagnosis=diagnose(store.kind == "alternatives", store.shards),
-            control=control(store.kind, store.shards),
-        )
-        for each, store in zip(found.findings, found.plan.stores, strict=True)
-    ]
+    pairs = zip(found.findings, found.plan.stores, strict=True)
+    findings = [replace(each, **beside(store.kind, store.shards)) for each, store in pairs]
     both = joint(*found.results) if request.axis == "both" else None
     return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
 
@@ -288,7 +262,7 @@ def carry_out(
 
     `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
     """
-    evidence = list[statistics.AnytimeResult]()  # after each shard
+    evidence: list[statistics.AnytimeResult] = []  # after each shard
     if stop_at is not None:
         evidence = [statistics.AnytimeResult(test=work.request.stopping_test, alpha=stop_at)]
     plan, permutations = work.plan, work.request.permutations  # made before anything is scored

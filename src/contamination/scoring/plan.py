@@ -18,7 +18,7 @@ SUCCESSOR_TOKENS = 32  # of every example after every other
 MOST_SHARDS = 50  # of whole orderings, as in Oren, sections 4.1 and 4.3; 4.2 finds 10 to 20 best
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StoreNeed:
     """What a test asks of the store that it reads.
 
@@ -28,9 +28,9 @@ class StoreNeed:
     shard_size : examples of a shard unless the user says otherwise; None is the whole set.
     """
 
-    kind: "Kind"
-    tokens_per_example: int | None
-    shard_size: int | None
+    kind: "Kind" = "orderings"
+    tokens_per_example: int | None = None
+    shard_size: int | None = 4
 
     @property
     def fewest(self) -> int:

@@ -20,7 +20,7 @@ from contamination.statistics.results import ROUNDING, TestResult, as_log_probs,
 # Bets on an effect of lambda standard deviations per shard. A finer or longer grid gains little:
 # the best lambda is never off by more than a factor of sqrt(2), and its share of the prior counts.
 _LAMBDAS = 2.0 ** np.arange(-3, 3)
-_VIEWS, _STAKES = 2, 2
+_EVEN = np.zeros((2, 2, len(_LAMBDAS)))  # log wealth of each view, stake and lambda at first
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,9 +46,7 @@ class AnytimeResult(TestResult):
     permutations: int = sys.maxsize
     alpha: float
     stopped_at: int | None = None
-    log_wealth: NDArray[np.float64] = field(
-        default_factory=lambda: np.zeros((_VIEWS, _STAKES, len(_LAMBDAS)))
-    )
+    log_wealth: NDArray[np.float64] = field(default_factory=lambda: _EVEN)
 
     def __post_init__(self) -> None:
         """Refuse an alpha outside (0, 1)."""
@@ -135,7 +133,7 @@ def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     tie[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > rounding)])
     counts = np.bincount(tie)
     if len(counts) == 1:  # no bet on a constant shard wins or loses
-        return np.zeros((_VIEWS, _STAKES, len(_LAMBDAS)))
+        return _EVEN
     middles = (np.cumsum(counts) - counts / 2) / len(values)
     # Standardised scores, and standardised normal scores of their mid-ranks.
     views = np.stack([values, ndtri(middles)[tie]])

@@ -27,7 +27,6 @@ from scipy.sparse import csr_matrix
 from contamination.statistics.results import ROUNDING, PValue, as_log_probs
 from contamination.statistics.sharded_exact import sharded_exact_test
 
-Alternative = Literal["greater", "two-sided"]
 Bounds = Sequence[tuple[int, int]]
 Arrangements = NDArray[np.intp]
 Whole = NDArray[np.int64]
@@ -50,7 +49,7 @@ def random_orderings(
     return orderings
 
 
-def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
+def order_test(values: ArrayLike, *, alternative: Literal["greater", "two-sided"]) -> PValue:
     """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
     p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
@@ -202,10 +201,10 @@ def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
 def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
     """Pairs of options that ascend from an earlier place to a later one, less those that descend.
 
-    Kendall's S of value and place, (N,), for values (k,); equal values count for neither. Kendall
-    (1938), "A new measure of rank correlation", Biometrika 30.
+    Kendall's S of value and place, (N,), for values (k,), numbers or texts; equal ones count for
+    neither. Kendall (1938), "A new measure of rank correlation", Biometrika 30.
     """
-    each = np.asarray(values)
+    each = np.unique(values, return_inverse=True)[1]
     return in_turn(np.sign(each - each[:, None]), arrangements)
 
 

@@ -99,15 +99,21 @@ def westfall_young_test(
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
     """
-    values = _as_statistics(scores)
+    values = np.stack([as_log_probs(one, ndim=2) for one in scores])
+    rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
+    canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
+    values = np.where(np.abs(values - canonical) <= rounding, canonical, values)
     labels = tuple(map(str, range(len(values))) if names is None else names)
     shares = np.stack([contributions(each, weights="inverse_sd") for each in values])
     null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
     z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
     ladders = [ladder(each) for each in z]
-    # Equal sums may differ by the rounding of the scores they are made of. Raising all draws by as
-    # much can only enlarge p.
-    draws = mixture_draws(z, ladders, resamples=resamples, rng=rng) + _rounding(values, z)[:, None]
+    draws = mixture_draws(z, ladders, resamples=resamples, rng=rng)
+    # Equal sums may differ by the rounding of the scores they are made of, here in the units of z.
+    # Raising all draws by as much can only enlarge p.
+    spread = np.ptp(values, axis=2)
+    per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
+    draws += ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1, keepdims=True)
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
     scaled = np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
     best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
@@ -123,21 +129,6 @@ def westfall_young_test(
         best=labels[int(scaled[:, 0].argmax())],
         marginals=tuple(map(sharded_exact_test, values)),
     )
-
-
-def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Finite scores, (q, r, m+1); those equal to the canonical one up to rounding made equal."""
-    values = np.stack([as_log_probs(one, ndim=2) for one in scores])
-    rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
-    canonical = values[:, :, :1]
-    return np.where(np.abs(values - canonical) <= rounding, canonical, values)
-
-
-def _rounding(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Float noise of each z_q(J), (q,): that of the scores, in the units of z."""
-    spread = np.ptp(values, axis=2)
-    per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
-    return np.asarray(ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1))
 
 
 # --- draws from the far tail ----------------------------------------------------------------------

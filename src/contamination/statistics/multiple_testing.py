@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
-from contamination.statistics.results import PValue, p_from_log10
+from contamination.statistics.results import PValue, as_numbers, p_from_log10
 
 Method = Literal["holm", "benjamini_hochberg"]
 
@@ -156,8 +156,11 @@ def adjust(log10_p: ArrayLike, *, method: Method) -> AdjustedResult:
 
 
 def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Empirical distribution function as sorted p-values and its heights i/n there, both (n,)."""
-    x = np.sort(np.asarray(p_values, dtype=np.float64))
+    """Empirical distribution function as sorted p-values and its heights i/n there, both (n,).
+
+    Raises InputError for another shape, no entry, or one that is not in [0, 1].
+    """
+    x = np.sort(as_numbers(p_values, "p_values", 0, 1))
     return x, np.arange(1, len(x) + 1) / len(x)
 
 
@@ -165,17 +168,13 @@ def dkw_band(n: int, level: float) -> float:
     """Half-width of the band that holds the whole true law with probability at least `level`.
 
     sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n >= 1 independent p-values; valid for
-    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
+    every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990). Raises
+    InputError for another n, or a level outside (0, 1).
     """
+    if not (n >= 1 and 0 < level < 1):
+        raise InputError(f"n is {n}, level {level}: give 1 or more, and a coverage such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
 
 
 def _checked(log10_p: ArrayLike) -> NDArray[np.float64]:
-    """Decimal logarithms of one p-value or more, (n,), finite and at most 0."""
-    array = np.asarray(log10_p, dtype=np.float64)
-    if array.ndim != 1 or not len(array):
-        raise InputError(f"log10_p has shape {array.shape}: give a list of one or more, shape (n,)")
-    if not (valid := np.isfinite(array) & (array <= 0)).all():
-        bad = int(np.argmin(valid))
-        raise InputError(f"log10_p[{bad}] is {array[bad]}: give finite numbers of at most 0")
-    return array
+    return as_numbers(log10_p, "log10_p", -math.inf, 0)

@@ -99,10 +99,23 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
     return array
 
 
+def as_numbers(values: ArrayLike, name: str, least: float, most: float) -> NDArray[np.float64]:
+    """Return `values` as a float64 array (n,) of one or more, each finite and in [least, most].
+
+    Raises InputError for another shape, or for the first entry that is not.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError(f"{name} has shape {array.shape}: give a list of one or more, shape (n,)")
+    if not (valid := np.isfinite(array) & (array >= least) & (array <= most)).all():
+        place = int(np.argmin(valid))
+        limits = f"give finite numbers from {least:g} to {most:g}"
+        raise InputError(f"{name}[{place}] is {array[place]}: {limits}")
+    return array
+
+
 def check_finite(array: NDArray[np.float64], name: str) -> None:
     """Raise InputError if an entry is not finite; it names the first one by its place."""
     if len(bad := np.argwhere(~np.isfinite(array))):
         place = bad[0].tolist()
-        raise InputError(
-            f"{name}{place} is {array[tuple(place)]}: measure it again, or leave it out"
-        )
+        raise InputError(f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it")

@@ -175,14 +175,10 @@ def sharded_exact_monte_carlo(
         draws += row[rng.integers(len(row), size=resamples)]
     hits = int(np.count_nonzero(draws >= -tolerance))
     p = (1 + hits) / (1 + resamples)
-    return TestResult(
-        test="sharded_exact_monte_carlo",
-        statistic=float(contributions(values, weights=weights)[:, 0].sum()),
-        p=p,
-        log10_p=math.log10(p),
-        shards=len(values),
-        permutations=values.shape[1] - 1,
-    )
+    statistic = float(contributions(values, weights=weights)[:, 0].sum())
+    outcome = {"p": p, "log10_p": math.log10(p), "statistic": statistic}
+    shards, test = len(values), "sharded_exact_monte_carlo"
+    return TestResult(test=test, shards=shards, permutations=values.shape[1] - 1, **outcome)
 
 
 def sharded_exact_p_values(

@@ -67,13 +67,17 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     Takes S (k, k), as scored or centred, and orderings (n, k), permutations of 0 to k-1 in rows;
     returns nats, (n,), larger is more evidence where row 0 is canonical. Scores of the same
     orderings by other statistics can be tested jointly (`westfall_young_test`). Raises InputError
-    unless S is a square of at least 2 examples, finite off the diagonal.
+    unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
+    `orderings` are permutations.
 
     H0: the model does not depend on the order of the examples, so each of the k! orderings is
     equally likely to be the one called canonical. S has no ordering in it; scores of independent
     uniform orderings are therefore exchangeable with the canonical one, exactly.
     """
     scores, orders = _pairs(successors), np.asarray(orderings)
+    k = len(scores)
+    if orders.shape[1:] != (k,) or (np.sort(orders, axis=1) != np.arange(k)).any():
+        raise InputError(f"orderings is not (n, {k}) with permutations of 0 to {k - 1} in its rows")
     return np.asarray(scores[orders[:, :-1], orders[:, 1:]].sum(axis=1))
 
 

@@ -6,6 +6,7 @@ stays on disk, so an interrupted measurement resumes where it stopped.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -184,12 +185,13 @@ class Access:
     ) -> str:
         """Score what a test lacks; return the folder of its store in the request's directory.
 
-        `settings` are those of `contamination.audit.plan.score_for`; it keeps revisions here.
+        `settings` are those of `contamination.audit.plan.Work`; it keeps revisions here.
         """
-        from contamination.audit.plan import score_for
+        from contamination.audit.plan import Work
 
         settings = {"keep_revisions": True} | settings
-        found = score_for(test, scorer, examples, request, **settings)
+        work = Work(scorer, examples, replace(request, tests=[test]), **settings)
+        (found,) = work.fill(replace=not work.keep_revisions)
         return found.directory.relative_to(request.directory).as_posix()
 
     def score_texts(

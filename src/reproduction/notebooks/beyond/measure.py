@@ -13,13 +13,12 @@ from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.generated import Writing, audit_written
-from contamination.audit.plan import score_for
+from contamination.audit.plan import Work
 from contamination.audit.request import Request
 from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.processes import deal
-from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.beyond import tables
 from reproduction.run.experiment import MODELS, Experiment, parts_of
 
@@ -120,11 +119,9 @@ def score_orders(
             revision=f"{original.revision} {order}",
             records=(),
         )
-        lengths = np.array([len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)])
-        stores = {
-            test: score_for(test, scorer, changed, request, keep_revisions=False)
-            for test in ORDER_TESTS
-        }
+        work = Work(scorer, changed, request)
+        lengths = np.array(work.tokenised.lengths)
+        stores = dict(zip(ORDER_TESTS, work.fill(replace=True), strict=True))
         header = stores["successor"].header
         shards = {"shards": header.shards, "seed": header.seed}
         silent = compressor_test(changed, kind=header.kind, permutations=m, **shards)
