@@ -58,7 +58,7 @@ class DriftingScorer:
         self.jump = int(rng.integers(20, 300))
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the answer to each sequence in turn, shifted as a whole."""
         for index, ids in enumerate(sequences):

@@ -40,7 +40,7 @@ from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.score import score_alternatives, token_groups
+from contamination.scoring.score import score, token_groups
 from contamination.statistics import sharded_exact_test
 from contamination.testsets.alternatives import Keep, option_alternatives, permitted_places
 from contamination.testsets.example_set import ExampleSet
@@ -128,7 +128,7 @@ def by_model(
     if len(fits) < len(groups):
         texts = tuple(alternatives.texts[group.record] for group in fits)
         alternatives = replace(alternatives, texts=texts)
-    store = score_alternatives(
+    store = score(
         alternatives,
         scorer,
         stores / test_set.name / str(arrangements),

@@ -78,7 +78,7 @@ def paper_speed(directory: Path, test_set: ExampleSet, sample: int) -> tuple[int
         start, stop = bounds[rng.integers(SHARDS)]
         ordering = np.concatenate([ids[i] for i in rng.permutation(np.arange(start, stop))])
         begin = perf_counter()
-        for window in windows(len(ordering), context):
+        for window in windows([len(ordering)], context):
             inputs = torch.from_numpy(window.inputs(ordering, tokenizer.bos_token_id))
             with torch.no_grad():
                 logits = model(inputs[None].long().to(device)).logits[0]

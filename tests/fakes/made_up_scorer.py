@@ -13,7 +13,7 @@ class MadeUpScorer:
     """Log-probabilities that depend on a token and the one before it.
 
     `survives` is how many sequences it scores before it breaks down; `scored` counts them.
-    `sequences` and `wanted` keep what it was asked, in order, `calls` how many at a time.
+    `sequences` keeps what it was asked, in order, `calls` how many at a time.
     """
 
     context = 1 << 20
@@ -32,14 +32,12 @@ class MadeUpScorer:
         self.survives = survives
         self.scored = 0
         self.sequences: list[np.ndarray] = []
-        self.wanted: list[np.ndarray | None] = []
         self.calls: list[int] = []
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         self.sequences += sequences
-        self.wanted += [None] * len(sequences) if wanted is None else wanted
         self.calls.append(len(sequences))
         # Longest first, as a real scorer does: callers must not rely on the order.
         for index in sorted(range(len(sequences)), key=lambda i: len(sequences[i]), reverse=True):
@@ -47,7 +45,8 @@ class MadeUpScorer:
                 raise Breakdown
             self.scored += 1
             values = log_probs_of(sequences[index])
-            yield index, values if wanted is None else np.where(wanted[index], values, np.nan)
+            values[: firsts[index] if firsts is not None else 0] = np.nan
+            yield index, values
 
 
 def log_probs_of(ids: np.ndarray) -> np.ndarray:

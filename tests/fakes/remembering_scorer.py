@@ -30,9 +30,9 @@ class Remembers(MadeUpScorer):
         self.nats = nats
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        for index, values in super().token_logprobs(sequences, wanted):
+        for index, values in super().token_logprobs(sequences, firsts):
             listed = sequences[index].tolist()
             for pair, length in self.pairs.items():
                 for start in range(len(listed) - len(pair) + 1):
@@ -54,9 +54,9 @@ class RemembersText(MadeUpScorer):
             self.known |= {read[i : i + self.RUN].tobytes() for i in range(len(read))}
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        for index, values in super().token_logprobs(sequences, wanted):
+        for index, values in super().token_logprobs(sequences, firsts):
             ids = sequences[index].astype(np.int32)
             runs = [ids[max(0, i + 1 - self.RUN) : i + 1].tobytes() for i in range(len(ids))]
             known = np.array([run in self.known for run in runs])

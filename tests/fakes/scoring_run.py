@@ -29,12 +29,12 @@ def run_killed(scorer, directory: Path, rank: int, fifo: Path) -> None:
     """
     calls, score = [], scorer.token_logprobs
 
-    def token_logprobs(sequences, wanted=None):
+    def token_logprobs(sequences, firsts=None):
         calls.append(sequences)
         if len(calls) == 1:
             with fifo.open("rw"[processes().is_main_process]):
                 pass
-        for number, result in enumerate(score(sequences, wanted)):
+        for number, result in enumerate(score(sequences, firsts)):
             if processes().process_index == rank and 2 * number >= len(sequences):
                 os.kill(os.getpid(), signal.SIGKILL)
             yield result

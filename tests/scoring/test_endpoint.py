@@ -85,21 +85,21 @@ def test_any_order_of_answers_will_do(server, scorer, sequences, expected):
     agree([values[i] for i in range(1, len(sequences))] + [values[0]], expected)
 
 
-def test_only_wanted_tokens_are_paid_for(server, scorer, sequences, expected):
-    masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
-    masks[1][2] = True
-    masks[-1][-3] = True
+def test_only_the_tokens_asked_for_are_paid_for(server, scorer, sequences, expected):
+    firsts = [len(ids) for ids in sequences]
+    firsts[1] -= 1
+    firsts[-1] -= 3
     scored(scorer, sequences[:1])
     before = len(server.seen)
-    results = dict(scorer.token_logprobs(sequences, masks))
+    results = dict(scorer.token_logprobs(sequences, firsts))
     assert sorted(results) == list(range(len(sequences)))
-    for index, mask in enumerate(masks):
-        agree([results[index][mask]], [expected[index][mask]])
+    for index, first in enumerate(firsts):
+        agree([results[index][first:]], [expected[index][first:]])
     assert np.isnan(results[0]).all()
     probes = [prompt.tolist() for prompt in scorer._trust.prompts]
     asked = [body["prompt"] for _, body in server.seen[before:]]
     prompts = sorted(len(prompt) for prompt in asked if prompt not in probes)
-    assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
+    assert prompts == [6, len(sequences[-1]) - 4 * WINDOW // 2 + WINDOW // 2 + 1]
 
 
 def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, prose, tmp_path):

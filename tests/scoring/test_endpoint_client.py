@@ -74,13 +74,20 @@ def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_n
 
 
 @pytest.mark.parametrize(
-    ("value", "wait"), [("90", 90), ("99999999", 120), ("-5", None), ("soon", None)]
+    ("value", "wait"), [("90", 90), ("9" * 5000, 120), ("-5", None), ("soon", None)]
 )
 def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, value, wait):
     server.failures.append(Failure(429, headers={"Retry-After": value}))
     scored(scorer, [random_ids(5)])
     (waited,) = waits
     assert waited == wait or (wait is None and 0.3 < waited <= 0.5)
+
+
+def test_no_try_begins_after_the_time_for_all_of_them(server, scorer, waits, monkeypatch):
+    monkeypatch.setattr(endpoint_client, "PATIENCE", 60)
+    server.failures.extend([Failure(429, headers={"Retry-After": "90"})] * 9)
+    assert "(out of order); tried 1 times. Run it again later" in error_of(scorer)
+    assert waits == []
 
 
 def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:

@@ -10,8 +10,15 @@ import torch
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring.completions import PROMPTS, CompletionHeader, Completions
-from contamination.scoring.generation import EndpointGenerator, LocalGenerator, Sampling, drawn
+from contamination.scoring.generation import (
+    PROMPTS,
+    CompletionHeader,
+    Completions,
+    EndpointGenerator,
+    LocalGenerator,
+    Sampling,
+    drawn,
+)
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from fakes.completions_server import Failure, serving

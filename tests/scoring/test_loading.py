@@ -184,6 +184,15 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda d: configure(d, attn_implementation=KERNELS),
         f"attention '{KERNELS}' is a program",
     ),
+    "a pipe": (lambda d: os.mkfifo(d / "chat_template.jinja"), "jinja: no regular file"),
+    "a pipe that the index names": (
+        lambda d: [
+            (d / "parts").mkdir(),
+            os.mkfifo(d / "parts/pipe"),
+            (d / "model.safetensors.index.json").write_text('{"weight_map": {"a": "parts/pipe"}}'),
+        ],
+        "parts/pipe: no regular file",
+    ),
     "no tokenizer": (
         lambda d: [file.unlink() for file in d.glob("tokenizer*")],
         "no tokenizer.json in it",

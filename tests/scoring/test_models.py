@@ -5,12 +5,7 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
-from contamination.scoring.models import (
-    ModelEntry,
-    find_model,
-    label_control,
-    load_models,
-)
+from contamination.scoring.models import ModelEntry, find_model, label_control, load_models
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from fakes.made_up_registry import refusal
 from reproduction.output.published import load_published

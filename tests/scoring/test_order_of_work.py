@@ -20,7 +20,7 @@ DRIFT = -0.5  # nats of every token by which each answer is below the one before
 
 class Drifting(MadeUpScorer):
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         for index, ids in enumerate(sequences):
             self.scored += 1

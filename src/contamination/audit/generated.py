@@ -28,9 +28,14 @@ from contamination.audit.verdict import Audit, Finding
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.scoring.completions import CompletionHeader, Completions
 from contamination.scoring.cost import Workload
-from contamination.scoring.generation import Generator, LocalGenerator, Sampling
+from contamination.scoring.generation import (
+    CompletionHeader,
+    Completions,
+    Generator,
+    LocalGenerator,
+    Sampling,
+)
 from contamination.scoring.plan import stores_of
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet

@@ -7,6 +7,7 @@ each model: what was planned is what is scored.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -175,8 +176,9 @@ class Work:
         rows = sum(len(group.rests[number]) for group in groups for number in group.which)
         sample = (np.concatenate([group.prefix, *group.rests]) for group in groups)
         settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
-        fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
-        work = score.alternative_workload(groups)
+        fill = partial(score.score, alternatives, self.scorer, path, **settings)
+        rests = ((len(group.prefix), np.array([*map(len, group.rests)])) for group in groups)
+        work = cost.total(starmap(cost.continuation_workload, rests))
         return Part(store, work, missing_share(path, rows), sample, fill)
 
 

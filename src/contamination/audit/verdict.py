@@ -37,7 +37,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
 if TYPE_CHECKING:
-    from contamination.scoring.completions import CompletionHeader
+    from contamination.scoring.generation import CompletionHeader
 
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.

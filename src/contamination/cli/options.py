@@ -167,9 +167,9 @@ class ModelOptions:
     tokenizer: Annotated[str | None, option("Its tokenizer: directory or hub id.")] = None
     concurrency: Annotated[int, option("Requests at a time.")] = 8
     max_requests: Annotated[int | None, option("Budget of requests, retries included.")] = None
-    timeout: Annotated[
-        float, option("Seconds for an answer; a request is tried up to 7 times.")
-    ] = 120.0
+    timeout: Annotated[float, option("Seconds for an answer; up to 7 tries in ten minutes.")] = (
+        120.0
+    )
     api_key_env: Annotated[str, option("Variable that holds the key.")] = "OPENAI_API_KEY"
 
     def open(self, model: str) -> "Scorer":

@@ -14,6 +14,7 @@ module                   idea
 `endpoint`               `EndpointScorer`: a model behind a server; how to ask it
 `endpoint_client`        requests: tries, waits, limits, budget and key
 `endpoint_trust`         whether answers are one model's, about the tokens sent; their noise
+`generation`             text instead: `Generator`, here or behind a server; the store of texts
 `inspect_scorer`         a scorer of Inspect: log-probabilities that its provider gives
 `plan`, `cost`           which store a test reads, how many shards; tokens, FLOPs, time
 `score`                  fill a store with what is missing

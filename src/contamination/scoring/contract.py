@@ -25,13 +25,13 @@ class Scorer(Protocol):
     batch_tokens: int
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index of the sequence, log-probability of each of its tokens, float32, nats).
 
         The first token is conditioned on the start token alone. The order of results is free. With
-        `wanted`, a boolean mask for each sequence, only those tokens need a value; the others may
-        be NaN, which saves work.
+        `firsts`, the tokens of each sequence before that position need no value: they may be NaN,
+        which saves work.
         """
 
 

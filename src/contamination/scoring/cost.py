@@ -26,7 +26,7 @@ class Workload:
 
     Attributes
     ----------
-    sequences : orderings of shards, or predecessors.
+    sequences : orderings of shards, predecessors, or beginnings that alternatives share.
     scored, read : tokens that get a log-probability, and tokens that the network reads for them:
         windows overlap, so these are more where sequences are longer than the context.
     windows : forward passes of one sequence each; an endpoint needs a request for each.
@@ -67,9 +67,8 @@ class Shape:
 def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
     """Count what filling a store takes, for examples of so many tokens.
 
-    Of successors every predecessor is read once, and the others after it; an endpoint without a
-    cache reads it again with each of them, in one request per pair. Raises InputError for fewer
-    than two examples per shard, or successors longer than the context.
+    Of successors every predecessor is read once, and the others after it. Raises InputError for
+    fewer than two examples per shard, or successors longer than the context.
     """
     bounds = shard_bounds(len(lengths), store.shards)
     if store.kind == "orderings":
@@ -79,15 +78,22 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
     if kept.max() > context:
         told = f"the successor test reads {kept.max()} tokens at once"
         raise InputError(f"{told}, the context is {context}; use --test sharded_exact")
-    parts = []
-    for start, stop in bounds:
-        before, after = np.asarray(lengths[start:stop], dtype=np.int64), kept[start:stop]
-        pairs, scored = stop - start - 1, (stop - start - 1) * int(after.sum())
-        alone = (before * (before + 1) + pairs * after * (after + 1)).sum() // 2
-        attended = int(alone + before.sum() * after.sum() - (before * after).sum())
-        read = int(before.sum()) + scored
-        parts.append(Workload(stop - start, scored, read, pairs * (stop - start), attended))
-    return total(parts)
+    return total(
+        continuation_workload(lengths[before], np.delete(kept[start:stop], before - start))
+        for start, stop in bounds
+        for before in range(start, stop)
+    )
+
+
+def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
+    """Count what scoring continuations of these lengths takes after a prefix of so many tokens.
+
+    A model here reads the prefix once. A server without a cache reads it again with each of them,
+    in a request for each.
+    """
+    count, scored = len(lengths), int(lengths.sum())
+    attended = prefix * (prefix + 1) // 2 + int((lengths * (lengths + 1) // 2).sum())
+    return Workload(1, scored, prefix + scored, count, attended + prefix * scored)
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
@@ -95,7 +101,7 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
 
     It takes less where windows are equal: a model here reads those of one part once.
     """
-    widths = np.array([w.width for n in lengths for w in windows(n, context)], dtype=np.int64)
+    widths = np.array([window.width for window in windows(lengths, context)], dtype=np.int64)
     return Workload(
         sequences=times * len(lengths),
         scored=times * sum(lengths),

@@ -29,7 +29,7 @@ from contamination.scoring.endpoint_trust import (
     checked,
 )
 from contamination.scoring.loading import ModelSource, load_tokenizer
-from contamination.scoring.windows import Job, assemble, windows_of
+from contamination.scoring.windows import Window, assemble, windows
 
 LEAST_INPUTS = 14
 EVERY = 256  # requests after which, on average, both probes are asked again
@@ -40,12 +40,11 @@ NOT_INPUTS = 2
 # divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-Json = dict[str, Any]
-Asked = tuple[np.ndarray, Job | int]  # a prompt, and the window that it scores, or a probe's number
+Asked = tuple[np.ndarray, Window | int]  # a prompt, and what it scores, or a probe's number
 
 # Fields that ask. The more telling first: ids prove more than texts. Strict servers refuse fields
 # unknown to them.
-FORMATS: dict[str, Json] = {
+FORMATS: dict[str, dict[str, Any]] = {
     "prompt_logprobs": {"prompt_logprobs": 0},
     "echo": {"echo": True, "logprobs": 1},
 }
@@ -124,30 +123,30 @@ class EndpointScorer:
         return self.client.summary() + noise
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as answers arrive.
 
         Raises InputError if the budget does not suffice (before the first request), the server
         cannot be used, or it stays away.
         """
-        masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
-        jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        scored = list(windows(map(len, sequences), self.context, firsts))
         asked: list[Asked] = []
-        for job in jobs:
-            ids, window = sequences[job.sequence], job.window
-            asked.append((np.append(window.inputs(ids, self.start), ids[window.stop - 1]), job))
+        for window in scored:
+            ids = sequences[window.sequence]
+            asked.append((np.append(window.inputs(ids, self.start), ids[window.stop - 1]), window))
         # Moments that no server foresees, and that are the same when the call is repeated.
         name = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", name)
         # Once at least where others are under way: what load does shows among them alone.
-        places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
+        count = len(scored)
+        places = rng.integers(0, count, -(-(count - 1) // EVERY)) if count else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):
             asked[place:place] = self._probes
-        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if jobs else 0
+        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if count else 0
         self.client.require_budget(len(asked) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        return assemble(scores, [job.sequence for job in jobs], self._results(asked))
+        return assemble(scores, [window.sequence for window in scored], self._results(asked))
 
     def _results(self, asked: Sequence[Asked]) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
@@ -156,15 +155,16 @@ class EndpointScorer:
         self._format = self._format or self._find_format()
         try:
             with closing(self._ask(self._format, asked)) as answers:
-                for (index, (_, first, stop)), values in answers:
-                    yield index, slice(first, stop), values[len(values) - (stop - first) :]
+                for window, values in answers:
+                    kept = values[window.first - window.stop :]
+                    yield window.sequence, window.scored, kept
             self._ask_probes(self._format, self._probes)
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
     def _ask(
         self, format: str, asked: Sequence[Asked]
-    ) -> Generator[tuple[Job, np.ndarray], None, None]:
+    ) -> Generator[tuple[Window, np.ndarray], None, None]:
         """Yield windows with the log-probabilities of all but the first token; hear the probes."""
         fields = {"model": self.model, **SAMPLING, **FORMATS[format]}
         bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)

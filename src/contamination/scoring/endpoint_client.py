@@ -23,7 +23,7 @@ from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError
 
-ATTEMPTS = 7
+ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
 LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
@@ -50,7 +50,8 @@ class Client:
     url : of the API, such as http://127.0.0.1:8000/v1.
     concurrency : requests under way at the same time, 512 at most.
     max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again.
+    timeout : seconds after which an answer has to be complete, else it is asked for again: 7 tries,
+        of which none begins later than ten minutes after the first.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
     served : what the server called the model in its answers; "" before the first.
     requests_made, failures : requests with their retries, and those that failed, by reason.
@@ -160,11 +161,11 @@ class Client:
 
     async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
-        reason = ""
-        for attempt in range(ATTEMPTS):
+        reason, last = "", anyio.current_time() + PATIENCE
+        for tried in range(1, ATTEMPTS + 1):
             self.require_budget(1)
             self.requests_made += 1
-            pause = min(LONGEST_WAIT, 0.5 * 2**attempt) * uniform(0.75, 1)
+            pause = min(LONGEST_WAIT, 0.25 * 2**tried) * uniform(0.75, 1)
             try:
                 with anyio.fail_after(self.timeout):
                     response = await self._try(client, body)
@@ -177,11 +178,12 @@ class Client:
                 self.failures[f"HTTP {response.status_code}"] += 1
                 reason = self._refused(response)
                 asked = response.headers.get("retry-after", "")  # else by a date
-                pause = min(int(asked), LONGEST_ASKED) if asked.isdecimal() else pause
-            if attempt < ATTEMPTS - 1:
-                await anyio.sleep(pause)
+                pause = min(float(asked), LONGEST_ASKED) if asked.isdecimal() else pause
+            if tried == ATTEMPTS or anyio.current_time() + pause > last:
+                break
+            await anyio.sleep(pause)
         again = "Run it again later: what is stored is kept"
-        raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {again}")
+        raise InputError(f"{self.url}: {reason}; tried {tried} times. {again}")
 
     async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
         """Return one whole answer, with its body unpacked."""

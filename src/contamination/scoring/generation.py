@@ -1,29 +1,36 @@
 """What a model must offer to be audited by what it writes, and two that do: one here, one served.
 
 Where an endpoint gives no log-probabilities, as with chat, it still writes. A `Generator` continues
-prompts; `contamination.scoring.completions` asks it in a random order and keeps the texts.
+prompts; `Completions` asks each of them once, in a random order, and keeps the texts whole.
 """
 
+import json
 from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 import torch
+from tqdm import tqdm
 from transformers import Cache
 
 from contamination.errors import InputError
-from contamination.files import sha256_of
+from contamination.files import check_directory, read_json, sha256_of, write_json
 from contamination.randomness import derived_seed, random_stream
 from contamination.scoring.endpoint_client import Client, Rejected
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.store_format import check_same, read_table, write_table
 from contamination.testsets.tokens import tokenize
 
 CONTINUE = (
     "The following is the end of a part of a file. Continue the file where it ends, with what "
     "comes next in it. Write nothing but the text of the file.\n\n"
 )
+PROMPTS = 32  # of a part of the store
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
 
 
@@ -42,11 +49,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be, before a model is loaded."""
-        for name, least, most in (
-            ("samples", 1, 1_000),
-            ("tokens", 1, 4_096),
-            ("temperature", 0, 10),
-        ):
+        limits = {"samples": (1, 1_000), "tokens": (1, 4_096), "temperature": (0, 10)}
+        for name, (least, most) in limits.items():
             if not least <= (value := getattr(self, name)) <= most:
                 raise InputError(f"--{name} is {value}: give {least} to {most:,}")
         if self.temperature == 0 and self.samples > 1:
@@ -212,3 +216,91 @@ def _text(choice: dict[str, Any]) -> Any:
     said = choice.get("message") or {"content": choice.get("text")}
     refused = choice.get("finish_reason") == "content_filter" or said.get("refusal")
     return "" if refused or said["content"] is None else said["content"]
+
+
+@dataclass(frozen=True)
+class CompletionHeader:
+    """What was asked: of which model, about which set, and how.
+
+    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their number. The
+    fields before them are as in `contamination.scoring.store_format.Header`, protocol and
+    instruction as in `Generator`, the last four as in `Sampling`.
+    """
+
+    model: str
+    model_revision: str
+    dataset: str
+    dataset_revision: str
+    template: str
+    prompts: str
+    count: int
+    protocol: str
+    instruction: str
+    samples: int
+    tokens: int
+    temperature: float
+    seed: int
+
+
+class Completions:
+    """The store of what a model wrote: a directory, bound to its header.
+
+    The header (`completions.json`) says what was asked, and Parquet parts hold the texts of
+    `PROMPTS` prompts each. The prompts are asked in a random order, which decides the part of each.
+    What no part holds is missing; of a model here, an interrupted run that is started again writes
+    the bytes of one that was not interrupted. Raises InputError if the directory holds a store of
+    something else, and names the difference.
+    """
+
+    def __init__(self, directory: Path, header: CompletionHeader) -> None:
+        self.directory, self.header, self._fields = directory, header, asdict(header)
+        columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
+        key = sha256_of(json.dumps(self._fields, sort_keys=True))
+        self._schema = pa.schema(columns.items(), metadata={"key": key})
+        check_directory(directory)
+        self._path = directory / "completions.json"
+        if self._path.is_file():
+            check_same(self._path, read_json(self._path), self._fields)
+
+    @cached_property
+    def parts(self) -> dict[Path, list[int]]:
+        """Prompts of each part, in the random order in which they are asked."""
+        rng = random_stream(self.header.seed, "order of requests", self.header.prompts)
+        order = rng.permutation(self.header.count).tolist()
+        cut = (order[at : at + PROMPTS] for at in range(0, len(order), PROMPTS))
+        return {self.directory / f"part-{i:05d}.parquet": part for i, part in enumerate(cut)}
+
+    def stored(self) -> tuple[dict[int, list[str]], str]:
+        """Texts after each prompt, by its number, and what the server called the model.
+
+        As far as they are stored and undamaged.
+        """
+        found: dict[int, list[str]] = {}
+        named = ""
+        for path, prompts in self.parts.items():
+            with suppress(InputError):
+                columns = read_table(path, self._schema).columns
+                numbers, texts, served = (column.to_pylist() for column in columns)
+                if numbers == prompts:
+                    found |= zip(numbers, texts, strict=True)
+                    named = named or served[0]
+        return found, named
+
+    def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
+        """Ask for what is missing, part by part; a damaged part is written anew.
+
+        Raises InputError as the generator, and where the server called the model by another name
+        when it wrote what is stored.
+        """
+        texts, before = self.stored()
+        write_json(self._path, self._fields)
+        missing = [each for each in self.parts.items() if each[1][0] not in texts]
+        for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
+            written = generator.generate([prompts[i] for i in part], sampling)
+            if before not in ("", generator.served):
+                raise InputError(
+                    f"{self.directory}: its texts came from {before!r}, and {generator.served!r} "
+                    "answers now; ask for one model by its exact name, or remove the directory"
+                )
+            before = generator.served
+            write_table(path, (part, written, [before] * len(part)), self._schema)

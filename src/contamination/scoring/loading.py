@@ -116,6 +116,7 @@ class ModelSource:
             raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
         if self.revision is not None and path.exists():
             raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
+        _refuse_pipes(path.glob("*"))
 
     @property
     def location(self) -> dict[str, Any]:
@@ -124,9 +125,7 @@ class ModelSource:
         where = {"pretrained_model_name_or_path": self.name, "local_files_only": path.exists()}
         if path.suffix == ".gguf":
             where |= {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
-        elif not path.exists():
-            where["revision"] = self.revision
-        return where | {"trust_remote_code": self.trust_remote_code}
+        return where | {"revision": self.revision, "trust_remote_code": self.trust_remote_code}
 
 
 def load_config(source: ModelSource) -> Any:
@@ -147,6 +146,13 @@ def load_config(source: ModelSource) -> Any:
     if not causal or getattr(config, "is_encoder_decoder", False):
         raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
     return config
+
+
+def _refuse_pipes(files: Iterable[Path]) -> None:
+    """Refuse pipes, sockets and devices: whoever reads them may wait, or read, for ever."""
+    for file in files:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
 
 
 def _refuse_kernels(attention: Any, name: str) -> None:
@@ -190,12 +196,11 @@ def load_network(
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     arguments: dict[str, Any] = {"dtype": dtype, "config": config}
+    arguments["device_map"] = "auto" if device is None else None
     if Path(source.name).suffix == ".gguf":
         arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
-    if device is None:
-        arguments["device_map"] = "auto"
     with explain_load_errors(source.name):
         network, report = AutoModelForCausalLM.from_pretrained(
             **source.location, **arguments, output_loading_info=True
@@ -300,6 +305,7 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     indexes = sorted(path.glob(f"{kind}.index.json"))
     maps = [read_json(each).get("weight_map", {}).values() for each in indexes]
     named = {path / name for each in maps for name in each}  # also in folders below
+    _refuse_pipes(named)
     weights = [*sorted({*path.glob(kind), *filter(Path.is_file, named)}), *indexes]
     if len(weights) == len(indexes):
         raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
@@ -335,10 +341,9 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
                 redirect_stderr(io.StringIO()),
                 replacing(directory) as temporary,
             ):
-                plain = replace(source, attention=None)
                 config, cpu = load_config(source), torch.device("cpu")
                 tokenizer = load_tokenizer(source)
-                network = load_network(plain, config, dtype, cpu)
+                network = load_network(replace(source, attention=None), config, dtype, cpu)
                 with explain_load_errors(source.name):
                     network.save_pretrained(temporary)
                     tokenizer.save_pretrained(temporary)

@@ -9,7 +9,7 @@ batch, the results of earlier ones come back.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
-from contamination.scoring.windows import Batches, Job, assemble, padded, windows_of
+from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -81,7 +81,7 @@ class Head:
         """
         each = tokens[:, None] if tokens.ndim == 1 else tokens
         result = torch.empty(each.shape, dtype=torch.float32, device=hidden.device)
-        for part, logits in self.blocks(hidden, each, rows=self.rows // each.shape[1]):
+        for part, logits in self.blocks(hidden, each):
             picked = logits.gather(1, each[part].to(logits.device))
             # In place: a second matrix of this size costs more than the arithmetic.
             top = logits.amax(1, keepdim=True)
@@ -90,20 +90,15 @@ class Head:
         return result.reshape(tokens.shape)
 
     def blocks(
-        self,
-        hidden: Tensor,
-        tokens: Tensor | None,
-        *,
-        rows: int | None = None,
-        elements: int | None = None,
+        self, hidden: Tensor, tokens: Tensor | None, *, elements: int | None = None
     ) -> Iterator[tuple[slice, Tensor]]:
         """Yield (rows, their float32 logits [n, V]); the next block overwrites them.
 
-        The output layer takes so many `rows` at once. The block has some `elements` numbers: what
-        stays in the processor's cache while the caller works on it. The logits of `tokens` [N, K],
-        if given, are exact.
+        The logits of `tokens` [N, K], if given, are exact: the output layer then takes 1 / K of its
+        rows at once. The block has some `elements` numbers: what stays in the processor's cache
+        while the caller works on it.
         """
-        size = max(1, self.rows if rows is None else rows)
+        size = max(1, self.rows // (1 if tokens is None else tokens.shape[1]))
         for start in range(0, len(hidden), size):
             states = hidden[start : start + size]
             if self._plain is not None:  # state models hand over more digits than it takes
@@ -241,17 +236,17 @@ class TransformersScorer:
         return head
 
     def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
         return self.token_values(
-            sequences, wanted, lambda hidden, targets, _: self.head(hidden, targets)
+            sequences, firsts, lambda hidden, targets, _: self.head(hidden, targets)
         )
 
     def token_values(
         self,
         sequences: Sequence[np.ndarray],
-        wanted: Sequence[np.ndarray] | None,
+        firsts: Sequence[int] | None,
         output: Output,
         columns: tuple[int, ...] = (),
     ) -> Iterator[tuple[int, np.ndarray]]:
@@ -261,27 +256,26 @@ class TransformersScorer:
         equal inputs and targets are read once: a shard of three examples has but six orderings.
         """
         self.require_known_tokens(sequences)
-        masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
-        jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
-        places = {job: job.window.scored(masks[job.sequence]) for job in jobs}
-        equal: dict[tuple[bytes, ...], list[Job]] = {}
-        for job, scored in places.items():
-            ids, window = sequences[job.sequence], job.window
-            key = window.inputs(ids, self.start), ids[scored], scored - window.start
-            equal.setdefault(tuple(array.tobytes() for array in key), []).append(job)
+        scored = list(windows(map(len, sequences), self.context, firsts))
+        equal: dict[tuple[bytes, bytes, int], list[Window]] = {}
+        for window in scored:
+            ids = sequences[window.sequence]
+            inputs, targets = window.inputs(ids, self.start), ids[window.scored]
+            key = inputs.tobytes(), targets.tobytes(), window.first - window.start
+            equal.setdefault(key, []).append(window)
         alike = {same[0]: same for same in equal.values()}
 
-        def parts() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-            forward = partial(self._forward, sequences=sequences, places=places, output=output)
+        def parts() -> Iterator[tuple[int, slice, np.ndarray]]:
+            forward = partial(self._forward, sequences=sequences, output=output)
             for batch, values in self.results(list(alike), forward):
                 stop = 0
-                for job in batch:
-                    part = values[stop : (stop := stop + len(places[job]))]
-                    for same in alike[job]:
-                        yield same.sequence, places[same], part
+                for window in batch:
+                    part = values[stop : (stop := stop + window.stop - window.first)]
+                    for same in alike[window]:
+                        yield same.sequence, same.scored, part
 
-        yield from assemble(scores, [job.sequence for job in jobs], parts())
+        yield from assemble(scores, [window.sequence for window in scored], parts())
 
     def require_known_tokens(self, sequences: Sequence[np.ndarray]) -> None:
         """Refuse ids that the network has no row for: a GPU would fail without saying why."""
@@ -294,17 +288,17 @@ class TransformersScorer:
             )
 
     def results(
-        self, jobs: list[Job], forward: Callable[[list[Job]], Tensor]
-    ) -> Iterator[tuple[list[Job], np.ndarray]]:
+        self, asked: list[Window], forward: Callable[[list[Window]], Tensor]
+    ) -> Iterator[tuple[list[Window], np.ndarray]]:
         """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
-        if jobs:
+        if asked:
             _ = self.head  # what runs out of memory while it is loaded is not helped by halving
-        batches = Batches(jobs, self.batch_tokens)
-        running: deque[tuple[list[Job], Tensor, torch.cuda.Event | None]] = deque()
-        for jobs_of_batch in batches:
-            fits = True
+        left = sorted(asked, key=lambda window: (window.width, window))
+        running: deque[tuple[list[Window], Tensor, torch.cuda.Event | None]] = deque()
+        while left:
+            batch, fits = take_batch(left, self.batch_tokens), True
             try:
-                running.append((jobs_of_batch, *self.fetch(forward(jobs_of_batch))))
+                running.append((batch, *self.fetch(forward(batch))))
             except RuntimeError as error:
                 if not loading.is_out_of_memory(error):
                     raise
@@ -312,8 +306,12 @@ class TransformersScorer:
             if not fits:  # outside of the except block, whose traceback holds the tensors
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()
-                batches.split(jobs_of_batch)
-                self.batch_tokens = batches.batch_tokens
+                width, half = batch[0].width, len(batch) // 2
+                if not half:
+                    told = f"one window of {width} tokens does not fit into memory"
+                    raise InputError(f"{told}; use a shorter context")
+                self.batch_tokens = width * half
+                left.extend(reversed(batch))
             while len(running) > (IN_FLIGHT if fits else 0):
                 yield self._collect(*running.popleft())
         while running:
@@ -321,16 +319,15 @@ class TransformersScorer:
 
     @torch.inference_mode()
     def _forward(
-        self,
-        jobs: list[Job],
-        sequences: Sequence[np.ndarray],
-        places: Mapping[Job, np.ndarray],
-        output: Output,
+        self, batch: list[Window], sequences: Sequence[np.ndarray], output: Output
     ) -> Tensor:
-        rows = [window.inputs(sequences[index], self.start) for index, window in jobs]
+        rows = [window.inputs(sequences[window.sequence], self.start) for window in batch]
         ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
-        flat = [row * ids.shape[1] + places[job] - job.window.start for row, job in enumerate(jobs)]
-        targets = [sequences[job.sequence][places[job]] for job in jobs]
+        flat = [
+            row * ids.shape[1] + np.arange(window.first - window.start, window.width)
+            for row, window in enumerate(batch)
+        ]
+        targets = [sequences[window.sequence][window.scored] for window in batch]
         inputs, positions = self.send(ids), self.send(np.concatenate(flat))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
         hidden = hidden.flatten(0, 1).index_select(0, positions.to(hidden.device))
@@ -356,8 +353,8 @@ class TransformersScorer:
         return host, event
 
     def _collect(
-        self, jobs: list[Job], values: Tensor, event: torch.cuda.Event | None
-    ) -> tuple[list[Job], np.ndarray]:
+        self, batch: list[Window], values: Tensor, event: torch.cuda.Event | None
+    ) -> tuple[list[Window], np.ndarray]:
         if event is not None:
             event.synchronize()
         result = values.numpy()
@@ -366,7 +363,7 @@ class TransformersScorer:
                 f"{self.source.name} returned a log-probability that is not finite; its weights "
                 f"are damaged or overflow in {self.dtype}"
             )
-        return jobs, result
+        return batch, result
 
 
 def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:

@@ -32,11 +32,6 @@ class StoreNeed:
     tokens_per_example: int | None = None
     shard_size: int | None = 4
 
-    @property
-    def fewest(self) -> int:
-        """Fewest examples of a shard: centring successors leaves nothing of two."""
-        return 3 if self.kind == "successors" else 2
-
 
 @dataclass(frozen=True)
 class StorePlan:
@@ -90,10 +85,11 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
         shards = max(1, examples // test.shard_size)
         if test.kind == "orderings":
             shards = min(shards, MOST_SHARDS)
-    if examples < test.fewest * shards:
+    fewest = 3 if test.kind == "successors" else 2  # centring successors leaves nothing of two
+    if examples < fewest * shards:
         raise InputError(
-            f"{examples} examples are fewer than {test.fewest} per shard for {shards} shards; "
-            f"use at most {examples // test.fewest} shards, or give more examples"
+            f"{examples} examples are fewer than {fewest} per shard for {shards} shards; "
+            f"use at most {examples // fewest} shards, or give more examples"
         )
     return StorePlan(test.kind, shards, test.tokens_per_example)
 

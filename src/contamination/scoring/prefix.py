@@ -25,7 +25,7 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.windows import Job, Window, assemble, padded
+from contamination.scoring.windows import Window, assemble, padded
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
 # is so flat that they serve other machines as well.
@@ -183,9 +183,8 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     for part in (pieces[i::parts] for i in range(parts)):
         owners = [(piece, k) for piece in part for k in range(len(piece.members))]
         sequences = [np.concatenate([p.prefix, p.continuations[k]]) for p, k in owners]
-        ends = zip(owners, sequences, strict=True)
-        wanted = [np.arange(len(ids)) >= len(piece.prefix) for (piece, _), ids in ends]
-        for number, values in scorer.token_logprobs(sequences, wanted):
+        firsts = [len(piece.prefix) for piece, _ in owners]
+        for number, values in scorer.token_logprobs(sequences, firsts):
             piece, k = owners[number]
             yield piece.group, piece.members[k], values[len(piece.prefix) :]
 
@@ -229,12 +228,12 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
 
 def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score pieces in batches, each prefix read once."""
-    jobs = [Job(i, Window(0, 0, piece.width)) for i, piece in enumerate(pieces)]
+    wide = [Window(i, 0, 0, piece.width) for i, piece in enumerate(pieces)]
     for batch, values in scorer.results(
-        jobs, lambda jobs: _forward(scorer, [pieces[i] for i, _ in jobs])
+        wide, lambda batch: _forward(scorer, [pieces[window.sequence] for window in batch])
     ):
         stop = 0
-        for piece in (pieces[job.sequence] for job in batch):
+        for piece in (pieces[window.sequence] for window in batch):
             for member, ids in zip(piece.members, piece.continuations, strict=True):
                 yield piece.group, member, values[stop : (stop := stop + len(ids))]
 

@@ -26,7 +26,7 @@ from importlib.metadata import version
 from itertools import chain, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
@@ -38,7 +38,6 @@ from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer, start_token
-from contamination.scoring.cost import Workload
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import mine, processes, share, together
@@ -56,169 +55,60 @@ LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
+Read = Callable[[Sequence[Unit]], Iterator[UnitRow]]  # scores some units, as they come
+
 
 def score(
-    test_set: ExampleSet | TokenisedSet,
+    data: "ExampleSet | TokenisedSet | AlternativeSet",
     scorer: Scorer,
     directory: Path,
-    plan: StorePlan,
+    plan: StorePlan | None = None,
     *,
     model: str,
-    permutations: int,
     seed: int,
+    permutations: int = 0,
     enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
-    """Make sure that `directory` holds the units of the plan, and return the store.
+    """Make sure that `directory` holds what a test of the set reads, and return the store.
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
     missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example has no token, the plan keeps tokens of orderings, `directory` holds a
-    store of something else, a log-probability is not finite, or the disk is full.
+    two examples, an example or an alternative has no token, what alternatives do not share is
+    longer than the context, the plan keeps tokens of orderings, `directory` holds a store of
+    something else, a log-probability is not finite, or the disk is full.
 
     Parameters
     ----------
-    test_set : tokenised by this scorer's tokenizer, or to be.
-    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard. The
-        whole-set permutation test has one shard. model, seed : as in `store_format.Header`.
+    data : a set, tokenised by this scorer's tokenizer or to be; or alternatives of its records. A
+        row of `Store.alternatives` is a record that has any (`AlternativeSet.distinct` above 1), in
+        canonical order: one that does not move says nothing, and is not read.
+    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard; None is
+        the whole set in one shard. Alternatives have none.
+    model, seed : as in `store_format.Header`; of alternatives, the order of work alone is drawn.
     enough : called after each shard with the store and the index of that shard; scoring ends when
         it returns True. The shards are then scored one after the other; None scores all at once.
         Under torchrun every process calls it, and all must get the same answer.
     replace : remove a store of something else from `directory` instead of raising an error.
     """
+    if isinstance(data, ExampleSet):
+        data = tokenize_set(scorer.tokenizer, data)
+    of: ExampleSet | AlternativeSet
+    if isinstance(data, TokenisedSet):
+        of, lengths, plan = data.test_set, data.lengths, plan or StorePlan("orderings", 1)
+    else:
+        of, groups = data, token_groups(scorer.tokenizer, data)
+        lengths = tuple(len(group.rests[number]) for group in groups for number in group.which)
+        plan = StorePlan("alternatives", len(groups))
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
         raise InputError("tokens_per_example is of successors: orderings are scored as a whole")
-    if isinstance(test_set, ExampleSet):
-        test_set = tokenize_set(scorer.tokenizer, test_set)
-    ids = test_set.ids
-    header = _header(model, scorer, test_set.test_set, seed, plan, test_set.lengths)
-    shuffled = [  # shard by shard, each in a random order of its own
-        (shard, int(index))
-        for shard in range(header.shards)
-        for index in order_of_work(header, len(header.units(permutations, shard)), "units", shard)
-    ]
-
-    # The scorer begins a sequence itself, so an example that brings a start token loses it there.
-    begun = int(test_set.test_set.started and ids[0][0] == start_token(scorer.tokenizer))
-
-    def successors(unit: Unit) -> Group:
-        others, before = header.examples(unit), header.bounds[unit[0]][0] + unit[1]
-        rests = [ids[e][: plan.tokens_per_example] for e in others]
-        return Group(before, ids[before][begun:], rests, range(len(others)))
-
-    def orderings(part: Sequence[Unit]) -> Iterator[UnitRow]:
-        examples = [header.examples(unit) for unit in part]
-        sequences = [np.concatenate([ids[e] for e in order])[begun:] for order in examples]
-        for i, values in scorer.token_logprobs(sequences):
-            yield UnitRow(part[i], examples[i], np.pad(values, (begun, 0)))
-
-    pairs = partial(_score_continuations, header, scorer, successors)
-    read = pairs if plan.kind == "successors" else orderings
-    return _fill(directory, header, shuffled, scorer, read, enough=enough, replace=replace)
-
-
-class Group(NamedTuple):
-    """One record whose alternatives differ, or one whose successors are scored: token ids."""
-
-    record: int  # index in the set
-    prefix: np.ndarray  # what all alternatives begin with, less than any of them
-    rests: Sequence[np.ndarray]  # the distinct continuations, at least one token each
-    which: Sequence[int]  # of the N alternatives, the published one first: its continuation
-
-
-@lru_cache(maxsize=1)  # planned and scored one after the other
-def token_groups(
-    tokenizer: PreTrainedTokenizerBase, alternatives: "AlternativeSet"
-) -> tuple[Group, ...]:
-    """Tokenise the records that have any alternative, in canonical order.
-
-    Raises InputError if an alternative has no token.
-    """
-    moving = [i for i, count in enumerate(alternatives.distinct) if count > 1]
-    distinct = list(dict.fromkeys(chain.from_iterable(alternatives.texts[i] for i in moving)))
-    ids = dict(zip(distinct, tokenize(tokenizer, distinct), strict=True))
-    groups = []
-    for record in moving:
-        rows = [ids[text] for text in alternatives.texts[record]]
-        if not all(map(len, rows)):
-            raise InputError(
-                f"{alternatives.name}, record {record + 1}: an alternative has no token; end the "
-                "template with a separator"
-            )
-        columns = zip(*(row[:-1].tolist() for row in rows), strict=False)
-        common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
-        rests = {row[common:].tobytes(): row[common:] for row in rows}
-        number = {rest: k for k, rest in enumerate(rests)}
-        which = [number[row[common:].tobytes()] for row in rows]
-        groups.append(Group(record, rows[0][:common], list(rests.values()), which))
-    return tuple(groups)
-
-
-def alternative_workload(groups: Sequence[Group]) -> Workload:
-    """Count what scoring them takes: each prefix once, and each distinct continuation.
-
-    A server without a cache reads the prefix again with each of them, in a request for each.
-    """
-    before = np.array([1 + len(group.prefix) for group in groups], dtype=np.int64)
-    lengths = np.array([len(rest) for group in groups for rest in group.rests], dtype=np.int64)
-    prefixes, scored = before.repeat([len(group.rests) for group in groups]), int(lengths.sum())
-    return Workload(
-        sequences=len(lengths),
-        scored=scored,
-        read=int((before - 1).sum()) + scored,
-        windows=len(lengths),
-        attended=int((before * (before + 1) // 2).sum())
-        + int((lengths * (lengths + 1) // 2 + lengths * prefixes).sum()),
-    )
-
-
-def score_alternatives(
-    alternatives: "AlternativeSet",
-    scorer: Scorer,
-    directory: Path,
-    *,
-    model: str,
-    seed: int,
-    replace: bool = False,
-) -> Store:
-    """Make sure that `directory` holds the log-probabilities of all alternatives; return the store.
-
-    A row of `Store.alternatives` is a record that has alternatives (`AlternativeSet.distinct` above
-    1), in canonical order: one that does not move says nothing, and is not read. As `score`, but
-    the seed is that of the order of work alone, and InputError is raised for an alternative whose
-    part after the common beginning is longer than the context.
-    """
-    groups = token_groups(scorer.tokenizer, alternatives)
-    lengths = tuple(len(g.rests[number]) for g in groups for number in g.which)
-    plan = StorePlan("alternatives", len(groups))
-    header = _header(model, scorer, alternatives, seed, plan, lengths)
-    read = partial(_score_continuations, header, scorer, lambda unit: groups[unit[0]])
-    return _fill(directory, header, header.units(0), scorer, read, replace=replace)
-
-
-def _header(
-    model: str,
-    scorer: Scorer,
-    data: "ExampleSet | AlternativeSet",
-    seed: int,
-    plan: StorePlan,
-    lengths: tuple[int, ...],
-) -> Header:
-    named = (model, scorer.revision, data.name, data.revision, data.template, seed, plan.shards)
-    return Header(*named, lengths, plan.kind, plan.tokens_per_example)
-
-
-def _fill(
-    directory: Path,
-    header: Header,
-    units: Sequence[Unit],
-    scorer: Scorer,
-    read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
-    *,
-    enough: Callable[[Store, int], bool] | None = None,
-    replace: bool = False,
-) -> Store:
-    """Do what `score` says, for units in the order of work; `read` scores some as they come."""
+    named = (model, scorer.revision, of.name, of.revision, of.template, seed, plan.shards)
+    header = Header(*named, lengths, plan.kind, plan.tokens_per_example)
+    if isinstance(data, TokenisedSet):
+        units, read = _orders(data, scorer, header, permutations)
+    else:
+        units = header.units(0)
+        read = partial(_score_continuations, header, scorer, lambda unit: groups[unit[0]])
     work = [header.tokens_read(unit) for unit in units]
     rank, alone = processes().process_index, getattr(scorer, "spread", False)
 
@@ -269,12 +159,73 @@ def _fill(
     return store
 
 
-def _require_no_drift(
-    store: Store,
-    done: set[Unit],
-    shards: set[int],
-    read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
-) -> None:
+def _orders(
+    data: TokenisedSet, scorer: Scorer, header: Header, permutations: int
+) -> tuple[list[Unit], Read]:
+    """Units of orderings or successors in the order of work, and how they are scored."""
+    ids = data.ids
+    shuffled = [  # shard by shard, each in a random order of its own
+        (shard, int(index))
+        for shard in range(header.shards)
+        for index in order_of_work(header, len(header.units(permutations, shard)), "units", shard)
+    ]
+
+    # The scorer begins a sequence itself, so an example that brings a start token loses it there.
+    begun = int(data.test_set.started and ids[0][0] == start_token(scorer.tokenizer))
+
+    def successors(unit: Unit) -> Group:
+        others, before = header.examples(unit), header.bounds[unit[0]][0] + unit[1]
+        rests = [ids[e][: header.tokens_per_example] for e in others]
+        return Group(before, ids[before][begun:], rests, range(len(others)))
+
+    def orderings(part: Sequence[Unit]) -> Iterator[UnitRow]:
+        examples = [header.examples(unit) for unit in part]
+        sequences = [np.concatenate([ids[e] for e in order])[begun:] for order in examples]
+        for i, values in scorer.token_logprobs(sequences):
+            yield UnitRow(part[i], examples[i], np.pad(values, (begun, 0)))
+
+    pairs = partial(_score_continuations, header, scorer, successors)
+    return shuffled, pairs if header.kind == "successors" else orderings
+
+
+class Group(NamedTuple):
+    """One record whose alternatives differ, or one whose successors are scored: token ids."""
+
+    record: int  # index in the set
+    prefix: np.ndarray  # what all alternatives begin with, less than any of them
+    rests: Sequence[np.ndarray]  # the distinct continuations, at least one token each
+    which: Sequence[int]  # of the N alternatives, the published one first: its continuation
+
+
+@lru_cache(maxsize=1)  # planned and scored one after the other
+def token_groups(
+    tokenizer: PreTrainedTokenizerBase, alternatives: "AlternativeSet"
+) -> tuple[Group, ...]:
+    """Tokenise the records that have any alternative, in canonical order.
+
+    Raises InputError if an alternative has no token.
+    """
+    moving = [i for i, count in enumerate(alternatives.distinct) if count > 1]
+    distinct = list(dict.fromkeys(chain.from_iterable(alternatives.texts[i] for i in moving)))
+    ids = dict(zip(distinct, tokenize(tokenizer, distinct), strict=True))
+    groups = []
+    for record in moving:
+        rows = [ids[text] for text in alternatives.texts[record]]
+        if not all(map(len, rows)):
+            raise InputError(
+                f"{alternatives.name}, record {record + 1}: an alternative has no token; end the "
+                "template with a separator"
+            )
+        columns = zip(*(row[:-1].tolist() for row in rows), strict=False)
+        common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+        rests = {row[common:].tobytes(): row[common:] for row in rows}
+        number = {rest: k for k, rest in enumerate(rests)}
+        which = [number[row[common:].tobytes()] for row in rows]
+        groups.append(Group(record, rows[0][:common], list(rests.values()), which))
+    return tuple(groups)
+
+
+def _require_no_drift(store: Store, done: set[Unit], shards: set[int], read: Read) -> None:
     """Score one stored ordering of each of these shards again; InputError if it has moved."""
     # Where machine, library or server changed, a shift of all that is added looks like evidence.
     again = [min(u for u in done if u[0] == s) for s in sorted({s for s, _ in done} & shards)]
@@ -339,25 +290,20 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         return
     started, clock, before = datetime.now(UTC), time.perf_counter(), set(store.parts())
     path = store.directory / f"run-{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.json"
-
-    def write(seconds: float | None, noise: float | None, added: Sequence[Path]) -> None:
-        record = {
-            "started": started.isoformat(timespec="seconds"),
-            "seconds": seconds,
-            "processes": processes().num_processes,
-            "devices": devices,
-            "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
-            "packages": {name: version(name) for name in PACKAGES},
-            "python": platform.python_version(),
-            "noise": noise,
-            "parts": [part.name for part in added],
-            "tokens": sum(map(count_values, added)),
-        }
-        write_json(path, record)
-
-    write(None, None, [])
+    record = {
+        "started": started.isoformat(timespec="seconds"),
+        "processes": processes().num_processes,
+        "devices": devices,
+        "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
+        "packages": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+    }
+    outcome: dict[str, Any] = {"seconds": None, "noise": None, "parts": [], "tokens": 0}
+    write_json(path, record | outcome)
     try:
         yield
     finally:
         added = [part for part in store.parts() if part not in before]
-        write(time.perf_counter() - clock, getattr(scorer, "noise", None), added)
+        outcome = {"parts": [part.name for part in added], "tokens": sum(map(count_values, added))}
+        outcome |= {"seconds": time.perf_counter() - clock, "noise": getattr(scorer, "noise", None)}
+        write_json(path, record | outcome)

@@ -55,7 +55,6 @@ class ShardTokens(NamedTuple):
     logprobs: np.ndarray  # nats, float32 (m + 1, T)
     leading: np.ndarray  # whether the token's example is first in the ordering, bool (m + 1, T)
     position: np.ndarray  # of the token within its example, int32 (T,)
-    example: np.ndarray  # index in the test set, int32 (T,)
     resolution: float = 0.0  # nats that the engine cannot tell apart in a token
 
     def sums(self) -> np.ndarray:
@@ -187,8 +186,7 @@ class Store:
             spans = lengths[order]
             logprobs[index, np.repeat(offsets[order], spans) + _positions(spans)] = nats
             leading[index, offsets[order[0]] : offsets[order[0]] + spans[0]] = True
-        examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
-        return ShardTokens(logprobs, leading, _positions(lengths), examples, self.resolution(1))
+        return ShardTokens(logprobs, leading, _positions(lengths), self.resolution(1))
 
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
@@ -321,7 +319,7 @@ def _read_header(path: Path) -> Header:
     try:
         found = read_json(path)
         return Header.from_json(found)
-    except InputError as error:
+    except ValueError as error:  # pydantic's, too
         told = "the header is damaged; remove it and score again, which keeps what is whole"
         if type(schema := found.get("schema")) is int and schema != SCHEMA_VERSION:
             told = f"a store of schema {schema}, and this version reads {SCHEMA_VERSION}; "

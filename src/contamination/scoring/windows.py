@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contamination.errors import InputError
-
 
 class Window(NamedTuple):
     """Positions in a sequence: tokens first..stop-1 are scored, those from `start` on are read.
 
     Token t is predicted by the token before it, so the inputs are tokens start-1..stop-2, with the
-    start token in the place of token -1.
+    start token in the place of token -1. `sequence` is the index of the sequence among others.
     """
 
+    sequence: int
     start: int
     first: int
     stop: int
@@ -34,38 +33,30 @@ class Window(NamedTuple):
         """Input ids, (width,)."""
         return np.append(start_token, ids[: self.stop - 1])[self.start :]
 
-    def scored(self, wanted: np.ndarray) -> np.ndarray:
-        """Positions of the tokens scored here that are wanted (boolean mask of the sequence)."""
-        return self.first + np.flatnonzero(wanted[self.first : self.stop])
+    @property
+    def scored(self) -> slice:
+        """Positions of the tokens that are scored."""
+        return slice(self.first, self.stop)
 
 
-def windows(length: int, context: int) -> Iterator[Window]:
-    """Yield the windows of a sequence of `length` tokens, each at most `context` inputs wide."""
-    stride = context // 2
-    yield Window(0, 0, min(context, length))
-    for start in range(stride, length - context + stride, stride):
-        yield Window(start, start + context - stride, min(start + context, length))
+def windows(
+    lengths: Iterable[int], context: int, firsts: Sequence[int] | None = None
+) -> Iterator[Window]:
+    """Yield the windows of sequences of so many tokens, each at most `context` inputs wide.
 
-
-def windows_of(wanted: np.ndarray, context: int) -> Iterator[Window]:
-    """Yield the windows that hold a wanted token (boolean mask), scored from the first to the last.
-
-    Nothing behind the last one is read.
+    With `firsts` the tokens before that position of each sequence are not scored, and windows that
+    hold no other are left out.
     """
-    for window in windows(len(wanted), context):
-        scored = window.scored(wanted)
-        if len(scored):
-            yield window._replace(first=int(scored[0]), stop=int(scored[-1]) + 1)
+    stride = context // 2
+    for sequence, length in enumerate(lengths):
+        least = 0 if firsts is None else firsts[sequence]
+        for start in (0, *range(stride, length - context + stride, stride)):
+            first = max(least, start + context - stride if start else 0)
+            if first < (stop := min(start + context, length)):
+                yield Window(sequence, start, first, stop)
 
 
 PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it may
-
-
-class Job(NamedTuple):
-    """One window of one sequence."""
-
-    sequence: int
-    window: Window
 
 
 def assemble(
@@ -92,37 +83,15 @@ def padded(rows: Sequence[Sequence[int] | np.ndarray], value: int) -> np.ndarray
     return filled
 
 
-class Batches:
-    """Iterator over batches of jobs; a batch that did not fit is handed back with `split`.
+def take_batch(left: list[Window], batch_tokens: int) -> list[Window]:
+    """Take the longest windows from the end of a list that is sorted by their width.
 
-    `batch_tokens` is the most tokens of a batch, padding included (one job may have more). It
-    becomes smaller with every `split`.
+    They are of at most so many tokens, padding included; one window may have more.
     """
-
-    def __init__(self, jobs: Sequence[Job], batch_tokens: int) -> None:
-        self.batch_tokens = batch_tokens
-        # Reversed, so that the longest are taken from the end of the list.
-        self._jobs = sorted(jobs, key=lambda job: (job.window.width, job))
-
-    def __iter__(self) -> Iterator[list[Job]]:
-        """Yield batches until no job is left, the longest jobs first."""
-        while self._jobs:
-            width = self._jobs[-1].window.width
-            size = max(1, self.batch_tokens // width)
-            batch = self._jobs[: -size - 1 : -1]
-            full = sum(job.window.width >= (1 - PADDING) * width for job in batch)
-            batch = batch[: max(full, size // 2, 1)]
-            del self._jobs[-len(batch) :]
-            yield batch
-
-    def split(self, batch: list[Job]) -> None:
-        """Take back a batch that ran out of memory, and halve the budget.
-
-        Raises InputError if the batch is a single window, which cannot be made smaller.
-        """
-        width = batch[0].window.width
-        if len(batch) == 1:
-            told = f"one window of {width} tokens does not fit into memory"
-            raise InputError(f"{told}; use a shorter context")
-        self.batch_tokens = width * (len(batch) // 2)
-        self._jobs.extend(reversed(batch))
+    width = left[-1].width
+    size = max(1, batch_tokens // width)
+    batch = left[: -size - 1 : -1]
+    full = sum(window.width >= (1 - PADDING) * width for window in batch)
+    batch = batch[: max(full, size // 2, 1)]
+    del left[-len(batch) :]
+    return batch

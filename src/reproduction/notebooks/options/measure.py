@@ -24,7 +24,7 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
 from contamination.scoring.processes import deal
-from contamination.scoring.score import score, score_alternatives
+from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.alternatives import Keep, option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -204,5 +204,5 @@ def score_axes(
     options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
     same: dict[str, Any] = {"model": model, "seed": seed, "replace": True}
     order = score(test_set, scorer, place / tables.ORDER, plan, permutations=0, **same)
-    alternatives = score_alternatives(options, scorer, place / OPTION_TEST, **same)
+    alternatives = score(options, scorer, place / OPTION_TEST, **same)
     return {tables.ORDER: order, OPTION_TEST: alternatives}
