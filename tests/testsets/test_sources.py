@@ -13,13 +13,11 @@ from contamination.files import sha256_of
 from contamination.testsets import registry
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import (
-    LINES_TEMPLATE,
     available,
     cache_path,
     expected_checksum,
     fetch,
     locate,
-    open_lines,
     open_test_set,
     read_verified,
 )
@@ -225,14 +223,12 @@ def test_lines_are_kept_as_a_mirror_or_an_address_writes_them(
     with registry_of(monkeypatch, tmp_path, {"here": known, "away": away, "other": other}):
         monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
         for name in ("here", "away"):
-            found, rendered = open_lines(name), open_test_set(name)
-            assert (found.name, found.template, found.examples) == (name, LINES_TEMPLATE, lines)
-            assert found.records == rendered.records == tuple(records)
-            assert rendered.revision != found.revision  # other stores, other orderings
-            fewer = open_lines(name, max_records=4)
-            assert (fewer.examples, fewer.records) == (lines[:4], tuple(records[:4]))
-            assert fewer.revision != found.revision
-        assert f"{path}: its lines are not those regist" in refusal(
-            open_lines, "other", max_records=2
-        )
-        assert "max_records is 0" in refusal(open_lines, "here", max_records=0)
+            found, rendered = open_test_set(name, template="line/1"), open_test_set(name)
+            assert (found.name, found.template, found.examples) == (name, "line/1", lines)
+            assert found.revision == sha256_of("line/1", *lines) != rendered.revision
+            pairs = zip(rendered.records, lines, strict=True)
+            assert found.records == tuple(r | {"line": line.strip()} for r, line in pairs)
+            fewer = open_test_set(name, template="line/1", max_records=4)
+            assert fewer.examples == lines[:4] and fewer.revision != found.revision
+        told = refusal(open_test_set, "other", template="line/1", max_records=2)
+        assert told.startswith(f"{path}: its lines are not those regist")

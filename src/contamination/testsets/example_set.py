@@ -8,17 +8,17 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.records import Record, check_ids, read_records
+from contamination.testsets.records import Record, check_ids
 
 # name/version -> how a record becomes the text of an example. The final newline is the separator,
 # tokenised with the example. A changed template gets a new version: stores are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
+    "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
     "signature/1": "{name}{signature}: {summary}\n",
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
@@ -106,20 +106,6 @@ def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
     return replace(test_set, started=True, revision=sha256_of(test_set.revision, "started"))
 
 
-def load_test_set(
-    path: Path, template: str = "text/1", name: str | None = None, max_records: int | None = None
-) -> ExampleSet:
-    """Read a .jsonl, .json, .csv, .parquet or .txt file as a test set, in the order of the file.
-
-    `template` is a name of `TEMPLATES`, the text ("{question}\\n"), or a field, which is then the
-    whole example. `max_records` takes so many from the start; there must be as many. Raises
-    InputError as `read_records`, for an unknown template, a missing field, a text longer than
-    LONGEST_TEXT, and an id that comes twice.
-    """
-    parsed = parse(template)  # a wrong template is refused before a long file is read
-    return make_test_set(name or path.stem, read_records(path), parsed, str(path), max_records)
-
-
 def make_test_set(
     name: str,
     records: Sequence[Record],
@@ -127,7 +113,12 @@ def make_test_set(
     where: str,
     max_records: int | None = None,
 ) -> ExampleSet:
-    """Render records as a test set; `where` is what error messages call their source."""
+    """Render records as a test set; `where` is what error messages call their source.
+
+    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records` takes so many
+    from the start; there must be as many. Raises InputError for an unknown template, a missing
+    field, a text longer than LONGEST_TEXT, and an id that comes twice.
+    """
     template = parse(template)
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")

@@ -18,12 +18,11 @@ from contamination.errors import InputError
 from contamination.testsets.logs import item, read_log
 from contamination.testsets.records import Record
 
-LOGS = ("lm-eval-samples", "inspect", "lighteval")  # what a log is, it says itself
 STORED = "contamination: number in the stored data set"  # a column beside those of a task
 
 
-def read_harness(what: str) -> tuple[str, list[Record]] | None:
-    """Return name and records of a set that has one of the names above; None for any other text.
+def read_harness(what: str) -> tuple[str, list[Record]]:
+    """Return name and records of a set that has one of the names above.
 
     Raises InputError for a task or a log that cannot be read, and where the published order or the
     texts cannot be told.
@@ -31,9 +30,7 @@ def read_harness(what: str) -> tuple[str, list[Record]] | None:
     kind, _, rest = what.partition(":")
     if kind == "lm-eval":
         return Path(rest).stem, read_task(rest)
-    if kind not in LOGS:
-        return None
-    # A log has a record once for each filter, or epoch: the first of them is taken.
+    # What a log is, it says itself. It has a record once for each filter, or epoch.
     once: dict[int, Record] = {}
     for one in read_log(Path(rest)):
         if one.number is None or not one.doc:
