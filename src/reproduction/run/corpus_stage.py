@@ -22,7 +22,7 @@ from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.records import read_records
-from contamination.testsets.sources import data_file, open_test_set
+from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.canaries import KINDS, build_canaries
 from reproduction.run.corpus import (
@@ -70,7 +70,7 @@ def make_corpus(run: RunFiles) -> None:
     counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
     for name, facts in canaries.items():
         path = target / "canaries" / f"{name}.jsonl"
-        test_set = open_test_set(path, template=facts["template"])
+        test_set = make_test_set(name, read_records(path), facts["template"], str(path))
         ids = tokenize(tokenizer, test_set.examples)
         facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
     write_json(

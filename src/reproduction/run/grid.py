@@ -194,8 +194,8 @@ class Access:
     def score_texts(
         self, folder: Path, scorer: Scorer, texts: Sequence[Any], **settings: Any
     ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.stored.stored_scores`."""
-        from contamination.membership.stored import stored_scores
+        """Return the table of `contamination.membership.api.stored_scores`."""
+        from contamination.membership.api import stored_scores
 
         return stored_scores(folder, scorer, texts, **settings)
 
