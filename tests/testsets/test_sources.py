@@ -93,7 +93,9 @@ def test_a_directory(tmp_path) -> None:
     assert (found.name, found.examples) == ("two", EXAMPLES[:2])
 
 
-def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, monkeypatch) -> None:
+def test_a_data_set_of_the_hub_which_then_needs_no_network(
+    repository, server, cache, monkeypatch
+) -> None:
     found = open_test_set("org/questions", template="question/1")
     assert (found.name, found.examples) == ("org/questions", EXAMPLES)
     other = open_test_set("org/questions", template="question/1", split="train")
@@ -101,6 +103,8 @@ def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, m
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     server.seen.clear()
     assert open_test_set("org/questions", template="question/1") == found
+    mirror = cache.rename(cache.with_name("mirror"))  # as on a machine without a network
+    assert open_test_set("org/questions", template="question/1", mirror=mirror) == found
     assert not server.seen
     message = refusal(open_test_set, "org/questions", revision="v2")
     assert "where there is a network" in message

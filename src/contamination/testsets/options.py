@@ -65,6 +65,7 @@ class Item:
     ----------
     answer : None where the record does not say.
     lettered : a shown field names an option by its letter, wrong in another arrangement.
+    record, labels : what it was read from, and what the record calls the options.
     columns : places in the record of the options, then of what moves along with each.
     gold : fields that name the right option, how ("label", "index" or "text"), and what they say if
         it stands in each place.

@@ -1,9 +1,9 @@
 """Open a test set wherever it is: registered name, file, directory or data set of the hub.
 
-A registered set is looked for in a local mirror, then in the cache, then at its public source. The
-cache is laid out like a mirror: copy it to a machine without a network. Wherever a set lies, its
-records are counted and the SHA-256 of its examples is compared, which does not depend on the kind
-of file.
+A set that is registered or of the hub is looked for in a local mirror, then in the cache, then at
+its public source. The cache is laid out like a mirror: copy it to a machine without a network.
+Wherever a set lies, its records are counted and the SHA-256 of its examples is compared, which does
+not depend on the kind of file.
 """
 
 import json
@@ -69,7 +69,7 @@ def open_test_set(
         of its two sentences and its label).
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
-    mirror : directory with files of registered sets; None is `data_directory`.
+    mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
     parse(template or "text/1")  # a wrong one is refused before anything is fetched
@@ -98,7 +98,7 @@ def open_test_set(
     else:
         described, asked = entry_of(text, revision, split), False
         name = where = described.name
-        records = read_verified(described, fetch(described))
+        records = read_verified(described, locate(described, mirror) or fetch(described))
     if asked:
         raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
     if template == "line/1":
