@@ -93,9 +93,7 @@ def test_a_directory(tmp_path) -> None:
     assert (found.name, found.examples) == ("two", EXAMPLES[:2])
 
 
-def test_a_data_set_of_the_hub_which_then_needs_no_network(
-    repository, server, cache, monkeypatch
-) -> None:
+def test_a_set_of_the_hub_then_needs_no_network(repository, server, cache, monkeypatch) -> None:
     found = open_test_set("org/questions", template="question/1")
     assert (found.name, found.examples) == ("org/questions", EXAMPLES)
     other = open_test_set("org/questions", template="question/1", split="train")
