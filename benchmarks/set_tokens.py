@@ -15,7 +15,7 @@ import pandas as pd
 from transformers import AutoTokenizer
 
 from contamination.testsets.registry import registered
-from contamination.testsets.sources import available, open_lines, open_test_set
+from contamination.testsets.sources import available, open_test_set
 from contamination.testsets.tokens import tokenize
 
 TABLE = Path("docs/measurements/set_tokens.csv")
@@ -29,8 +29,8 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(parser.parse_args().tokenizer)
     rows = []
     for name in filter(available, registered()):
-        for form, opened in (("record", open_test_set), ("line", open_lines)):
-            examples = opened(name).examples
+        for form, template in (("record", None), ("line", "line/1")):
+            examples = open_test_set(name, template=template).examples
             tokens = sum(map(len, tokenize(tokenizer, examples)))
             rows.append((name, form, len(examples), tokens, "measured"))
     measured = pd.DataFrame(rows, columns=COLUMNS).set_index(["set", "form"])

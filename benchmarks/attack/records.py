@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from contamination.testsets.example_set import load_test_set
+from contamination.testsets.sources import open_test_set
 
 Rng = np.random.Generator
 Record = dict[str, object]
@@ -57,7 +57,7 @@ def attack_records(rng: Rng, folder: Path) -> str:
         data = damage(data, rng)
     path = folder / f"set{suffix}"
     path.write_bytes(data)
-    found = load_test_set(path, TEMPLATE if suffix != ".txt" else "text/1")
+    found = open_test_set(path, template=TEMPLATE if suffix != ".txt" else "text/1")
     expected = READERS[suffix](data)
     if list(found.examples) != expected:
         raise AssertionError(f"{found.examples} is not {expected} ({data[:500]!r})")
@@ -73,7 +73,7 @@ def attack_templates(rng: Rng, folder: Path) -> str:
     path = folder / "set.jsonl"
     path.write_bytes(_jsonl(records))
     template = "".join(written for written, _ in pieces) + "\n"
-    found = load_test_set(path, template)
+    found = open_test_set(path, template=template)
     for example, record in zip(found.examples, records, strict=True):
         if len(example) > 10_000_000:
             raise AssertionError(f"an example of {len(example):,} characters")

@@ -25,7 +25,7 @@ from contamination.statistics import (
     sharded_t_test,
 )
 from contamination.testsets import tokens
-from contamination.testsets.example_set import load_test_set
+from contamination.testsets.sources import open_test_set
 from fakes.items import drawn_items, items_set
 from fakes.remembering_scorer import Remembers, made_up_set
 
@@ -34,7 +34,7 @@ from fakes.remembering_scorer import Remembers, made_up_set
 def test_set(prose, tmp_path):
     path = tmp_path / "prose.jsonl"
     path.write_text("".join(json.dumps({"text": text[:40]}) + "\n" for text in prose[:20]))
-    return load_test_set(path)
+    return open_test_set(path)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from contamination.seal import files
 from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import audit_logs
 from contamination.seal.variants import Statement, prepare
-from contamination.testsets.logs import LogRecord, read_log
+from contamination.testsets.harness import LogRecord, read_log
 from contamination.testsets.option_texts import LETTERS
 from fakes.level import check_every_level, check_level
 from fakes.made_up_registry import jsonl, refusal

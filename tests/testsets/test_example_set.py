@@ -7,13 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.testsets.example_set import LONGEST_TEXT, load_test_set
+from contamination.testsets.example_set import LONGEST_TEXT, make_test_set
 from contamination.testsets.records import ID_FIELDS, articles, check_ids, normalise, read_records
+from contamination.testsets.sources import open_test_set
 from fakes.made_up_registry import refusal
 
 
 def fault(path: Path, template: str = "text/1", **options: object) -> str:
-    return refusal(load_test_set, path, template, **options)
+    return refusal(open_test_set, path, template=template, **options)
 
 
 SEPARATED = "one\u2028two\u2029three\x85four"
@@ -35,12 +36,12 @@ LONG = "word " * 40_000  # the csv module's own limit is 131,072 characters
     ids=["separators in JSON", "CSV over several lines", "a long field", "lines, some blank"],
 )
 def test_records_stay_whole(name: str, content: str, examples: list[str], save) -> None:
-    assert load_test_set(save(name, content)).examples == tuple(f"{text}\n" for text in examples)
+    assert open_test_set(save(name, content)).examples == tuple(f"{text}\n" for text in examples)
 
 
 def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> None:
-    def revision(content: str, template: str = "text/1", max_records: int | None = None) -> str:
-        return load_test_set(save("a.jsonl", content), template, max_records=max_records).revision
+    def revision(content: str, template: str = "text/1", **options: int) -> str:
+        return open_test_set(save("a.jsonl", content), template=template, **options).revision
 
     lines = '{"text": "a", "name": "n"}\n{"text": "b", "name": "n"}\n'
     base = revision(lines)
@@ -58,10 +59,11 @@ def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> Non
 
 def test_first_records_alone(save) -> None:
     path = save("a.txt", "a\nb\nc\n")
-    assert load_test_set(path, max_records=2).examples == ("a\n", "b\n")
-    assert fault(path, max_records=4) == f"{path}: 3 records, 4 wanted; ask for fewer"
+    assert open_test_set(path, max_records=2).examples == ("a\n", "b\n")
+    told = refusal(make_test_set, "a", read_records(path), "text/1", "a.txt", 4)
+    assert told == "a.txt: 3 records, 4 wanted; ask for fewer"
     path = save("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n')  # no text, but it is not wanted either
-    assert load_test_set(path, max_records=1).examples == ("a\n",)
+    assert open_test_set(path, max_records=1).examples == ("a\n",)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_first_records_alone(save) -> None:
     ],
 )
 def test_a_record_becomes_text(template: str, record, text: str, save) -> None:
-    assert load_test_set(save("a.jsonl", json.dumps(record)), template).examples == (text,)
+    assert open_test_set(save("a.jsonl", json.dumps(record)), template=template).examples == (text,)
 
 
 DEEP = "[" * 50_000 + "]" * 50_000

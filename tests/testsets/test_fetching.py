@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets import fetching, hub
+from contamination.testsets import fetching
 from contamination.testsets.fetching import download
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
@@ -188,6 +188,6 @@ def test_a_hub_out_of_reach_is_asked_once(server, monkeypatch, reached: bool):
     """Its client would try six times, for half a minute."""
     where = server.url if reached else "http://127.0.0.1:9"
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", where)
-    with hub.asked_once():
+    with fetching.asked_once():
         assert huggingface_hub.constants.is_offline_mode() is not reached
     assert not huggingface_hub.constants.is_offline_mode()

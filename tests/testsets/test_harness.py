@@ -12,7 +12,7 @@ from contamination.errors import InputError
 from contamination.seal.files import verify
 from contamination.seal.logs import audit_logs
 from contamination.testsets.alternatives import open_items
-from contamination.testsets.logs import read_log
+from contamination.testsets.harness import read_log
 from contamination.testsets.sources import open_test_set
 from fakes.harness_logs import ITEMS, write_eval, write_logs, write_tasks
 

@@ -13,13 +13,11 @@ from contamination.files import sha256_of
 from contamination.testsets import registry
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import (
-    LINES_TEMPLATE,
     available,
     cache_path,
     expected_checksum,
     fetch,
     locate,
-    open_lines,
     open_test_set,
     read_verified,
 )
@@ -95,7 +93,7 @@ def test_a_directory(tmp_path) -> None:
     assert (found.name, found.examples) == ("two", EXAMPLES[:2])
 
 
-def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, monkeypatch) -> None:
+def test_a_set_of_the_hub_then_needs_no_network(repository, server, cache, monkeypatch) -> None:
     found = open_test_set("org/questions", template="question/1")
     assert (found.name, found.examples) == ("org/questions", EXAMPLES)
     other = open_test_set("org/questions", template="question/1", split="train")
@@ -103,6 +101,8 @@ def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, m
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     server.seen.clear()
     assert open_test_set("org/questions", template="question/1") == found
+    mirror = cache.rename(cache.with_name("mirror"))  # as on a machine without a network
+    assert open_test_set("org/questions", template="question/1", mirror=mirror) == found
     assert not server.seen
     message = refusal(open_test_set, "org/questions", revision="v2")
     assert "where there is a network" in message
@@ -225,14 +225,12 @@ def test_lines_are_kept_as_a_mirror_or_an_address_writes_them(
     with registry_of(monkeypatch, tmp_path, {"here": known, "away": away, "other": other}):
         monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
         for name in ("here", "away"):
-            found, rendered = open_lines(name), open_test_set(name)
-            assert (found.name, found.template, found.examples) == (name, LINES_TEMPLATE, lines)
-            assert found.records == rendered.records == tuple(records)
-            assert rendered.revision != found.revision  # other stores, other orderings
-            fewer = open_lines(name, max_records=4)
-            assert (fewer.examples, fewer.records) == (lines[:4], tuple(records[:4]))
-            assert fewer.revision != found.revision
-        assert f"{path}: its lines are not those regist" in refusal(
-            open_lines, "other", max_records=2
-        )
-        assert "max_records is 0" in refusal(open_lines, "here", max_records=0)
+            found, rendered = open_test_set(name, template="line/1"), open_test_set(name)
+            assert (found.name, found.template, found.examples) == (name, "line/1", lines)
+            assert found.revision == sha256_of("line/1", *lines) != rendered.revision
+            pairs = zip(rendered.records, lines, strict=True)
+            assert found.records == tuple(r | {"line": line.strip()} for r, line in pairs)
+            fewer = open_test_set(name, template="line/1", max_records=4)
+            assert fewer.examples == lines[:4] and fewer.revision != found.revision
+        told = refusal(open_test_set, "other", template="line/1", max_records=2)
+        assert told.startswith(f"{path}: its lines are not those regist")

@@ -244,7 +244,7 @@ def audit_logs(
     from contamination.seal.audit import guarantee
     from contamination.seal.files import verify
     from contamination.seal.logs import audit_logs as audit
-    from contamination.testsets.logs import read_log
+    from contamination.testsets.harness import read_log
 
     sealed = verify(None, options.seal, options.key)
     level = sealed.seal.level

@@ -9,21 +9,27 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from contamination.errors import InputError
+from contamination.files import replacing, sha256_of
 from contamination.membership import scores
 from contamination.membership.signals import text_log_probs, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import deal, processes
+from contamination.scoring.score import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
@@ -103,20 +109,75 @@ def membership_scores(
         parts["reference"] = _beside_reference(
             scorer, _open(reference), shown, log_probs, numbers, per=reference_per
         )
-    if neighbours:
-        parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, seed, numbers)
+    if neighbours:  # those of a text do not depend on other texts
+        streams = (random_stream(seed, "neighbours", number) for number in numbers)
+        pairs = zip(shown, streams, strict=True)
+        made = [word_neighbours(text, neighbours, rng=rng) for text, rng in pairs]
+        read = iter(text_log_probs(scorer, tokenize(scorer.tokenizer, [*chain(*made)])))
+        parts["neighbours"] = [[*islice(read, len(each))] for each in made]
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    known = {"tokens", *parts}
-    if readings[0].rank is not None:  # not behind an endpoint
-        known.add("distribution")
     table = {
         name: [*map(score.compute, readings)]
         for name, score in wanted.items()
-        if score.reads in known
+        if getattr(readings[0], score.reads) is not None
     }
     index = pd.RangeIndex(len(readings), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
+
+
+def stored_scores(
+    directory: Path,
+    scorer: Scorer,
+    texts: Sequence[Text],
+    *,
+    columns: Sequence[str] = DEFAULT_COLUMNS,
+    reference: Scorer | None = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Return the table of `membership_scores`, kept in `directory`: every text is scored once.
+
+    The texts are cut into parts by their tokens alone, in a random order, and each part is the work
+    of one process, so that any number of processes and interruptions give the same numbers. The
+    name of a part holds a checksum of all that its numbers depend on: the next run adds the parts
+    that are missing and removes those of other texts, another model or other scores.
+
+    Every process calls this with the same arguments and gets the whole table; a scorer that is
+    spread over all devices lets one process do all. `options` are those of `membership_scores` that
+    are numbers or text; what fails in one process is raised by all. The directory is for nothing
+    else.
+    """
+    options |= {"columns": columns}
+    scorers = [scorer, reference] if reference else [scorer]
+    written = [one for one in texts if isinstance(one, str)]
+    work = [*map(len, tokenize(scorer.tokenizer, written) if written else texts)]
+    if not work:
+        raise InputError(f"{directory}: there is no text to score; give one or more")
+    order = random_stream(0, "parts of texts").permutation(len(work))
+    smallest = min(one.batch_tokens for one in scorers)
+    cut = cut_into_parts([work[i] for i in order], smallest, batches=1)
+    parts = [sorted(int(order[i]) for i in part) for part in cut]
+    contents = (one if isinstance(one, str) else repr(one.tolist()) for one in texts)
+    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
+    name = sha256_of(key, repr(parts))[:16]
+    paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
+    if processes().is_main_process:
+        for other in set(directory.glob("*.parquet")) - set(paths):
+            other.unlink()
+
+    def scored(number: int) -> pd.DataFrame:
+        with suppress(OSError, pa.ArrowException):  # there is none, or it is damaged
+            return pd.read_parquet(paths[number])
+        rows = parts[number]
+        chosen = [texts[i] for i in rows]
+        table = membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
+        with replacing(paths[number]) as temporary:
+            table.set_axis(rows).to_parquet(temporary)
+        return pd.read_parquet(paths[number])
+
+    spread = any(getattr(one, "spread", False) for one in scorers)
+    tables = deal(directory.name, [partial(scored, i) for i in range(len(paths))], alone=spread)
+    return pd.concat(tables).sort_index().rename_axis("text")
 
 
 def _open(model: Model) -> Scorer:
@@ -181,16 +242,6 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
                 new[here] = new[here + 1] = ""
         made.append("".join(new))
     return made
-
-
-def _of_neighbours(
-    scorer: Scorer, texts: Sequence[str], count: int, seed: int, numbers: Sequence[int]
-) -> list[list[scores.Floats]]:
-    """Log-probabilities of the neighbours of each text, which do not depend on other texts."""
-    streams = (random_stream(seed, "neighbours", number) for number in numbers)
-    made = [word_neighbours(one, count, rng=rng) for one, rng in zip(texts, streams, strict=True)]
-    found = iter(text_log_probs(scorer, tokenize(scorer.tokenizer, [*chain(*made)])))
-    return [[*islice(found, len(each))] for each in made]
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:

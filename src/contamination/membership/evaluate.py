@@ -123,21 +123,14 @@ def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bo
 
 def _measures(scores: Floats, members: NDArray[np.bool_], weights: Floats) -> Floats:
     """AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
-    distinct, which = np.unique(-scores, return_inverse=True)
-    counts = [_tally(which[side], len(distinct), weights[:, side]) for side in (~members, members)]
-    reached = np.cumsum([np.pad(side, ((0, 0), (1, 0))) for side in counts], axis=-1)
+    order = np.argsort(-scores)
+    last = np.flatnonzero(np.diff(scores[order], append=np.inf))  # of texts with equal scores
+    sides = [weights[:, order] * (members[order] == side) for side in (False, True)]
+    reached = np.pad(np.cumsum(sides, axis=-1)[..., last], ((0, 0), (0, 0), (1, 0)))
     fpr, tpr = reached / reached[..., -1:]
     # The largest TPR among thresholds with at most that FPR.
     rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
     return np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1)
-
-
-def _tally(which: NDArray[np.intp], size: int, weights: Floats | None = None) -> Floats:
-    """How often, or with what weight, each number below `size` is in a row: (rows, size)."""
-    rows = len(which) if weights is None else len(weights)
-    places = which + size * np.arange(rows)[:, None]
-    flat = None if weights is None else weights.ravel()
-    return np.bincount(places.ravel(), flat, rows * size).reshape(rows, size).astype(np.float64)
 
 
 def _draw_texts(
@@ -151,5 +144,6 @@ def _draw_texts(
         weights = np.empty((min(step, resamples - start), len(scores)))
         for side in sides:
             drawn = rng.integers(len(side), size=(len(weights), len(side)))
-            weights[:, side] = _tally(drawn, len(side))
+            cells = (drawn + len(side) * np.arange(len(drawn))[:, None]).ravel()
+            weights[:, side] = np.bincount(cells, minlength=drawn.size).reshape(drawn.shape)
         yield weights

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from contamination.errors import InputError
 
 Array = NDArray[np.floating]
 Floats = NDArray[np.float32]
-Part = Literal["tokens", "distribution", "text", "lower", "neighbours", "reference"]
 
 TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
@@ -57,23 +56,23 @@ class Reading:
     mean: Floats | None = None
     std: Floats | None = None
     top_entropy: Floats | None = None
-    text: str = ""
+    text: str | None = None
     lower: Array | None = None
-    neighbours: Sequence[Array] = ()
+    neighbours: Sequence[Array] | None = None
     reference: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score: how it is computed, which k it takes, and what it reads.
+    """A score: how it is computed, which k it takes, and the part of a `Reading` that it needs.
 
     `compute` takes a `Reading` and, where there is one, the number that `k` makes of text (or
     ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
     """
 
     compute: Callable[..., float]
-    k: Callable[[str], float] | None = None
-    reads: Part = "tokens"
+    k: Callable[[str], float | None] | None = None
+    reads: str = "log_probs"
 
 
 def mean_log_prob(log_probs: Array) -> float:
@@ -114,10 +113,6 @@ def _entropy(read: Any, k: int | None = None) -> float:
     return _mean(read.mean[1:]) if k is None else -_mean(read.top_entropy[1:, TOP.index(k)])
 
 
-def _lowercase(read: Any) -> float:
-    return _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs))
-
-
 def _neighbour(read: Any) -> float:
     return mean_log_prob(read.log_probs) - _mean(np.array([*map(mean_log_prob, read.neighbours)]))
 
@@ -134,17 +129,17 @@ SCORES = {
     "min_prob": Score(lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent),
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
     # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
-    "min_k_pp": Score(_min_k_plus_plus, _percent, "distribution"),
+    "min_k_pp": Score(_min_k_plus_plus, _percent, "rank"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
-    "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "distribution"),
+    "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "rank"),
     # As the public code of Fu has it, one position off: it compares the logits at position t, which
     # predict token t + 1, with token t, and counts ranks from 0: rank <= k are k + 1 tokens.
     "mem_off_by_one": Score(
-        lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "distribution"
+        lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "rank"
     ),
     # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
     # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
-    "entropy": Score(_entropy, lambda k: TOP[TOP.index(int(k))], "distribution"),
+    "entropy": Score(_entropy, lambda k: TOP[TOP.index(int(k))] if k else None, "rank"),
     # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
     "zlib": Score(
         lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
@@ -152,7 +147,9 @@ SCORES = {
     ),
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
     # where the lower-case text has a single token.
-    "lowercase": Score(_lowercase, reads="lower"),
+    "lowercase": Score(
+        lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)), reads="lower"
+    ),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
     # the ratio of the losses of the reference and the model (Carlini et al. 2021).
     "reference_difference": Score(
@@ -171,12 +168,12 @@ def score_named(name: str) -> Score:
     Raises InputError if there is no such score, or no such k, as 0.
     """
     family, _, text = (name, "", "") if name in SCORES else name.rpartition("_")
-    score = SCORES.get(family)
     try:
-        if score is None or (bool(text) != bool(score.k) and name != "entropy"):
+        score = SCORES[family]
+        k = {"k": score.k(text)} if score.k else {}
+        if text and not score.k:
             raise ValueError
-        k = {"k": score.k(text)} if score.k and text else {}
-    except ValueError:
+    except (KeyError, ValueError):
         families = ", ".join(key for key, known in SCORES.items() if known.k)
         raise InputError(
             f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of {families} with "

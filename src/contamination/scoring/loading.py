@@ -29,7 +29,6 @@ from contamination.files import locked, read_json, replacing, sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
-from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.sources import cache_directory
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
@@ -70,6 +69,8 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def _advice(error: Exception) -> str:
+    from contamination.testsets.fetching import advice_on
+
     if is_out_of_memory(error):
         return "use a lower precision, a smaller model, or a machine with more memory"
     if os.strerror(errno.ENOSPC) in str(error):
@@ -171,6 +172,8 @@ def pin_commit(source: ModelSource) -> ModelSource:
     """
     if Path(source.name).exists():
         return source
+    from contamination.testsets.fetching import asked_once
+
     with explain_load_errors(source.name), asked_once():
         file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
     return replace(source, revision=file.parent.name)

@@ -25,7 +25,7 @@ from contamination.seal.files import SealedSet
 from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.example_set import parse
-from contamination.testsets.logs import LogRecord, text_of
+from contamination.testsets.harness import LogRecord, text_of
 from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import ID_FIELDS
 

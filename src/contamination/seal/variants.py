@@ -128,9 +128,8 @@ class Variants:
         record = {**self.record, **chosen}
         if "options" not in picks:
             return record
-        item: Item = self.items[picks.get("answers", 0)]
-        written = replace(item, layout=replace(item.layout, record=record))
-        return written.rearranged(self.order(picks))
+        item: Item = replace(self.items[picks.get("answers", 0)], record=record)
+        return item.rearranged(self.order(picks))
 
 
 class Drawn(NamedTuple):
@@ -279,7 +278,7 @@ def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement)
     free, made = permitted_places(read[0], Keep(habits=False)), list[Variants]()
     for number, (one, places, *each) in enumerate(zip(found, free, *read, strict=True), start=1):
         where, items = f"{rendered.name}, record {number}", each[: counts[number - 1]]
-        texts, used = one.given("wordings"), items[0].layout.used
+        texts, used = one.given("wordings"), items[0].used
         if items[0].lettered or any(names_letter(t, len(items[0].options)) for t in texts):
             raise InputError(
                 f"{where}: a text names an option by its letter, which is another one when options "

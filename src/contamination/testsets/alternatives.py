@@ -22,7 +22,7 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import Declared, ExampleSet, parse, render
+from contamination.testsets.example_set import MOST_SHOWN, Declared, ExampleSet, parse, render
 from contamination.testsets.option_texts import (
     ABOUT_OTHERS,
     LETTERS,
@@ -119,12 +119,12 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
         texts = render(marked, own, test_set.name)
     shown = zip(items, texts, strict=False)
     if texts and all(mark in text for one, text in shown for mark in marks[: len(one.options)]):
-        return own, items_of(test_set, parse(own).fields)
+        return parse(own).name, items_of(test_set, parse(own).fields)
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(
-        f"{test_set.name}: template {parse(template).shown} does not show every option; write one "
-        "that does, or leave it out"
+        f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every option; write "
+        "one that does, or leave it out"
     )
 
 
@@ -155,16 +155,16 @@ def option_alternatives(
     free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
     require_arrangements(test_set, free, permutations)
     orders = option_orders(items, free, permutations=permutations, seed=seed)
-    parsed, texts = None if own == OPTIONS_TEMPLATE else parse(own), []
+    texts = []
     for item, rows in zip(items, orders, strict=True):
         once = dict.fromkeys(rows)
-        if parsed is None:
+        if own == OPTIONS_TEMPLATE:
             row = tuple(_plain(item, order) for order in once)
         else:
             moved = [("arrangement", item.rearranged(order)) for order in once]
-            row = render(moved, parsed, "rearranged")
+            row = render(moved, own, "rearranged")
         texts.append(row * (len(rows) // len(row)))
-    return AlternativeSet(test_set.name, tuple(texts), parsed.name if parsed else own, "options")
+    return AlternativeSet(test_set.name, tuple(texts), own, "options")
 
 
 def require_arrangements(

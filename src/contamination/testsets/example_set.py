@@ -8,17 +8,18 @@ import re
 import string
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import cache
 from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.records import Record, check_ids, read_records
+from contamination.testsets.records import Record, check_ids
 
 # name/version -> how a record becomes the text of an example. The final newline is the separator,
 # tokenised with the example. A changed template gets a new version: stores are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
+    "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
     "signature/1": "{name}{signature}: {summary}\n",
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
@@ -89,11 +90,6 @@ class Template(NamedTuple):
     pattern: str
     fields: frozenset[str] = frozenset()
 
-    @property
-    def shown(self) -> str:
-        """What messages call it, in one line."""
-        return self.name if self.name in TEMPLATES else repr(self.name[:MOST_SHOWN])
-
 
 def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
     """Return the set as the public script of Oren et al. encodes it, if that is `wanted`.
@@ -106,43 +102,32 @@ def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
     return replace(test_set, started=True, revision=sha256_of(test_set.revision, "started"))
 
 
-def load_test_set(
-    path: Path, template: str = "text/1", name: str | None = None, max_records: int | None = None
-) -> ExampleSet:
-    """Read a .jsonl, .json, .csv, .parquet or .txt file as a test set, in the order of the file.
-
-    `template` is a name of `TEMPLATES`, the text ("{question}\\n"), or a field, which is then the
-    whole example. `max_records` takes so many from the start; there must be as many. Raises
-    InputError as `read_records`, for an unknown template, a missing field, a text longer than
-    LONGEST_TEXT, and an id that comes twice.
-    """
-    parsed = parse(template)  # a wrong template is refused before a long file is read
-    return make_test_set(name or path.stem, read_records(path), parsed, str(path), max_records)
-
-
 def make_test_set(
     name: str,
     records: Sequence[Record],
-    template: Template | str,
+    template: str,
     where: str,
     max_records: int | None = None,
 ) -> ExampleSet:
-    """Render records as a test set; `where` is what error messages call their source."""
-    template = parse(template)
+    """Render records as a test set; `where` is what error messages call their source.
+
+    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records` takes so many
+    from the start; there must be as many. Raises InputError for an unknown template, a missing
+    field, a text longer than LONGEST_TEXT, and an id that comes twice.
+    """
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")
     chosen = records[:max_records]
     check_ids(chosen, where)
     examples = render(chosen, template, where)
     fields = tuple(record for _, record in chosen)
-    revision = sha256_of(template.name, *examples)
-    return ExampleSet(name, examples, template.name, revision, fields)
+    template = parse(template).name
+    return ExampleSet(name, examples, template, sha256_of(template, *examples), fields)
 
 
-def parse(template: Template | str) -> Template:
+@cache
+def parse(template: str) -> Template:
     """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
-    if isinstance(template, Template):
-        return template
     pattern = TEMPLATES.get(template, template)
     if "{" not in pattern and "/" in pattern:
         raise InputError(f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}")
@@ -152,21 +137,23 @@ def parse(template: Template | str) -> Template:
     try:
         fields = [part[1:3] for part in string.Formatter().parse(pattern) if part[1] is not None]
     except ValueError as error:
-        raise InputError(f"template {found.shown}: {error}; write {{{{ for a brace") from error
+        raise InputError(
+            f"template {found.name[:MOST_SHOWN]!r}: {error}; write {{{{ for a brace"
+        ) from error
     for name, specification in fields:
         # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
         if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or "") or "{" in (specification or ""):
             raise InputError(
-                f"template {found.shown}: {{{name}}} is no field, or has one in its format; write "
-                "{field[key]} or {field[0]}"
+                f"template {found.name[:MOST_SHOWN]!r}: {{{name}}} is no field, or has one in its "
+                "format; write {field[key]} or {field[0]}"
             )
     return found._replace(fields=frozenset(name.partition("[")[0] for name, _ in fields if name))
 
 
-def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
+def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
     """Render records; raises InputError that names the first one that the template does not fit."""
-    template = parse(template)
-    return tuple(_text(record, template, f"{where}, {place}") for place, record in records)
+    parsed = parse(template)
+    return tuple(_text(record, parsed, f"{where}, {place}") for place, record in records)
 
 
 class _Formatter(string.Formatter):
@@ -178,18 +165,17 @@ class _Formatter(string.Formatter):
 
 
 def _text(record: dict[str, Any], template: Template, where: str) -> str:
+    named = f"template {template.name[:MOST_SHOWN]!r}"
     if missing := sorted(template.fields - record.keys()):
         raise InputError(
-            f"{where}: field {missing[0]!r} is missing, which template {template.shown} needs; "
+            f"{where}: field {missing[0]!r} is missing, which {named} needs; "
             f"the record has {', '.join(sorted(record))[:MOST_SHOWN] or 'no fields'}"
         )
     try:
         text = _Formatter().vformat(template.pattern, (), record)
     # Inner fields that are not there, and format specifications.
     except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise InputError(
-            f"{where}: template {template.shown} does not fit the record ({error})"
-        ) from error
+        raise InputError(f"{where}: {named} does not fit the record ({error})") from error
     return kept_text(text, where)
 
 

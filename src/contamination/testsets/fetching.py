@@ -1,24 +1,24 @@
 """Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
 
 The hub's files are read as data only: no script of a repository is run. What comes from a commit is
-named by it. A directory laid out like a repository of the hub is read in the same way.
+named by it. A directory laid out like a repository of the hub is read in the same way. Whether the
+hub can be reached, and what to do about its errors, is said here for models as well.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
+PATIENCE = 3.0  # seconds that the hub has to answer
 CONVERTED = "give --data-revision refs/convert/parquet"
-Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
 def download(
@@ -63,6 +63,39 @@ def download(
     finally:
         if source.member is None:
             path.unlink()  # its records are kept in a form of their own
+
+
+def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
+    """Say what to do about an error of the hub, with the page of the set; None for any other."""
+    from huggingface_hub import errors
+
+    known: dict[type[Exception], str] = {
+        errors.GatedRepoError: f"it is gated: ask for access on {page}, then log in with "
+        "`hf auth login`",
+        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
+        "`hf auth login`",
+        errors.RevisionNotFoundError: f"check the revision on {page}",
+        errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or "
+        "use a local copy (a model's directory, a set's --mirror)",
+    }
+    return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
+
+
+@contextmanager
+def asked_once() -> Iterator[None]:
+    """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
+    from huggingface_hub import constants, get_session
+
+    before = constants.HF_HUB_OFFLINE
+    if not before:
+        try:
+            get_session().head(constants.ENDPOINT, timeout=PATIENCE)
+        except Exception:  # HTTP client: no common base class over its versions
+            constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
 
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
@@ -130,8 +163,8 @@ def read_repository(
     ]
 
 
-def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
-    """Where the card of a repository says that its splits are; empty if it does not say."""
+def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
+    """Patterns of the files of each split, as the card of a repository has them, if it does."""
     from datasets.data_files import sanitize_patterns
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard

@@ -56,37 +56,31 @@ Path = tuple[str | int, ...]  # where in a record a value lies
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """Where a record has its options, and what follows them.
-
-    `columns` have a value for each option and move along; `answers` are the names of fields that
-    may name the right option, `gold` those that do ("label", "index" or "text"), with what they say
-    if that option stands in each place.
-    """
-
-    record: Record = field(default_factory=dict)
-    options: Sequence[Path] = ()
-    columns: Sequence[Sequence[Path]] = ()
-    labels: Sequence[Any] = ()
-    answers: Sequence[str] = ANSWERS
-    gold: Sequence[tuple[Path, str, Sequence[Any]]] = ()
-    used: frozenset[str] = frozenset()  # names of all these fields, and of the question
-
-
-@dataclass(frozen=True)
 class Item:
     """A question, its options in the published order, and the index of the right one.
 
-    `answer` is None where the record does not say. `lettered`: a shown field names an option by its
-    letter, which would be wrong in another arrangement. Raises InputError for fewer than 2 options
-    or more than 26, or an option without text.
+    Raises InputError for fewer than 2 options or more than 26, or an option without text.
+
+    Attributes
+    ----------
+    answer : None where the record does not say.
+    lettered : a shown field names an option by its letter, wrong in another arrangement.
+    record, labels : what it was read from, and what the record calls the options.
+    columns : places in the record of the options, then of what moves along with each.
+    gold : fields that name the right option, how ("label", "index" or "text"), and what they say if
+        it stands in each place.
+    used : names of all these fields, and of the question.
     """
 
     question: str
     options: tuple[str, ...]
     answer: int | None
-    layout: _Layout = field(default=_Layout(), repr=False, compare=False)
     lettered: bool = field(default=False, repr=False, compare=False)
+    record: Record = field(default_factory=dict, repr=False, compare=False)
+    columns: Sequence[Sequence[Path]] = field(default=(), repr=False, compare=False)
+    labels: Sequence[str] = field(default=(), repr=False, compare=False)
+    gold: Sequence[tuple[Path, str, Sequence[Any]]] = field(default=(), repr=False, compare=False)
+    used: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse what is no multiple-choice item."""
@@ -101,22 +95,21 @@ class Item:
 
         Raises InputError for what is no order of the options.
         """
-        layout, record = self.layout, self.layout.record
-        if sorted(order) != list(range(len(layout.options))):
-            raise InputError(f"{list(order)} is no order of {len(layout.options)} options")
+        if sorted(order) != list(range(len(self.options))):
+            raise InputError(f"{list(order)} is no order of {len(self.options)} options")
         values = {
-            path: _get(record, column[source])
-            for column in (layout.options, *layout.columns)
+            path: _get(self.record, column[source])
+            for column in self.columns
             for path, source in zip(column, order, strict=True)
         }
         if self.answer is not None:
             place = [*order].index(self.answer)
-            values |= {path: says[place] for path, way, says in layout.gold if way != "text"}
-        return _changed(record, values)
+            values |= {path: says[place] for path, way, says in self.gold if way != "text"}
+        return _changed(self.record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the record with these texts in the places of its options, the rest untouched."""
-        return _changed(self.layout.record, dict(zip(self.layout.options, texts, strict=True)))
+        return _changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
 def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
@@ -151,7 +144,7 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
             f"{name}, record {labelled[0] + 1}: options begin with their labels "
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"
         )
-    beside = [_beside(item.layout, declared, shown) for item in items]
+    beside = [_beside(item, declared, shown) for item in items]
     _refuse_undeclared(items, beside, name)
     return tuple(
         replace(item, lettered=_lettered(item, fields))
@@ -176,8 +169,7 @@ def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
     found = set[tuple[str, str]]()
     for record in test_set.records:
         with suppress(InputError):  # such as one that could be read in two ways
-            layout = _item(record, test_set.declared, {}).layout
-            found |= {(_dotted(path), way) for path, way, _ in layout.gold}
+            found |= {(_dotted(p), way) for p, way, _ in _item(record, test_set.declared, {}).gold}
     names = Counter(name for name, _ in found)
     return {name: way for name, way in found if names[name] == 1}
 
@@ -186,19 +178,18 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
     asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
     asked = asked.get("stem") if isinstance(asked, Mapping) else asked
-    found = _layout(record, declared)
+    columns, labels, answers = _layout(record, declared)
     if asked is None:
         raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
-    options = [_get(record, path) for path in found.options]
+    options = [_get(record, path) for path in columns[0]]
     item, count = Item(str(asked), tuple(map(_text, options)), None), len(options)
-    labels = [str(label).strip() for label in found.labels or LETTERS[:count]]
+    labels = [str(label).strip() for label in labels or LETTERS[:count]]
     if len(labels) > count or len({*labels} - {""}) < count:
         raise InputError(f"{count} options have the labels {labels}; give each one of its own")
-    columns = [*found.columns]
     if any(len(column) != count for column in columns):
         raise InputError(f"a list of --options is not as long as the {count} options")
     told, gold = dict[str, int](), list[tuple[Path, str, Sequence[Any]]]()
-    names = {*declared.answer, *found.answers} - {*declared.other}
+    names = {*declared.answer, *answers} - {*declared.other}
     for name in sorted(names):
         places = _places(record, name)
         values = [_get(record, path) for path in places]
@@ -216,26 +207,31 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     if len({*told.values()}) > 1:
         fields = " and ".join(map(repr, told))
         raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not told and all(len(path) == 1 for path in found.options):
+    if declared.options and not told and all(len(path) == 1 for path in columns[0]):
         raise InputError(
             "nothing says which option is right but the name of its field, and that cannot move: "
             "write a list, or give --answer"
         )
     used = names | {name for name, value in _fields(record) if value == asked}
-    used |= {_dotted(path) for column in (found.options, *columns) for path in column}
-    used.add(f"{_dotted(found.options[0]).rpartition('.')[0]}.label")
-    layout = replace(found, columns=columns, labels=labels, gold=gold, used=frozenset(used))
-    return replace(item, answer=next(iter(told.values()), None), layout=layout)
+    used |= {_dotted(path) for column in columns for path in column}
+    used.add(f"{_dotted(columns[0][0]).rpartition('.')[0]}.label")
+    known: dict[str, Any] = {"record": record, "columns": columns, "labels": labels, "gold": gold}
+    return replace(item, answer=next(iter(told.values()), None), used=frozenset(used), **known)
 
 
-def _layout(record: Record, declared: Declared) -> _Layout:
-    """Find options where they are declared, else where data sets have them."""
+def _layout(
+    record: Record, declared: Declared
+) -> tuple[list[list[Path]], Sequence[Any], Sequence[str]]:
+    """Find options where they are declared, else where data sets have them.
+
+    Returns the columns, the labels, and the names of fields that may name the right option.
+    """
     given = [_places(record, name) for name in declared.options]
     if [] in given:
         missing = declared.options[given.index([])]
         raise InputError(f"there is no field {missing!r}; name one that every record has")
     if given and all(len(places) == 1 for places in given):  # a field for each option
-        return _Layout(record, [path for (path,) in given])
+        return [[path for (path,) in given]], (), ANSWERS
     lists = [places for places in given if len(places) > 1]
     for name, counted, labels, answers in _LAYOUTS:
         fields = [name.format(each) for each in counted]
@@ -250,10 +246,10 @@ def _layout(record: Record, declared: Declared) -> _Layout:
             found = [(each,) for each in fields[: max(filled, default=0) + 1]]
         else:
             continue
-        columns = [places for places in lists if places != found]
-        return _Layout(record, found, columns, labels[: len(found)] if fields else labels, answers)
+        columns = [found, *(places for places in lists if places != found)]
+        return columns, labels[: len(found)] if fields else labels, answers
     if lists:
-        return _Layout(record, lists[0], lists[1:])
+        return lists, (), ANSWERS
     raise InputError(
         f"no options found; it has {', '.join(sorted(map(str, record)))[:200] or 'no fields'}, and "
         f"options are called {SCHEMES}; name other fields by --options"
@@ -311,12 +307,12 @@ def _way(
     return way, says
 
 
-def _beside(layout: _Layout, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
+def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
     """Return what a record says in fields that are shown and of which nothing is known."""
     return {
         name: value
-        for name, value in _fields(layout.record)
-        if _says(value) and name not in layout.used
+        for name, value in _fields(item.record)
+        if _says(value) and name not in item.used
         if not {name, name.partition(".")[0]} & {*declared.other}
         if shown is None or name.partition(".")[0] in shown
     }
@@ -329,7 +325,7 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
         alike = [
             (i, value, to)
             for i, value in said
-            if (to := to_declare(name, value, items[i].options, items[i].layout.labels))
+            if (to := to_declare(name, value, items[i].options, items[i].labels))
         ]
         if alike and 2 * len(alike) >= len(said):
             i, value, option = alike[0]

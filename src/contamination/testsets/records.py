@@ -113,18 +113,6 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
         ) from error
 
 
-def _read_jsonl(path: Path) -> list[Record]:
-    values = [(f"line {i}", _parse_json(line, path, i)) for i, line in read_lines(path).items()]
-    return [(place, _fields(value, f"{path}, {place}")) for place, value in values]
-
-
-def _fields(value: Any, where: str) -> dict[str, Any]:
-    """Fields of a record: of an object, or of a text."""
-    if not isinstance(value, dict | str):
-        raise InputError(f"{where}: write a JSON object, not {json.dumps(value)[:40]}")
-    return {"text": value} if isinstance(value, str) else value
-
-
 def _parse_json(text: str, path: Path, first_line: int) -> Any:
     try:
         return json.loads(text)
@@ -137,11 +125,15 @@ def _parse_json(text: str, path: Path, first_line: int) -> Any:
 
 
 def _read_json(path: Path) -> list[Record]:
-    text = read_text(path)
-    if not text.lstrip().startswith("["):  # many files of this name hold an object a line
-        return _read_jsonl(path)
-    items = enumerate(_parse_json(text, path, 1), start=1)
-    return [(f"record {i}", _fields(item, f"{path}, record {i}")) for i, item in items]
+    if path.suffix == ".json" and (text := read_text(path)).lstrip().startswith("["):
+        items = enumerate(_parse_json(text, path, 1), start=1)
+        values = [(f"record {i}", value) for i, value in items]
+    else:  # many files called .json hold an object a line, too
+        values = [(f"line {i}", _parse_json(line, path, i)) for i, line in read_lines(path).items()]
+    for place, value in values:
+        if not isinstance(value, dict | str):
+            raise InputError(f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}")
+    return [(at, {"text": one} if isinstance(one, str) else one) for at, one in values]
 
 
 def _read_csv(path: Path) -> list[Record]:
@@ -188,7 +180,7 @@ def _read_txt(path: Path) -> list[Record]:
 
 
 FORMATS: dict[str, Callable[[Path], list[Record]]] = {
-    ".jsonl": _read_jsonl,
+    ".jsonl": _read_json,
     ".json": _read_json,
     ".csv": _read_csv,
     ".parquet": _read_parquet,

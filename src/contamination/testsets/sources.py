@@ -1,15 +1,14 @@
 """Open a test set wherever it is: registered name, file, directory or data set of the hub.
 
-A registered set is looked for in a local mirror, then in the cache, then at its public source. The
-cache is laid out like a mirror: copy it to a machine without a network. Wherever a set lies, its
-records are counted and the SHA-256 of its examples is compared, which does not depend on the kind
-of file.
+A set that is registered or of the hub is looked for in a local mirror, then in the cache, then at
+its public source. The cache is laid out like a mirror: copy it to a machine without a network.
+Wherever a set lies, its records are counted and the SHA-256 of its examples is compared, which does
+not depend on the kind of file.
 """
 
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from contamination.files import (
     write_json,
     write_text,
 )
-from contamination.testsets.example_set import ExampleSet, Template, make_test_set, parse, render
+from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -39,7 +38,7 @@ DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it,
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
 NO_FIELD = "{{}}"  # a template that fits every record
 ORIGIN = ".source.json"  # suffix of the note beside a file that was fetched
-LINES_TEMPLATE = "line/1"  # what stores call examples that are lines
+HARNESSES = ("lm-eval", "lm-eval-samples", "inspect", "lighteval")  # before a colon
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
 
 
@@ -63,16 +62,17 @@ def open_test_set(
         file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a directory
         laid out like a repository of the hub; or a data set of the hub ("org/name",
         "org/name:config").
-    template : name, text with {field}, or a field; None is the registry's, else "text/1".
+    template : name, text with {field}, or a field; None is the registry's, else "text/1". "line/1"
+        takes the line of each record, every field as the file writes it. So the public script of
+        Oren et al. reads a file, and so their models have most likely read the planted sets: for
+        four of them the words per example in Table 3 are those of whole lines (235 of MNLI, and 30
+        of its two sentences and its label).
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
-    mirror : directory with files of registered sets; None is `data_directory`.
+    mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
-    from contamination.testsets.fetching import read_repository
-    from contamination.testsets.harness import read_harness
-
-    given: Template | str | None = template and parse(template)  # before anything is fetched
+    parse(template or "text/1")  # a wrong one is refused before anything is fetched
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
@@ -81,12 +81,16 @@ def open_test_set(
     if entry:
         found = locate(entry, mirror) or fetch(entry)
         name, where, records = text, str(found), read_verified(entry, found)
-        given, max_records = given or entry.template, max_records or FIRST
-    elif ":" in text and (harness := read_harness(text)):
-        name, where, records = harness[0], text, harness[1]
+        template, max_records = template or entry.template, max_records or FIRST
+    elif text.partition(":")[0] in HARNESSES:
+        from contamination.testsets.harness import read_harness
+
+        where, (name, records) = text, read_harness(text)
     elif path.is_file() or path.suffix in FORMATS:
         name, where, records = path.stem, text, read_records(path)
     elif path.is_dir():
+        from contamination.testsets.fetching import read_repository
+
         name, where, asked = path.name, text, bool(revision)
         records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
@@ -94,42 +98,30 @@ def open_test_set(
     else:
         described, asked = entry_of(text, revision, split), False
         name = where = described.name
-        records = read_verified(described, fetch(described))
+        records = read_verified(described, locate(described, mirror) or fetch(described))
     if asked:
         raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
+    if template == "line/1":
+        records = _with_lines(records, Path(where), entry)
     used = None if max_records is None else min(max_records, len(records))
-    return make_test_set(name, records, given or "text/1", where, used)
+    return make_test_set(name, records, template or "text/1", where, used)
 
 
-def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSet:
-    """Open a test set as the lines of its file: every field, as the file writes it.
+def _with_lines(records: Sequence[Record], path: Path, entry: Entry | None) -> list[Record]:
+    """Add to each record its `line`: that of a file of text or JSON lines, else the record as JSON.
 
-    So the public script of Oren et al. reads a file, and so their models have most likely read the
-    planted sets: for four of them the words per example in Table 3 are those of whole lines (235 of
-    MNLI, and 30 of its two sentences and its label).
-
-    A file of text or of JSON, a line for each record, gives its own lines; where the registry has
-    their checksum (`Entry.lines`), it is compared. Any other record is written as JSON. Raises
-    InputError as `open_test_set`, whose parameters these are, and for another checksum.
+    Raises InputError where the registry has another checksum of the lines (`Entry.lines`).
     """
-    if max_records is not None and max_records < 1:
-        raise InputError(f"max_records is {max_records}: give at least 1")
-    found = open_test_set(what, template=NO_FIELD, max_records=sys.maxsize)
-    entry, path = entries().get(str(what)), Path(what)
-    if entry is not None:
-        path, max_records = locate(entry) or fetch(entry), max_records or FIRST
     if Path(entry.mirror if entry else path).suffix == ".txt":
-        lines = [str(record["text"]) for record in found.records]
+        lines = [str(record["text"]) for _, record in records]
     elif path.suffix == ".jsonl" and path.is_file():
         lines = [*read_lines(path).values()]
     else:
-        lines = [json.dumps(record, default=str) for record in found.records]
-    examples = tuple(f"{line}\n" for line in lines)
-    if entry is not None and entry.lines not in (None, sha256_of(*examples)):
+        lines = [json.dumps(record, default=str) for _, record in records]
+    if entry and entry.lines not in (None, sha256_of(*(f"{line}\n" for line in lines))):
         raise InputError(f"{path}: its lines are not those registered of {entry.name}; fetch it")
-    examples, records = examples[:max_records], found.records[:max_records]
-    revision = sha256_of(LINES_TEMPLATE, *examples)
-    return ExampleSet(found.name, examples, LINES_TEMPLATE, revision, records)
+    pairs = zip(records, lines, strict=True)
+    return [(place, {**record, "line": line}) for (place, record), line in pairs]
 
 
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:

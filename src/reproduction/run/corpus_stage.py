@@ -20,7 +20,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import load_test_set
+from contamination.testsets.example_set import make_test_set
+from contamination.testsets.records import read_records
 from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.canaries import KINDS, build_canaries
@@ -68,7 +69,8 @@ def make_corpus(run: RunFiles) -> None:
         tokenizer.save_pretrained(temporary)
     counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
     for name, facts in canaries.items():
-        test_set = load_test_set(target / "canaries" / f"{name}.jsonl", facts["template"])
+        path = target / "canaries" / f"{name}.jsonl"
+        test_set = make_test_set(name, read_records(path), facts["template"], str(path))
         ids = tokenize(tokenizer, test_set.examples)
         facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
     write_json(
@@ -163,7 +165,9 @@ def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]
             template, records = KINDS[spec.kind][0], made[spec.name]
         else:
             template, path = str(spec.template), data_file(str(spec.file))
-            records = list(load_test_set(path, template, max_records=spec.examples).records)
+            rows = read_records(path)
+            test_set = make_test_set(spec.name, rows, template, str(path), spec.examples)
+            records = list(test_set.records)
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(directory / f"{spec.name}.jsonl", "".join(lines))
         facts[spec.name] = {"template": template, "kind": spec.kind or "file"}

@@ -27,7 +27,6 @@ from contamination.testsets.sources import (
     cache_path,
     fetch,
     locate,
-    open_lines,
     open_test_set,
     read_origin,
     read_verified,
@@ -153,7 +152,7 @@ class Access:
 
     def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
         """Open a test set by its records, or by the `lines` of its file."""
-        return (open_lines if lines else open_test_set)(name, max_records=max_records)
+        return open_test_set(name, template="line/1" if lines else None, max_records=max_records)
 
     def read(
         self, entry: Entry, expected: Callable[[], list[Row]]
@@ -197,8 +196,8 @@ class Access:
     def score_texts(
         self, folder: Path, scorer: Scorer, texts: Sequence[Any], **settings: Any
     ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.stored.stored_scores`."""
-        from contamination.membership.stored import stored_scores
+        """Return the table of `contamination.membership.api.stored_scores`."""
+        from contamination.membership.api import stored_scores
 
         return stored_scores(folder, scorer, texts, **settings)
 

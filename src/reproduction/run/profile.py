@@ -24,7 +24,8 @@ from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.testsets.example_set import ExampleSet, load_test_set
+from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.records import read_records
 from reproduction.run.injection import Planting
 
 MODELS = ("contaminated", "clean")
@@ -302,4 +303,5 @@ class RunFiles:
     def test_set(self, name: str) -> ExampleSet:
         """Load a canary set as a test set, in canonical order."""
         path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
-        return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
+        template = self.corpus_facts["canaries"][name]["template"]
+        return make_test_set(name, read_records(path), template, str(path))

@@ -21,8 +21,8 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import load_test_set, make_test_set
-from contamination.testsets.sources import data_directory, data_file
+from contamination.testsets.example_set import make_test_set
+from contamination.testsets.sources import data_directory, data_file, open_test_set
 from contamination.testsets.tokens import tokenize
 from reproduction.run.canaries import KINDS, build_canaries
 from reproduction.run.corpus import (
@@ -152,7 +152,7 @@ def tuning_texts(
         else:
             file, template = files.get(spec.name, str(spec.file)), str(spec.template)
             sources[spec.name] = source = f"{file} as {template}"
-            found = dict.fromkeys(load_test_set(data_file(file), template).examples)
+            found = dict.fromkeys(open_test_set(data_file(file), template=template).examples)
             left = [text for text in found if text not in planted]
             rng = random_stream(experiment.profile.seed, "left over", file, template)
             texts[source] = tuple(left[i] for i in rng.permutation(len(left)))

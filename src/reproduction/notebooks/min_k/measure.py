@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from contamination.membership.api import cut_spans
-from contamination.membership.stored import stored_scores
+from contamination.membership.api import cut_spans, stored_scores
 from contamination.scoring.local import TransformersScorer
 from reproduction.notebooks.min_k.tables import KEYS, PLANTED, VALIDATION
 from reproduction.run.experiment import MODELS, Experiment, parts_of

@@ -1,6 +1,8 @@
 """The audit of many models on many sets: its rows, what it survives, and what it never repeats."""
 
 import json
+from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -15,8 +17,7 @@ from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.store import open_store
 from contamination.statistics import adjust
 from contamination.tables import POOLED
-from contamination.testsets.example_set import load_test_set
-from contamination.testsets.sources import open_lines
+from contamination.testsets.sources import open_test_set
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun, released_data, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
 from fakes.opening import Opening
@@ -56,7 +57,7 @@ class Bench(Opening):
         return path
 
     def remember(self, path: Path) -> None:
-        read = load_test_set(path)
+        read = open_test_set(path)
         self.scorers["bad"] = RemembersText(self.tokenizer, read, revision="contaminated")
 
     def run(
@@ -125,9 +126,10 @@ def test_the_values_are_those_of_a_single_audit(bench, two):
 def test_the_paper_s_table_1_stands_beside_what_is_measured_by_line(bench, two, monkeypatch):
     """The stand-in of the released checkpoint has read one set in its order, the control none."""
     by_name = dict(zip(("canaries/piqa", "canaries/boolq"), two, strict=True))
-    monkeypatch.setattr(grid, "open_lines", lambda what, max_records: open_lines(by_name[what]))
+    by_line = partial(open_test_set, template="line/1")
+    monkeypatch.setattr(grid, "open_test_set", lambda what, **_: by_line(by_name[what]))
     name, tests = "contam-1.4b-dupcount-higher", ("permutation", "sharded_t")
-    bench.scorers[name] = RemembersLines(bench.tokenizer, open_lines(two[0]), revision=name)
+    bench.scorers[name] = RemembersLines(bench.tokenizer, by_line(two[0]), revision=name)
     table = bench.run([name, "old"], list(by_name), tests=tests, by_line=True)
     columns = ["dup_count", "published_p", "control"]
     found = table[table["model"] == name].set_index(["dataset", "test"])
@@ -141,7 +143,7 @@ def test_the_paper_s_table_1_stands_beside_what_is_measured_by_line(bench, two, 
     assert found.loc[("canaries/piqa", "sharded_t"), "p"] < 0.01
     assert found.loc["canaries/boolq", "p"].min() > 0.05
     assert table.loc[table["model"] == "old", "published_p"].isna().all()
-    assert set(table["dataset_revision"]) == {open_lines(path).revision for path in two}
+    assert set(table["dataset_revision"]) == {by_line(path).revision for path in two}
 
 
 def test_a_negative_control_is_that_of_the_others_and_else_a_compressor(bench, two):
@@ -153,7 +155,7 @@ def test_a_negative_control_is_that_of_the_others_and_else_a_compressor(bench, t
         old, found = cell(table, "old", name, test), cell(table, "a", name, test)
         assert (found["control"], found["control_p"]) == ("old", old["p"])
         assert cell(table, "older", name, test)["control"] == "old"
-        expected = compressor_test(load_test_set(path), **given, permutations=5, seed=SEED).p
+        expected = compressor_test(open_test_set(path), **given, permutations=5, seed=SEED).p
         assert (old["control"], old["control_p"]) == ("compressor", expected)
     failed = cell(table, "a", "short", "sharded_t")  # and no other cell of the model
     assert failed["status"].startswith("failed: ")
@@ -243,9 +245,8 @@ def test_canary_sets_read_what_the_score_stage_has_scored(run, bench, monkeypatc
 
 def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two, monkeypatch):
     monkeypatch.setattr(passes, "registered", lambda: ("one", "gsm8k"))
-    monkeypatch.setattr(
-        grid, "open_test_set", lambda what, max_records: load_test_set(two[0], name=what)
-    )
+    opened = replace(open_test_set(two[0]), name="one")
+    monkeypatch.setattr(grid, "open_test_set", lambda what, **_: opened)
     sets = ["one", "profile/one", "eight", "profile/eight"]
     table = bench.run(["contaminated"], sets, experiment=run.experiment, tests=["sharded_t"])
     assert list(table["dataset"]) == ["one", "profile/one", "eight"]
