@@ -67,11 +67,16 @@ def print_table(
     _console().print(table, highlight=False)
 
 
-def save_table(table: "pd.DataFrame", path: Path | None, *, index: bool = False) -> None:
-    """Write a table as CSV, whole or not at all; nothing if there is no path."""
-    if path is not None:
-        with replacing(path) as temporary:
-            table.to_csv(temporary, index=index, lineterminator="\n", encoding="utf-8")
+def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) -> None:
+    """Write a table or its rows as CSV, whole or not at all; nothing if there is no path."""
+    if path is None:
+        return
+    import pandas as pd
+
+    if isinstance(table, list):
+        table = pd.DataFrame(table, dtype=object)  # counts stay whole where others fail
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
 
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
+ALL_OTHERS = "*"  # as `Declared.other`: every field but those that are about options
 ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
 # What data sets call their options: a list, or fields of their own and what counts them; the labels
 # of such fields (none: letters); and the fields that name the right one.
@@ -317,7 +318,7 @@ def _beside(layout: _Layout, declared: Declared, shown: Collection[str] | None) 
         name: value
         for name, value in _fields(layout.record)
         if _says(value) and name not in layout.used
-        if not {name, name.partition(".")[0]} & {*declared.other}
+        if not {name, name.partition(".")[0], ALL_OTHERS} & {*declared.other}
         if shown is None or name.partition(".")[0] in shown
     }
 
