@@ -318,8 +318,9 @@ def _beside(layout: _Layout, declared: Declared, shown: Collection[str] | None) 
         name: value
         for name, value in _fields(layout.record)
         if _says(value) and name not in layout.used
-        if not {name, name.partition(".")[0], ALL_OTHERS} & {*declared.other}
+        if not {name, name.partition(".")[0]} & {*declared.other}
         if shown is None or name.partition(".")[0] in shown
+        if ALL_OTHERS not in declared.other
     }
 
 
