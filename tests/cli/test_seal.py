@@ -127,7 +127,6 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
     ("more", "line"),
     [
         (("--seal", SEALED[1]), "--seal and --key go together"),
-        (("--key", SEALED[3]), "--seal and --key go together"),
         ((*SEALED, "--stop"), "--stop and --control: all that --seal names is tested; leave them"),
         ((*SEALED, "--axis", "both"), "--axis: the seal states how the set is tested"),
         ((*SEALED, "--test", "permutation"), "--test: the seal states how the set is tested"),
@@ -189,16 +188,3 @@ def test_the_exit_status_follows_the_table(logs, call, monkeypatch, name, row, w
     status, out, _ = call(*logs, f"{name}.jsonl")
     assert (status, bool(re.search(row, out))) == (wanted, True), out
     assert json.loads(Path(logs[4]).read_bytes())["secret"] not in out
-
-
-@pytest.mark.parametrize(
-    ("row", "named"),
-    [
-        ({"id": "r99", "answer": "ash 9"}, "a.jsonl, line 1: record 'r99' is not one of"),
-        ({"answer": "ash 9"}, "a.jsonl, line 1: .*no 'id'"),
-        ({"id": "r9"}, "a.jsonl, line 1: .*no 'answer'"),
-    ],
-)
-def test_logs_that_are_not_of_this_seal_are_refused(logs, refused, row, named):
-    Path("a.jsonl").write_bytes(jsonl([row]))
-    assert re.search(named, refused(*logs, "a.jsonl"))

@@ -50,7 +50,7 @@ def test_passing_failures_are_tried_again_and_given_up_in_the_end(
     server.failures.extend([failure] * 3)
     np.testing.assert_array_equal(scored(scorer, [random_ids(9)]), expected)
     assert scorer.client.requests_made == len(server.seen)
-    assert f"{len(server.seen)} requests, 3 of them failed (3 x {kind})" in scorer.summary()
+    assert f"{len(server.seen)} requests, 3 of them failed (3 x {kind})" in scorer.client.summary()
     assert len(waits) == 3
     server.failures.extend([failure] * 99)
     message = error_of(scorer)
@@ -320,7 +320,8 @@ class TestKey:
         told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
         assert server.seen[0][0]["authorization"] == f"Bearer {SECRET}"
         out, err = capfd.readouterr()
-        shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed), keyed.summary()]
+        shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed)]
+        shown.append(keyed.client.summary())
         assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
         assert caplog.records
 
@@ -345,6 +346,6 @@ class TestKey:
         scored(keyed, [random_ids(5)])
         entry = {"7": {"logprob": spelt}}
         server.tamper = lambda answer, _: answer["choices"][0]["prompt_logprobs"].insert(3, entry)
-        told = error_of(keyed) + keyed.summary()
+        told = error_of(keyed) + keyed.client.summary()
         if not spelt.startswith("\\"):
             assert spelt[4:11].lower() not in told.lower()

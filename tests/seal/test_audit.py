@@ -27,7 +27,7 @@ from contamination.seal.audit import (
     known_records,
     not_claimed,
     records_needed,
-    sealed_work,
+    sealed_works,
     sealed_writings,
     wording_alternatives,
     wordings_test,
@@ -256,8 +256,9 @@ def sealed(tmp_path_factory) -> SealedSet:
     return seal_quiz(directory, rows, template=TEMPLATE, wordings_of="question")
 
 
-def found_by(*arguments) -> Audit:
-    return audit_sealed(sealed_work(*arguments), 0.05)
+def found_by(scorer, sealed, directory, name) -> Audit:
+    asked = Request(directory=directory, name=name)
+    return audit_sealed(*sealed_works(scorer, asked, sealed), level=0.05)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
@@ -359,8 +360,8 @@ class Writes:
 def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, tmp_path):
     def found_of(known, **asked) -> Audit:
         request = Request(directory=tmp_path / str(len(known)))
-        works = sealed_writings(Writes(*known), sealed, request, **asked)
-        return audit_sealed_texts(works, 0.05)
+        works = sealed_writings(Writes(*known), request, sealed, **asked)
+        return audit_sealed_texts(*works, level=0.05)
 
     read = sealed.test_set.examples
     for found, status in ((found_of(read), 1), (found_of(()), 0)):
@@ -380,9 +381,9 @@ def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
     asked.instruction = ""
     for i in range(60):
         sealed = sealed_by(hashlib.sha256(f"texts {i}".encode()).digest())
-        request = Request(seed=0, directory=tmp_path / str(i))
-        works = sealed_writings(asked, sealed, request, next_record=True)
-        found = audit_sealed_texts(works, 0.05)
+        request = Request(directory=tmp_path / str(i))
+        works = sealed_writings(asked, request, sealed, next_record=True)
+        found = audit_sealed_texts(*works, level=0.05)
         assert [each.shards for each in found.results] == [2, ITEMS]
         p.append([each.p for each in (*found.results, found.joint)])
     for each in np.array(p).T:

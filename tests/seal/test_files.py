@@ -17,6 +17,7 @@ from contamination.seal import beacon, files
 from contamination.seal.audit import wording_alternatives
 from contamination.seal.files import SealFiles, draw_committed, seal_file, verify
 from contamination.seal.variants import commitment
+from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import Declared
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_beacon import ROUND, SIGNATURE
@@ -260,6 +261,21 @@ def test_what_cannot_be_sealed_is_refused_and_leaves_nothing(tmp_path, records, 
     told = refusal(seal_file, file, tmp_path / "out", **(SETTINGS | changes))
     assert re.search(message, told)
     assert [path.name for path in tmp_path.iterdir()] == ["quiz.jsonl"]
+
+
+def test_what_a_later_rule_refuses_of_new_seals_is_verified_and_tested(tmp_path, monkeypatch):
+    """A field that repeats an option, and one that names one, sealed before there were rules."""
+    records = [each | {"why": each["choices"][1], "note": "Option B."} for each in ITEMS]
+    file = write(tmp_path / "quiz.jsonl", records)
+    stated = SETTINGS | {"template": "{question}{choices:, }{why}"}
+    with monkeypatch.context() as before:
+        for rule in ("to_declare", "names_letter"):
+            before.setattr(f"contamination.testsets.options.{rule}", lambda *_, **__: None)
+        made = seal_file(file, tmp_path / "out", **stated)
+    assert "'why' looks like" in refusal(seal_file, file, tmp_path / "again", **stated)
+    found = verified(made)
+    free = [one.variants.given("options") for one in found.drawn]
+    assert option_alternatives(found.test_set, seed=0, keep=free).distinct == (6,) * RECORDS
 
 
 def test_what_is_declared_moves_along(tmp_path):

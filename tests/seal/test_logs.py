@@ -245,6 +245,8 @@ def test_what_says_nothing_of_the_set_is_refused(quiz):
     ("name", "data", "named"),
     [
         ("a.jsonl", b'{"arguments": {}, "doc": {}}\n', "line 1: not as lm-evaluation-harness"),
+        ("a.jsonl", b'{"id": "r9"}\n', "a.jsonl, line 1: .*no 'answer'"),
+        ("a.jsonl", b'{"answer": "ash 9"}\n', "a.jsonl, line 1: .*no 'id'"),
         ("a.eval", b"PK", "a.eval: no log of Inspect"),
         ("scenario_state.json", b"{}", "scenario_state.json, .*no 'id'"),
         ("a.log", b"", "a.log: unknown kind"),

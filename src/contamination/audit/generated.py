@@ -23,7 +23,7 @@ from contamination import statistics
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan
-from contamination.audit.request import Request
+from contamination.audit.request import CHOICES, Request
 from contamination.audit.verdict import Audit, Finding
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -44,7 +44,6 @@ from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
 
 ORDERINGS = 20_000  # sampled, beside the published one
-CHOICES = 4  # arrangements of an item in the quiz
 ONE_LETTER = Sampling(samples=1, tokens=4, temperature=0)
 FEWEST = 3  # records: centring leaves nothing of two
 COMPRESSED = 250  # records of a shard under the compressor, which takes n^2 steps
@@ -67,15 +66,13 @@ class Writing:
     request : its axis is "order" (the generated successor) or "options" (the quiz).
     sampling : of the generated successor; its seed is that of the request.
     next_record : on the axis "order", ask which of CHOICES records comes next.
-    arranged : CHOICES arrangements of each item where a key has drawn the published one.
-    template : of an arrangement, as in `contamination.testsets.alternatives.option_alternatives`.
+    arranged : CHOICES arrangements of each item; None draws them.
     """
 
     generator: Generator
     test_set: ExampleSet
     request: Request
     sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
-    template: str | None = None
     next_record: bool = False
     arranged: AlternativeSet | None = None
 
@@ -102,10 +99,8 @@ class Writing:
     @cached_property
     def alternatives(self) -> AlternativeSet:
         """Arrangements of each item, `CHOICES` in a row; errors as `option_alternatives`."""
-        if self.arranged is not None:
-            return self.arranged
         asked = replace(self.request, arrangements=CHOICES)
-        return asked.alternatives(self.test_set, template=self.template)
+        return self.arranged or asked.alternatives(self.test_set)
 
     @property
     def shards(self) -> int:

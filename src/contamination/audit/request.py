@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Axis = Literal["order", "options", "both"]
 MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
 MOST_ARRANGEMENTS = 10_000  # of each item, as above
+CHOICES = 4  # arrangements of an item, or records, in a quiz of what the model writes
 
 
 @dataclass(frozen=True)

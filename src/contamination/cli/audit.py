@@ -4,7 +4,7 @@ import datetime
 import fnmatch
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -30,9 +30,9 @@ from contamination.files import check_directory, write_text
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
-    from contamination.audit.plan import ScoringPlan
+    from contamination.audit.generated import Writing
+    from contamination.audit.plan import ScoringPlan, Work
     from contamination.audit.verdict import Audit
-    from contamination.testsets.example_set import ExampleSet
 
 
 @add_options
@@ -62,36 +62,36 @@ def test(
     the tests asked for, the order is quiet without a model, and every control is silent. 3: the
     order is no evidence here, or nothing can be said.
     """
-    from contamination.cli.generated import check_access, run_written
-
-    check_access(options, stop=stop)
     if seal is not None or key is not None:
         if stop or control is not None:
             raise InputError("--stop and --control: all that --seal names is tested; leave them")
         from contamination.cli.seal import test_sealed
 
         return test_sealed(options, seal, key, alpha)
-    if stop and (control is not None or options.dry_run):
-        raise InputError("--stop scores as many shards as it takes: leave out --control, --dry-run")
-    if options.access == "generate":
-        audit = run_written(options, control, alpha=alpha)
-    else:
-        audit = _run(options, control, stop=alpha if stop else None)
+    if stop and (control is not None or options.dry_run or options.access == "generate"):
+        others = "--control, --dry-run and --access generate"
+        raise InputError(f"--stop scores as many shards as it takes: leave out {others}")
+    audit = _run(options, control, alpha=alpha, stop=stop)
     if audit is not None:
-        show_result(audit.as_dict(alpha), options, lambda: print_audit(audit, alpha))
+        show_result(audit, alpha, options)
     return None
 
 
 def show_result(
-    result: dict[str, Any], options: TestedOptions, show: Callable[[], None]
+    audit: "Audit", alpha: float, options: TestedOptions, *lines: str, **stated: Any
 ) -> NoReturn:
-    """Write a result to the files that were asked for, print it, and exit by its verdict."""
+    """Write a result to the files that were asked for, print it, and exit by its verdict.
+
+    The lines stand before it where it is printed for people, and what is stated after it in JSON.
+    """
+    result = audit.as_dict(alpha) | stated
     for path in options.output or ():
         write_text(path, format_of(path)(result))
     if options.as_json:
         print(json.dumps(result, indent=2))
     else:
-        show()
+        say(*lines)
+        print_audit(audit, alpha)
     raise typer.Exit(result["verdict"]["status"])
 
 
@@ -110,43 +110,66 @@ def score(options: AuditOptions) -> None:
 
 
 def _run(
-    options: AuditOptions, control: str | None = None, *, stop: float | None = None
+    options: AuditOptions, control: str | None = None, *, alpha: float = 0.05, stop: bool = False
 ) -> "Audit | None":
-    """Score what is missing and test, also under a control model if one is named.
+    """Test a model and its control, if one is named; `run` says when there is no audit.
 
-    With `stop`, shard by shard until the evidence rejects at that level. None after a dry run, and
-    in every process but the first.
+    With `stop`, shard by shard until the evidence rejects at the level alpha.
     """
-    if stop is not None:
+    if stop:
         _ = options.stopping_test
-    requests, examples, template = options.prepare(control)
-    given = None
-    if options.axis != "order":
-        given = [options.alternatives(examples, template=template)]
+    requests, examples, given = options.prepare(control)
+    if isinstance(options, TestedOptions) and options.access == "generate":
+        from contamination.audit.generated import Writing, audit_written
+
+        asked = options.written | {"test_set": examples, "arranged": given}
+        audit = partial(audit_written, alpha=alpha)
+        return run(requests, lambda by, one: [Writing(by, request=one, **asked)], audit)
 
     from contamination.audit.plan import Work
     from contamination.audit.verdict import audit_work
+
+    work = partial(Work, test_set=examples, given=[given] if given else None, timed=not stop)
+    audit = partial(audit_work, stop_at=alpha if stop else None)
+    return run(requests, lambda by, one: [work(by, request=one)], audit)
+
+
+def run(
+    requests: Sequence[AuditOptions],
+    works_of: Callable[[Any, AuditOptions], "Sequence[Work | Writing]"],
+    audit: "Callable[..., Audit]",
+) -> "Audit | None":
+    """Open what is asked for, the model and then a control, and audit the works of each.
+
+    None after a dry run, which prints their plans, and in every process but the first, which alone
+    has texts written.
+    """
     from contamination.scoring.processes import processes
 
+    options, first_process, revisions = requests[0], processes().is_main_process, set[str]()
     found: list[Audit] = []
     plans: dict[str, ScoringPlan] = {}
-    for request in requests:
-        scorer = request.open(request.model)
-        if found and scorer.revision == found[0].header.model_revision:
-            raise InputError(f"--control {control} has the weights of MODEL: name another model")
-        work = Work(scorer, examples, request, given, timed=stop is None)
+    for request in requests if first_process or options.access == "logprobs" else ():
+        model: Any = request.open(request.model)
+        if model.revision in revisions:
+            one = f"--control {request.model} has the weights of MODEL"
+            raise InputError(f"{one}: name another model")
+        revisions.add(model.revision)
+        works = works_of(model, request)
         if options.dry_run:
-            plans[request.model] = work.plan
+            for work in works:
+                axis = f" ({work.request.axis})" * (len(works) > 1)
+                plans[f"{request.model}{axis}"] = work.plan
             continue
-        found.append(audit_work(work, stop_at=stop))
+        found.append(audit(*works))
         if options.endpoint is not None:
-            print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
-    if not processes().is_main_process:
+            print(model.client.summary(), file=sys.stderr)
+    if not first_process:
         return None
     if options.dry_run:
-        print_plans(plans, options.as_json)
+        print_plans(plans, options)
         return None
-    return replace(found[0], beside=found[1] if control is not None else None)
+    return replace(found[0], beside=found[1] if len(found) > 1 else None)
 
 
 def print_audit(audit: "Audit", alpha: float) -> None:
@@ -191,34 +214,56 @@ def print_cost(audit: "Audit") -> None:
     return None
 
 
-def print_plans(plans: "Mapping[str, ScoringPlan]", as_json: bool) -> None:
-    """Print how much there is to score, under the model and under a control."""
-    model, *control = plans.values()
-    if as_json:
-        beside = {"control_model": asdict(control[0])} if control else {}
-        print(json.dumps(asdict(model) | beside, indent=2))
-        return
-    for name, plan in plans.items():
-        shards = (
-            f"{store.shards} items" if store.kind == "alternatives" else str(store.shards)
-            for store in plan.stores
-        )
-        rows: dict[str, object] = {
-            "examples": plan.examples,
-            "shards": ", ".join(dict.fromkeys(shards)),
-            "permutations": plan.permutations,
-            "sequences": plan.work.sequences,
-            "forward passes or requests": plan.work.windows,
-            "tokens scored": plan.work.scored,
-            "tokens read": plan.work.read,
-            "tokens stored already": plan.work.scored - plan.missing,
-        }
-        if plan.flops is not None:
-            rows["FLOPs"] = f"{plan.flops:.2g}"
-        if plan.seconds is not None:
-            rows["time, about"] = _duration(plan.seconds)
-        title = "What there is to score" + (f" under {name}" if control else "")
-        print_table(("", ""), rows.items(), title=title)
+def print_plans(plans: "Mapping[str, ScoringPlan]", options: AuditOptions) -> None:
+    """Print how much there is to score, or to write, under the model and under a control."""
+    if isinstance(options, TestedOptions) and options.access == "generate":
+        rows = {name: _to_write(plan, options) for name, plan in plans.items()}
+        told, title = rows, "What {} is to write"
+    else:
+        rows = {name: _to_score(plan) for name, plan in plans.items()}
+        told, *control = map(asdict, plans.values())
+        told |= {"control_model": control[0]} if control else {}
+        title = f"What there is to score{' under {}' * len(control)}"
+    if options.as_json:
+        return print(json.dumps(told, indent=2))
+    for name, each in rows.items():
+        print_table(("", ""), each.items(), title=title.format(name))
+    return None
+
+
+def _to_score(plan: "ScoringPlan") -> dict[str, object]:
+    shards = (f"{one.shards}{' items' * (one.kind == 'alternatives')}" for one in plan.stores)
+    rows: dict[str, object] = {
+        "examples": plan.examples,
+        "shards": ", ".join(dict.fromkeys(shards)),
+        "permutations": plan.permutations,
+        "sequences": plan.work.sequences,
+        "forward passes or requests": plan.work.windows,
+        "tokens scored": plan.work.scored,
+        "tokens read": plan.work.read,
+        "tokens stored already": plan.work.scored - plan.missing,
+    }
+    if plan.flops is not None:
+        rows["FLOPs"] = f"{plan.flops:.2g}"
+    if plan.seconds is not None:
+        rows["time, about"] = _duration(plan.seconds)
+    return rows
+
+
+def _to_write(plan: "ScoringPlan", options: TestedOptions) -> dict[str, object]:
+    """Requests, tokens and money of what is not stored yet."""
+    left = plan.missing / plan.work.scored
+    read = round(plan.work.read * left)
+    rows: dict[str, object] = {
+        "requests": round(plan.work.windows * left),
+        "requests, of one text each": round(plan.work.sequences * left),
+        "tokens in, about": read,
+        "tokens out, at most": plan.missing,
+    }
+    if options.price_in is not None or options.price_out is not None:
+        price = read * (options.price_in or 0) + plan.missing * (options.price_out or 0)
+        rows["price, about"] = float(f"{price / 1e6:.4g}")
+    return rows
 
 
 def _duration(seconds: float) -> str:
@@ -260,18 +305,15 @@ def audit(
     from contamination.audit.many import audit_pairs, judged_rows
     from contamination.scoring.processes import processes
 
-    def load(name: str) -> "ExampleSet":
-        return replace(options, template=named[name] or options.template).load(name)
-
-    opened = {name: partial(load, name) for name in named}
+    opened = {
+        name: partial(replace(options, template=template or options.template).load, name)
+        for name, template in named.items()
+    }
     pairs = [*audit_pairs(models, opened, options, options.open)]
     if not processes().is_main_process:
         return
     rows = judged_rows(pairs, alpha=alpha)
-    if csv is not None:
-        import pandas as pd
-
-        save_table(pd.DataFrame(rows, dtype=object), csv)  # counts stay whole where others fail
+    save_table(rows, csv)
     if html is not None:
         from contamination.audit.leaderboard import leaderboard
 

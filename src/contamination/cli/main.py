@@ -80,7 +80,7 @@ def run(app: Callable[..., Any]) -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = 130
-    except (BrokenPipeError, SystemExit) as error:  # the help of typer makes the first the second
+    except (BrokenPipeError, SystemExit) as error:  # typer and rich make the first the second
         if not isinstance(error.__context__ or error, BrokenPipeError):
             raise
         with suppress(OSError):  # what is still buffered goes nowhere

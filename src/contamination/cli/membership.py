@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from contamination.cli.options import (
@@ -52,7 +51,7 @@ def membership(
         neighbours=neighbours,
         seed=seed,
     )
-    save_table(table, csv, index=True)
+    save_table(table.reset_index(), csv)
     rng = random_stream(seed, "evaluation")
     judged = None if members is None else evaluate(table, members, rng=rng)
     if as_json:
@@ -66,7 +65,6 @@ def membership(
         }
         print(json.dumps(output, indent=2))
         return
-    rows: Iterable[Iterable[object]]
     if judged is None:
         columns = ["score", "5%", "median", "95%", "texts"]
         shown = table.quantile([0.05, 0.5, 0.95]).map("{:.4g}".format).T.assign(n=table.count())

@@ -5,7 +5,7 @@ import functools
 import inspect
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_origin, get_type_hints
 
@@ -13,16 +13,18 @@ import typer
 
 from contamination.audit.battery import help_text
 from contamination.audit.report import format_of
-from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
+from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import check_directory, writing
 from contamination.scoring.models import label, label_control
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
+    from contamination.testsets.alternatives import AlternativeSet
     from contamination.testsets.example_set import ExampleSet
 
 WRITTEN = ("csv", "html", "output")  # options that name files
+LIMITS = ("concurrency", "max_requests", "timeout", "api_key_env")  # of the client of an endpoint
 
 
 def option(text: str, *names: str, **settings: Any) -> Any:
@@ -56,27 +58,30 @@ CsvFile = Annotated[Path | None, option("CSV file for the table.")]
 
 
 def add_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn the first parameter of a command, a dataclass, into one option for each field."""
-    first, *own = inspect.signature(command).parameters.values()
-    hints = get_type_hints(first.annotation, include_extras=True)
+    """Check the files that a command writes, and turn a dataclass into an option for each field."""
+    given = inspect.signature(command).parameters.values()
+    shared: list[Any] = [kind for p in given if dataclasses.is_dataclass(kind := p.annotation)]
+    hints = {kind: get_type_hints(kind, include_extras=True) for kind in shared}
     fields = [  # one without `Annotated` is no option
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=first.empty if field.default is dataclasses.MISSING else field.default,
-            annotation=hints[field.name],
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[kind][field.name],
         )
-        for field in dataclasses.fields(first.annotation)
-        if get_origin(hints[field.name]) is Annotated
+        for kind in shared
+        for field in dataclasses.fields(kind)
+        if get_origin(hints[kind][field.name]) is Annotated
     ]
-    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *fields]
+    own = [each for each in given if each.annotation not in shared]
+    parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *fields]
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> None:
         for file in _paths(value for name, value in arguments.items() if name in WRITTEN):
             _check_file(file, _paths(v for name, v in arguments.items() if name not in WRITTEN))
-        options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
-        command(options, **arguments)
+        chosen = {field.name: arguments.pop(field.name) for field in fields}
+        command(*(kind(**chosen) for kind in shared), **arguments)
 
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -190,8 +195,7 @@ class ModelOptions:
 
         if self.tokenizer is None or self.context is None:
             raise InputError("--endpoint needs --tokenizer (directory or hub id) and --context")
-        names = ("context", "concurrency", "max_requests", "timeout", "api_key_env")
-        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        settings: dict[str, Any] = {name: getattr(self, name) for name in ("context", *LIMITS)}
         return EndpointScorer(self.endpoint, model, self.tokenizer, **settings)
 
 
@@ -247,24 +251,33 @@ class AuditOptions(TestOptions, ScoringOptions):
     """What `test` and `score` share: a model, a set, and what they are asked."""
 
     dry_run: Annotated[bool, option("Print how much there is to score.", "--dry-run")] = False
+    access: str = "logprobs"
 
     def __post_init__(self) -> None:
-        """Check the request, and call the model in tables and stores what the user calls it."""
+        """Check the request and --store, and call the model in tables and stores by its name."""
+        check_directory(self.directory)
         object.__setattr__(self, "name", self.name or label(self.model))
         super().__post_init__()
 
-    def prepare(self, control: str | None = None) -> tuple[list[Self], "ExampleSet", str | None]:
-        """Return what is asked of the model and of a control, the set, and its template if given.
+    def prepare(
+        self, control: str | None = None
+    ) -> tuple[list[Self], "ExampleSet", "AlternativeSet | None"]:
+        """Return what is asked of the model and of a control, the set, and its arrangements.
 
-        Bad input is reported here, before torch is imported.
+        Those are None where the order of records is tested alone. Bad input is reported here,
+        before torch is imported.
         """
         requests = [self]
         if control is not None:
             beside = label_control(control, self.model)
             requests.append(dataclasses.replace(self, model=control, name=beside))
-        check_directory(self.directory)
         examples = self.load(self.dataset, items=self.axis != "order")
-        return requests, examples, examples.template if self.template or self.field else None
+        if self.axis == "order":
+            return requests, examples, None
+        count = self.arrangements if self.access == "logprobs" else CHOICES
+        asked, typed = dataclasses.replace(self, arrangements=count), self.template or self.field
+        template = examples.template if typed else None
+        return requests, examples, asked.alternatives(examples, template=template)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +308,39 @@ class TestedOptions(AuditOptions):
     price_out: Annotated[float | None, option("Price of a million written.", min=0)] = None
 
     def __post_init__(self) -> None:
-        """Check the names of files, too."""
+        """Check the names of files, too, and refuse what does not go with the access."""
         super().__post_init__()
         for path in self.output or ():
             format_of(path)
+        for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
+            if self.access == "logprobs" and getattr(self, name) != getattr(TestedOptions, name):
+                typed = name.replace("_", "-")
+                raise InputError(f"--{typed} goes with --access generate: give both")
+        if self.quiz and self.axis != "order":
+            raise InputError("--quiz asks for the order of records: leave out --axis")
+        if self.access == "generate" and self.endpoint and (self.tokenizer or self.context):
+            raise InputError(
+                "--tokenizer and --context are for log-probabilities: with --access generate the "
+                "endpoint is sent text; leave them out"
+            )
+
+    @property
+    def written(self) -> dict[str, Any]:
+        """What is to be written, as `Writing` has it; InputError for what cannot be."""
+        from contamination.scoring.generation import Sampling
+
+        sampling = Sampling(self.samples, self.tokens, self.temperature)
+        return {"sampling": sampling, "next_record": self.quiz}
+
+    def open(self, model: str) -> Any:
+        """Return the scorer of a model or, by --access, its generator; errors as without that."""
+        if self.access == "logprobs":
+            return super().open(model)
+        from contamination.scoring import generation
+
+        if self.endpoint is None:
+            scorer: Any = super().open(model)
+            return generation.LocalGenerator(scorer, model)
+        asked = "" if self.quiz or self.axis == "options" else generation.CONTINUE
+        limits = {name: getattr(self, name) for name in LIMITS}
+        return generation.EndpointGenerator(self.endpoint, model, instruction=asked, **limits)

@@ -14,22 +14,13 @@ from contamination.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
-
-
-def _console(**how: bool) -> "Console":
-    from rich.console import Console
-
-    class Ours(Console):
-        def on_broken_pipe(self) -> None:  # rich would end with 1
-            raise BrokenPipeError
-
-    return Ours(**how)  # type: ignore[arg-type]
 
 
 def say(*lines: str, wrap: bool = True) -> None:
     """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
-    console = _console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
     for line in lines:
         console.print(printable(line))
 
@@ -53,6 +44,7 @@ def print_table(
 
     Counts get their thousands separated. There is no header if no column has a name.
     """
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -64,14 +56,19 @@ def print_table(
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    _console().print(table, highlight=False)
+    Console().print(table, highlight=False)
 
 
-def save_table(table: "pd.DataFrame", path: Path | None, *, index: bool = False) -> None:
-    """Write a table as CSV, whole or not at all; nothing if there is no path."""
-    if path is not None:
-        with replacing(path) as temporary:
-            table.to_csv(temporary, index=index, lineterminator="\n", encoding="utf-8")
+def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) -> None:
+    """Write a table or its rows as CSV, whole or not at all; nothing if there is no path."""
+    if path is None:
+        return
+    import pandas as pd
+
+    if isinstance(table, list):
+        table = pd.DataFrame(table, dtype=object)  # counts stay whole where others fail
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
 
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:

@@ -3,16 +3,15 @@
 import dataclasses
 import datetime
 import json
-import sys
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from contamination.audit.battery import DEFAULT_TESTS
 from contamination.audit.request import Request
-from contamination.cli.audit import print_audit, print_plans, show_result
+from contamination.cli.audit import run, show_result
 from contamination.cli.options import (
     AnswerFields,
     AsJson,
@@ -27,27 +26,10 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.files import check_directory
 from contamination.testsets.example_set import Declared
 
 if TYPE_CHECKING:
-    from contamination.audit.verdict import Audit
-    from contamination.seal.files import SealedSet, SealFiles
-
-# What the seal states, and no auditor chooses after the draw.
-STATED = [
-    field.name
-    for field in (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
-    if field.name not in ("directory", "name")
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SealOptions:
-    """Which seal is meant, and what proves it."""
-
-    seal: Annotated[Path, option("The seal.json that was published with the set.")]
-    key: Annotated[Path, option("The author's key.json.")]
+    from contamination.seal.files import SealFiles
 
 
 def seal(
@@ -154,17 +136,17 @@ def _print_committed(files: "SealFiles", beacon_round: int) -> None:
 
 def _print_sealed(files: "SealFiles") -> None:
     """Verify what was written, and print what to do with it and how much it can find."""
-    from contamination.seal.audit import EFFECTS, POWER, guarantee, records_needed
+    from contamination.seal.audit import EFFECTS, POWER, records_needed
     from contamination.seal.files import verify
 
     sealed = verify(files.published, files.seal, files.key)
     seal = sealed.seal
     say(
-        f"sealed: {_described(sealed)}",
+        f"sealed: {sealed.described}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be tested "
         "without it",
-        guarantee(seal),
+        seal.guarantee,
         wrap=False,
     )
     wordings = max(len(one.variants.given("wordings")) for one in sealed.drawn)
@@ -184,7 +166,6 @@ def verify_sealed(
     published: Path, seal: Path, key: Path, date: Path | None, ca: Path | None
 ) -> None:
     """Verify a sealed set without a model: the key draws this set and this seal, byte by byte."""
-    from contamination.seal.audit import guarantee
     from contamination.seal.beacon import time_of
     from contamination.seal.files import verify as verify_files
     from contamination.seal.stamp import stamped_at
@@ -192,8 +173,8 @@ def verify_sealed(
     if (date is None) != (ca is None):
         raise InputError("--date and --ca go together: give the time stamp and the certificate")
     found = verify_files(published, seal, key)
-    told = [f"verified: {published} and {seal} are what {key} draws", _described(found)]
-    told.append(guarantee(found.seal))
+    told = [f"verified: {published} and {seal} are what {key} draws"]
+    told += [found.described, found.seal.guarantee]
     if date is not None and ca is not None:
         time, ahead = stamped_at(date, found.seal.stamped, ca), found.seal.beacon_round
         line = f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
@@ -203,26 +184,11 @@ def verify_sealed(
     say(*told, wrap=False)
 
 
-def _described(sealed: "SealedSet") -> str:
-    """Say what was verified, in one line."""
-    from contamination.seal.variants import KINDS
-
-    drawn = [f"the order of {len(sealed.drawn):,} records"]
-    for kind, (name, _) in KINDS.items():
-        if count := sealed.listed(kind):
-            drawn.append(f"the {name} of {count:,} {'items' if kind == 'options' else 'records'}")
-    return (
-        f"the key drew {', '.join(drawn)}; dated {sealed.seal.date} by their author, commitment "
-        f"{sealed.seal.commitment}"
-    )
-
-
 # --- contamination audit-logs ---------------------------------------------------------------------
 
 
 @add_options
 def audit_logs(
-    options: SealOptions,
     logs: Annotated[
         list[Path],
         typer.Argument(
@@ -232,6 +198,8 @@ def audit_logs(
             "`model`.",
         ),
     ],
+    seal: Annotated[Path, option("The seal.json that was published with the set.")],
+    key: Annotated[Path, option("The author's key.json.")],
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> None:
@@ -241,22 +209,18 @@ def audit_logs(
     status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
     said of a model, else 0.
     """
-    from contamination.seal.audit import guarantee
     from contamination.seal.files import verify
     from contamination.seal.logs import audit_logs as audit
     from contamination.testsets.harness import read_log
 
-    sealed = verify(None, options.seal, options.key)
+    sealed = verify(None, seal, key)
     level = sealed.seal.level
     found = audit(sealed, (one for path in logs for one in read_log(path)))
     rows = [dataclasses.asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
-    if csv is not None:
-        import pandas as pd
-
-        save_table(pd.DataFrame(rows), csv)
+    save_table(rows, csv)
     if as_json:
-        told = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": guarantee(sealed.seal)}
-        print(json.dumps(told | {"models": rows}, indent=2))
+        stated = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": sealed.seal.guarantee}
+        print(json.dumps(stated | {"models": rows}, indent=2))
     else:
         print_table(
             ("model", "asked", "named", "hits", "known ≥", "p", "p (Holm)", "verdict"),
@@ -270,7 +234,7 @@ def audit_logs(
             title=f"Which models know what the key of {sealed.seal.name} drew?",
             text=("verdict",),
         )
-        say(f"verified: {_described(sealed)}", guarantee(sealed.seal))
+        say(f"verified: {sealed.described}", sealed.seal.guarantee)
     conclusions = {row["conclusion"] for row in rows}
     raise typer.Exit(1 if "proven" in conclusions else 3 * ("cannot say" in conclusions))
 
@@ -280,62 +244,33 @@ def audit_logs(
 
 def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
     """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
-    sealed = _verified(options, seal, key, alpha)
-    check_directory(options.directory)
-    if options.access == "generate":
-        from contamination.cli.generated import run_sealed as run
-    else:
-        run = _score_sealed
-    if (audit := run(options, sealed)) is None:
-        return
-
-    from contamination.seal.audit import guarantee, not_claimed
-
-    level, left_out = sealed.seal.level, not_claimed(sealed, audit)
-    rests_on = guarantee(sealed.seal)
-
-    def show() -> None:
-        say(f"verified: {_described(sealed)}", rests_on, "not claimed:")
-        say(*(f"  {line}" for line in left_out))
-        print_audit(audit, level)
-
-    stated = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": rests_on}
-    found = audit.as_dict(level) | stated | {"not_claimed": [*left_out]}
-    show_result(found, options, show)
-
-
-def _verified(
-    options: TestedOptions, seal: Path | None, key: Path | None, alpha: float
-) -> "SealedSet":
-    """Verify a sealed set, before torch is imported."""
     if seal is None or key is None:
         raise InputError(
             "--seal and --key go together: the seal.json that was published proves nothing alone"
         )
-    defaults = {each.name: each.default for each in dataclasses.fields(options)}
-    given = [name for name in STATED if getattr(options, name) != defaults[name]]
+    stated = (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
+    changed = [each.name for each in stated if getattr(options, each.name) != each.default]
+    given = [name for name in changed if name not in ("directory", "name")]
     if given or alpha != 0.05:
         typed = [*given, "alpha"][0].replace("tests", "test").replace("_", "-")
         raise InputError(f"--{typed}: the seal states how the set is tested; leave --{typed} out")
 
-    from contamination.seal.files import verify
+    from contamination.seal.files import verify  # which does without torch
 
-    return verify(Path(options.dataset), seal, key)
+    sealed = verify(Path(options.dataset), seal, key)
 
+    from contamination.seal import audit as tests
 
-def _score_sealed(options: TestedOptions, sealed: "SealedSet") -> "Audit | None":
-    """Score a sealed set and test it; None after a dry run, and in all processes but the first."""
-    from contamination.scoring.processes import processes
-    from contamination.seal.audit import audit_sealed, sealed_work
-
-    scorer = options.open(options.model)
-    work = sealed_work(scorer, sealed, options.directory, options.name)
-    first_process = processes().is_main_process
-    if options.dry_run:
-        if first_process:
-            print_plans({options.model: work.plan}, options.as_json)
-        return None
-    audit = audit_sealed(work, sealed.seal.level)
-    if options.endpoint is not None:
-        print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
-    return audit if first_process else None
+    works: Any = partial(tests.sealed_works, sealed=sealed)
+    audited: Any = tests.audit_sealed
+    if options.access == "generate":
+        works = partial(tests.sealed_writings, sealed=sealed, **options.written)
+        audited = tests.audit_sealed_texts
+    level = sealed.seal.level
+    audit = run([options], works, partial(audited, level=level))
+    if audit is not None:
+        left_out = tests.not_claimed(sealed, audit)
+        lines = [f"verified: {sealed.described}", sealed.seal.guarantee, "not claimed:"]
+        lines += [f"  {line}" for line in left_out]
+        beside = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": sealed.seal.guarantee}
+        show_result(audit, level, options, *lines, **beside, not_claimed=[*left_out])

@@ -117,11 +117,6 @@ class EndpointScorer:
         """Nats a token by which answers to one prompt differ; None before there were two."""
         return self._trust.noise
 
-    def summary(self) -> str:
-        """One line for people: requests made, why some failed, the model's own name, and noise."""
-        noise = "" if self.noise is None else f", noise {self.noise:.2g} nats a token"
-        return self.client.summary() + noise
-
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:

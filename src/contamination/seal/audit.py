@@ -30,7 +30,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,16 +38,15 @@ from scipy.stats import binom, norm
 
 from contamination import statistics
 from contamination.audit.battery import OPTION_TEST, TESTS
-from contamination.audit.generated import CHOICES, Writing, audit_written
+from contamination.audit.generated import Writing, audit_written
 from contamination.audit.plan import Work
-from contamination.audit.request import Request
+from contamination.audit.request import CHOICES, Request
 from contamination.audit.verdict import Audit, carry_out
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator
 from contamination.scoring.store import Store
-from contamination.seal.beacon import time_of
-from contamination.seal.files import Seal, SealedSet
+from contamination.seal.files import SealedSet
 from contamination.statistics import KnownResult, PValue, TestResult
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.example_set import render
@@ -67,21 +65,6 @@ NOT_SENT = (
 )
 
 
-def guarantee(seal: Seal) -> str:
-    """Say what the p-value of a sealed set rests on, and what has to be checked for that."""
-    if seal.beacon_round is None:
-        return (
-            "sealed in one step: the p-value holds if the author drew one key and published what "
-            "it drew, which nothing here proves; an author who tried keys on an older model could "
-            "reach a small p"
-        )
-    return (
-        "nobody could choose this arrangement, if the commitment was public before "
-        f"{time_of(seal.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no other one named "
-        f"{seal.name}: check both"
-    )
-
-
 def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     """Say what a result does not prove, and what was not tested."""
     if audit.written is not None:
@@ -91,19 +74,20 @@ def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     return NOT_CLAIMED + (NOT_SENT,) * unsent
 
 
-def sealed_work(scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None) -> Work:
+def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Work]:
     """Return the stated test of a verified set under one model.
 
     Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
-    published. Stores lie in the directory, and call the model by the name. Raises InputError as
+    published. Where stores lie, and what they call the model, is as asked. Raises InputError as
     `contamination.audit.plan.Work`.
     """
-    request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
+    request = sealed.seal.request(asked.directory, asked.name)
+    alternatives = list[AlternativeSet]()
     if sealed.seal.options:
         alternatives.append(_arranged(sealed, request.arrangements - 1))
     if sealed.listed("wordings") >= FEWEST and not isinstance(scorer, EndpointScorer):
         alternatives.append(wording_alternatives(sealed))
-    return Work(scorer, sealed.test_set, request, alternatives)
+    return (Work(scorer, sealed.test_set, request, alternatives),)
 
 
 def _arranged(sealed: SealedSet, others: int) -> AlternativeSet:
@@ -113,14 +97,15 @@ def _arranged(sealed: SealedSet, others: int) -> AlternativeSet:
 
 
 def sealed_writings(
-    by: Generator, sealed: SealedSet, request: Request, **asked: Any
+    by: Generator, asked: Request, sealed: SealedSet, **how: Any
 ) -> tuple[Writing, ...]:
     """Return what a model is to write about a verified set: on the order, and on the options.
 
-    `asked` are the further fields of `Writing` for the order of records. Options are a quiz, if any
-    item has enough arrangements. Raises InputError as `Writing`.
+    `how` are further fields of `Writing` for the order of records; else as `sealed_works`. Options
+    are a quiz, if any item has enough arrangements. Raises InputError as `Writing`.
     """
-    order, quiz = Writing(by, sealed.test_set, request, **asked), copy(by)
+    request = Request(directory=asked.directory, name=asked.name)
+    order, quiz = Writing(by, sealed.test_set, request, **how), copy(by)
     arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
     if arranged is None or max(arranged.distinct) < CHOICES:
         return (order,)
@@ -129,7 +114,7 @@ def sealed_writings(
     return order, Writing(quiz, sealed.test_set, options, arranged=arranged)
 
 
-def audit_sealed_texts(works: Sequence[Writing], level: float) -> Audit:
+def audit_sealed_texts(*works: Writing, level: float) -> Audit:
     """Have the model write what is missing, and test; see `audit_sealed`.
 
     The tests are exact for the same reason as those on log-probabilities: the texts after records,
@@ -144,7 +129,7 @@ def audit_sealed_texts(works: Sequence[Writing], level: float) -> Audit:
     return replace(audits[0], findings=tuple(found), stores=stores, joint=joint)
 
 
-def audit_sealed(work: Work, level: float) -> Audit:
+def audit_sealed(work: Work, *, level: float) -> Audit:
     """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
 
     Its results are the stated tests of the order of records, then that of options and that of
@@ -157,11 +142,8 @@ def audit_sealed(work: Work, level: float) -> Audit:
         named = {each.name: getattr(result, each.name) for each in fields(TestResult)}
         return KnownResult(**named, known_at_least=known)
 
-    options_test = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
-    tests = {
-        OPTION_TEST: partial(bounded, options_test),
-        WORDINGS_TEST: partial(bounded, wordings_test),
-    }
+    options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
+    tests = {OPTION_TEST: partial(bounded, options), WORDINGS_TEST: partial(bounded, wordings_test)}
     found = carry_out(work, **tests)
     orders = len(work.request.order_tests)
     return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))

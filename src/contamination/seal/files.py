@@ -27,6 +27,7 @@ from contamination.files import replacing, write_text
 from contamination.seal import beacon
 from contamination.seal.variants import (
     ALGORITHM,
+    KINDS,
     Drawn,
     Statement,
     commitment,
@@ -35,6 +36,7 @@ from contamination.seal.variants import (
     seed_of,
 )
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.options import ALL_OTHERS
 from contamination.testsets.records import read_records
 
 FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
@@ -59,6 +61,21 @@ class Seal(Commitment):
 
     signature: str | None
     sha256: _Hex64
+
+    @property
+    def guarantee(self) -> str:
+        """Say what a p-value of the set rests on, and what has to be checked for that."""
+        if self.beacon_round is None:
+            return (
+                "sealed in one step: the p-value holds if the author drew one key and published "
+                "what it drew, which nothing here proves; an author who tried keys on an older "
+                "model could reach a small p"
+            )
+        return (
+            "nobody could choose this arrangement, if the commitment was public before "
+            f"{beacon.time_of(self.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no other one "
+            f"named {self.name}: check both"
+        )
 
 
 class Key(BaseModel):
@@ -93,6 +110,17 @@ class SealedSet:
     def listed(self, kind: str) -> int:
         """How many records have several of a kind."""
         return sum(kind in one.variants.several for one in self.drawn)
+
+    @property
+    def described(self) -> str:
+        """Say what was verified, in one line."""
+        drawn = [f"the order of {len(self.drawn):,} records"]
+        for kind, (name, _) in KINDS.items():
+            if count := self.listed(kind):
+                of = "items" if kind == "options" else "records"
+                drawn.append(f"the {name} of {count:,} {of}")
+        dated = f"dated {self.seal.date} by their author, commitment {self.seal.commitment}"
+        return f"the key drew {', '.join(drawn)}; {dated}"
 
 
 class SealFiles(NamedTuple):
@@ -192,22 +220,25 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     """Draw the set and the seal of a key.
 
     Raises InputError for a signature that is not the beacon's of the round that is stated, and for
-    records as `seal_file`.
+    records as `seal_file`. What a field looks like is a rule for new seals: it decides nothing that
+    is drawn, and a seal that was published before a rule has to verify.
     """
     stated = key.statement
+    declared = replace(stated.declared, other=(*stated.declared.other, ALL_OTHERS))
     if stated.beacon_round is None:
         signature = None
     else:
         beacon.check_signature(stated.beacon_round, signature or "")
     rows = [(f"record {number}", record) for number, record in enumerate(key.records, start=1)]
     seed = seed_of(bytes.fromhex(key.secret), signature)
-    drawn = tuple(draw(prepare(rows, stated, where), seed))
+    answered = stated.model_copy(update={"declared": declared})
+    drawn = tuple(draw(prepare(rows, answered, where), seed))
     published = [(f"line {line}", one.record) for line, one in enumerate(drawn, start=1)]
     text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for _, one in published).encode()
     test_set = make_test_set(stated.name, published, stated.template, where)
     digest = hashlib.sha256(text).hexdigest()
     seal = Seal(**dict(key.commitment), signature=signature, sha256=digest)
-    return SealedSet(seal, replace(test_set, declared=stated.declared), text, drawn)
+    return SealedSet(seal, replace(test_set, declared=declared), text, drawn)
 
 
 # --- the auditor's side ---------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Declared:
     ----------
     answer : they name the right option: by label, index from 0, text, or a flag for each option.
     options : they hold the options, as one list or a field for each, or are lists parallel to them.
-    other : they say nothing of the options, whatever they look like.
+    other : they say nothing of the options, whatever they look like; "*" is every field.
     """
 
     answer: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
+ALL_OTHERS = "*"  # as `Declared.other`: every field but those that are about options
 ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
 # What data sets call their options: a list, or fields of their own and what counts them; the labels
 # of such fields (none: letters); and the fields that name the right one.
@@ -315,6 +316,7 @@ def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> di
         if _says(value) and name not in item.used
         if not {name, name.partition(".")[0]} & {*declared.other}
         if shown is None or name.partition(".")[0] in shown
+        if ALL_OTHERS not in declared.other
     }
 
 
