@@ -23,7 +23,7 @@ from contamination.randomness import random_stream
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.canaries import KINDS, LEFT, build_canaries
 from reproduction.run.corpus import (
     DOCUMENTS,
     MEMBERS,
@@ -50,7 +50,7 @@ def make_corpus(run: RunFiles) -> None:
     try:
         rng = random_stream(profile.seed, "documents")
         documents, sources = _documents(profile, target, rng=rng)
-        canaries = _canary_files(profile, target / "canaries")
+        canaries = _canary_files(profile, target)
     finally:
         gc.enable()
     counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
@@ -152,20 +152,23 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
     return tokens
 
 
-def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]]:
-    """Write every canary set as JSONL in canonical order; return what is known of each."""
-    made, _ = build_canaries(
+def _canary_files(profile: Profile, target: Path) -> dict[str, dict[str, Any]]:
+    """Write every canary set in canonical order, and what is left; return what is known of each."""
+    made, left = build_canaries(
         list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
     )
     facts: dict[str, dict[str, Any]] = {}
+    files: dict[str, list[Any]] = {f"{LEFT}/{kind}": records for kind, records in left.items()}
     for spec in profile.canaries:
         if spec.kind:
             template, records = KINDS[spec.kind][0], made[spec.name]
         else:
             template, path = str(spec.template), data_file(str(spec.file))
             records = list(load_test_set(path, template, max_records=spec.examples).records)
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        write_text(directory / f"{spec.name}.jsonl", "".join(lines))
+        files[f"canaries/{spec.name}"] = records
         facts[spec.name] = {"template": template, "kind": spec.kind or "file"}
         facts[spec.name] |= {"dup_count": spec.dup_count, "examples": len(records)}
+    for name, records in files.items():
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(target / f"{name}.jsonl", "".join(lines))
     return facts

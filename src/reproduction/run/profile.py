@@ -5,8 +5,9 @@ unknown key is an error: a misspelt parameter that is silently ignored makes a r
 that it is not. A profile without a corpus trains nothing. Its notebooks are those that it lists,
 and they read models that others have released. The stages of others write, in this order::
 
+    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, left_over/*.jsonl, tokenizer/,
+                                  corpus.json
     build/<profile>/released/     of a profile that trains a released model further: its files
-    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
     build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
 
 Training needs no more than these `RunFiles`; `reproduction.run.experiment` adds what was scored.

@@ -6,9 +6,9 @@ a document, so that no score tells them apart by their length.
 
 A heuristic is tuned on text of the same kind as the planted sets that was never planted. Text of
 another kind would be no yardstick, since a threshold would then tell kinds of text apart.
-Docstrings are what is left after a shuffle of which the canary sets are the first records, so which
-of them were planted is chance. Of a file, they are the records that no set holds; a set takes the
-first, so they are like it where the order of the file means nothing.
+Docstrings are what the corpus stage has left of a shuffle of which the canary sets are the first
+records, so which of them were planted is chance. Of a file, they are the records that no set holds;
+a set takes the first, so they are like it where the order of the file means nothing.
 """
 
 import math
@@ -21,10 +21,10 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import load_test_set, make_test_set
+from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import data_directory, data_file
 from contamination.testsets.tokens import tokenize
-from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.canaries import LEFT
 from reproduction.run.corpus import (
     DOCUMENTS,
     Document,
@@ -132,8 +132,7 @@ def tuning_texts(
 
     Returns (sources, texts): canary set -> name of its source (a kind, or a file and its template),
     and source -> texts with their separators, shuffled, none twice. Raises InputError if a set in
-    `files` is not made from a file, there are too few docstrings, the canary sets are not those of
-    the installed packages, or a file cannot be read.
+    `files` is not made from a file, there are too few docstrings, or a file cannot be read.
 
     Parameters
     ----------
@@ -160,26 +159,12 @@ def tuning_texts(
 
 
 def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
-    """Draw the sets again with the same numbers; return what they leave, by kind."""
-    packages, facts = list(experiment.profile.corpus.held_out), experiment.corpus_facts["canaries"]
-    planted = [spec for spec in experiment.profile.canaries if spec.kind]
-    sets, left = build_canaries(packages, planted, seed=experiment.profile.seed)
-    for spec in planted:
-        if tuple(sets[spec.name]) != experiment.test_set(spec.name).records:
-            raise InputError(
-                f"{experiment.corpus}: canary set {spec.name} is not what the installed packages "
-                "give, so other text could hold parts of it: make the corpus again"
-            )
-    texts = {}
-    for kind, records in left.items():
-        known = [facts[spec.name] for spec in planted if spec.kind == kind]
+    """Read what the canary sets leave of their kinds, about so many tokens of each."""
+    facts, texts = experiment.corpus_facts["canaries"], {}
+    for kind in dict.fromkeys(spec.kind for spec in experiment.profile.canaries if spec.kind):
+        known = [one for one in facts.values() if one["kind"] == kind]
         per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
-        wanted, name = math.ceil(SPARE * tokens * per_token), f"never planted, of kind {kind}"
-        if len(records) < wanted:
-            raise InputError(
-                f"{name}: only {len(records)} records are left in {', '.join(packages)}, {wanted} "
-                "wanted; ask for fewer, lower `examples` or add a held-out package"
-            )
-        numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
-        texts[kind] = make_test_set(kind, numbered, KINDS[kind][0], name).examples
+        path, wanted = experiment.corpus / LEFT / f"{kind}.jsonl", SPARE * tokens * per_token
+        found = load_test_set(path, known[0]["template"], max_records=math.ceil(wanted))
+        texts[kind] = found.examples
     return texts
