@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from tqdm import tqdm
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
@@ -42,10 +42,18 @@ CHUNK = 1024  # documents tokenised at a time
 
 
 def make_corpus(run: RunFiles) -> None:
-    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`."""
+    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`.
+
+    Of a profile that trains a released model further, also this model, whose tokenizer it takes.
+    """
     started = time.perf_counter()
-    profile, target = run.profile, run.corpus
+    profile, target, tokenizer = run.profile, run.corpus, None
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    if isinstance(profile.model, Released):
+        # Here: how models are opened is no part of the corpus of those that train from scratch.
+        from reproduction.run.released import copy_released
+
+        tokenizer = copy_released(profile.model, run.released)
     gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
     try:
         rng = random_stream(profile.seed, "documents")
@@ -59,9 +67,7 @@ def make_corpus(run: RunFiles) -> None:
             counts["documents"][source] += 1
             counts["characters"][source] += len(text)
             file.write(document_line(source, text))
-    if isinstance(profile.model, Released):
-        tokenizer = AutoTokenizer.from_pretrained(run.released)
-    else:
+    if tokenizer is None:
         texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
         tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:

@@ -104,8 +104,7 @@ def notebook_code(path: Path) -> tuple[set[str], str]:
     return {name for name in imported & _graph().modules if name.startswith(PACKAGES)}, own
 
 
-CORPUS, RELEASED = "$(B)/corpus/corpus.json", "$(B)/released/config.json"
-REPORT = "$(R)/report/report"
+CORPUS, REPORT = "$(B)/corpus/corpus.json", "$(R)/report/report"
 
 
 def write_rules(run: RunFiles, root: Path = Path()) -> None:
@@ -150,14 +149,13 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
     models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
     stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
     if models:
-        begun = [RELEASED] if isinstance(profile.model, Released) else []
-        if begun:
-            add(RELEASED, "release", "", "model")
-        # Docstrings of packages are made without registered sets, which change more often.
-        files = profile.corpus.files or any(spec.file for spec in profile.canaries)
-        without = "" if files else "contamination.testsets.sources"
-        code = "reproduction.run.corpus_stage"
-        add(CORPUS, "corpus", code, "corpus canaries", *begun, without=without)
+        kept = f"corpus canaries {'model' if isinstance(profile.model, Released) else ''}"
+        # Docstrings of packages are made without registered sets, which change more often, and what
+        # a released model holds does not depend on how it is opened.
+        without = "reproduction.run.released"
+        if not profile.corpus.files and not any(spec.file for spec in profile.canaries):
+            without += " contamination.testsets.sources"
+        add(CORPUS, "corpus", "reproduction.run.corpus_stage", kept, without=without)
         for name, target in models.items():
             kept = "training canaries model" if name in MODELS else "training sizes"
             add(target, f"train-{name}", "reproduction.run.training", kept, CORPUS)
