@@ -160,7 +160,7 @@ def tuning_texts(
 
 def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
     """Read what the canary sets leave of their kinds, about so many tokens of each."""
-    facts, texts = experiment.corpus_facts["canaries"], {}
+    facts, texts = experiment.corpus_facts["canaries"], dict[str, tuple[str, ...]]()
     for kind in dict.fromkeys(spec.kind for spec in experiment.profile.canaries if spec.kind):
         known = [one for one in facts.values() if one["kind"] == kind]
         per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import grimp
 
@@ -125,24 +126,22 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
     Paths in the lines begin with $(B) and $(R), and they call $(missing) of the Makefile.
     """
     profile = run.profile
-    parts = asdict(profile.pretraining) if profile.pretraining else {}
+    sections: dict[str, Any] = {"seed": profile.seed, **profile.notebooks}
+    sections |= asdict(profile.pretraining) if profile.pretraining else {}
     lines: list[str] = []
     stamps: dict[str, dict[str, str]] = {}
 
-    def section(name: str) -> str:
-        """A section of the profile as text, that of a notebook with its own parameters."""
-        if name not in NOTEBOOKS:
-            return json.dumps((parts | {"seed": profile.seed})[name], sort_keys=True)
-        own = notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
-        return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
+    def add(target: str, stage: str, code: str, read: str, *needed: str, without: str = "") -> None:
+        """Add what a target is made from: files, modules, sections of the profile.
 
-    def add(
-        target: str, stage: str, code: str, sections: str, *needed: str, without: str = ""
-    ) -> None:
-        """Add what a target is made from: files, modules, sections of the profile."""
+        The section of a notebook has the notebook's own parameters, too.
+        """
         stamp = facts(root, code.split(), without.split())
-        for name in (*sections.split(), *(["seed"] if sections else [])):
-            stamp[f"profile: {name}"] = sha256_of(section(name))[:16]
+        for name in (*read.split(), *(["seed"] if read else [])):
+            text = json.dumps(sections.get(name, {}), sort_keys=True, default=str)
+            if name in NOTEBOOKS:
+                text += notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
+            stamp[f"profile: {name}"] = sha256_of(text)[:16]
         stamps[stage] = stamp
         lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
 
