@@ -139,32 +139,25 @@ def tuning_texts(
     tokens : about how many are wanted of each kind of docstrings; files are taken whole.
     files : canary set -> file of the data directory, instead of the set's own file.
     """
-    specs, files = experiment.profile.canaries, files or {}
+    specs, facts = experiment.profile.canaries, experiment.corpus_facts["canaries"]
+    files, sources, texts = files or {}, dict[str, str](), dict[str, tuple[str, ...]]()
     if unknown := sorted(set(files) - {spec.name for spec in specs if spec.file}):
         raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
     planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
-    texts = _docstrings(experiment, tokens)
-    sources: dict[str, str] = {}
     for spec in specs:
+        template = facts[spec.name]["template"]
         if spec.kind:
-            sources[spec.name] = spec.kind
+            source, path = spec.kind, experiment.corpus / LEFT / f"{spec.kind}.jsonl"
+            known = [one for one in facts.values() if one["kind"] == source]
+            per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
+            wanted = math.ceil(SPARE * tokens * per_token)
+            texts[source] = load_test_set(path, template, max_records=wanted).examples
         else:
-            file, template = files.get(spec.name, str(spec.file)), str(spec.template)
-            sources[spec.name] = source = f"{file} as {template}"
+            file = files.get(spec.name, str(spec.file))
+            source = f"{file} as {template}"
             found = dict.fromkeys(load_test_set(data_file(file), template).examples)
             left = [text for text in found if text not in planted]
             rng = random_stream(experiment.profile.seed, "left over", file, template)
             texts[source] = tuple(left[i] for i in rng.permutation(len(left)))
+        sources[spec.name] = source
     return sources, texts
-
-
-def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
-    """Read what the canary sets leave of their kinds, about so many tokens of each."""
-    facts, texts = experiment.corpus_facts["canaries"], dict[str, tuple[str, ...]]()
-    for kind in dict.fromkeys(spec.kind for spec in experiment.profile.canaries if spec.kind):
-        known = [one for one in facts.values() if one["kind"] == kind]
-        per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
-        path, wanted = experiment.corpus / LEFT / f"{kind}.jsonl", SPARE * tokens * per_token
-        found = load_test_set(path, known[0]["template"], max_records=math.ceil(wanted))
-        texts[kind] = found.examples
-    return texts

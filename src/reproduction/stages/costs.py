@@ -25,7 +25,7 @@ from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.membership.blind import SCORED
 from contamination.scoring import loading
-from contamination.scoring.cost import Workload, sequence_workload, total
+from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
@@ -205,15 +205,14 @@ def cost_table(counting: Counting) -> pd.DataFrame:
     Columns model, parameters, download_gb, tokens_read, tokens_scored and flops: two for each
     parameter and token read, without attention, which adds some percent.
     """
-    rows: list[Row] = []
-    for name in dict.fromkeys(model for _, model, _ in counting.works):
-        model = counting.models[name]
-        work = total(work for key, work in counting.works.items() if key[1] == name)
-        row = {"model": name, "parameters": model.parameters}
-        row |= {"download_gb": model.download / 1e9, "tokens_read": work.read}
-        row |= {"tokens_scored": work.scored, "flops": 2.0 * model.parameters * work.read}
-        rows.append(row)
-    return pd.DataFrame(rows).sort_values("parameters", kind="stable")
+    works = [(name, work.read, work.scored) for (_, name, _), work in counting.works.items()]
+    table = pd.DataFrame(works, columns=["model", "tokens_read", "tokens_scored"])
+    table = table.groupby("model", sort=False, as_index=False).sum()
+    models = [counting.models[name] for name in table["model"]]
+    table["parameters"] = [model.parameters for model in models]
+    table["download_gb"] = [model.download / 1e9 for model in models]
+    table["flops"] = 2.0 * table["parameters"] * table["tokens_read"]
+    return table.sort_values("parameters", kind="stable")
 
 
 def print_costs(experiment: Experiment) -> None:
