@@ -147,7 +147,7 @@ def tuning_texts(
     for spec in specs:
         template = facts[spec.name]["template"]
         if spec.kind:
-            source, path = spec.kind, experiment.corpus / LEFT / f"{spec.kind}.jsonl"
+            source, path = str(spec.kind), experiment.corpus / LEFT / f"{spec.kind}.jsonl"
             known = [one for one in facts.values() if one["kind"] == source]
             per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
             wanted = math.ceil(SPARE * tokens * per_token)
