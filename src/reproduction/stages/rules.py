@@ -2,17 +2,18 @@
 
 A stamp lists what a stage depends on apart from the files of the stages before it: a digest of each
 module that it imports, directly or not, at its top or inside a function, without comments and
-docstrings; the version in the lock of each package of others that such a module imports by name;
-and the sections of the profile that it reads. It is written again only if that changes, so its time
-says when the stage became stale. `diff` shows why.
+docstrings; the installed version of each package of others that such a module imports by name, or
+whose text is the corpus; and the sections of the profile that it reads. It is written again only if
+that changes, so its time says when the stage became stale. `diff` shows why.
 """
 
 import ast
 import json
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ READ_BY = {
     ),
     "reproduction.report.render": ("src/reproduction/report/*.lua",),
 }
-# Packages whose name in the lock is not that of the import.
-LOCKED_AS = {"sklearn": "scikit_learn", "yaml": "pyyaml", "bs4": "beautifulsoup4"}
 Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -68,8 +67,8 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
             found[name] = _digest(
                 path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
             )
-        elif version := _versions(root).get(LOCKED_AS.get(name, name).lower()):
-            found[name] = version
+        elif installed := _version(name):
+            found[name] = installed
         for pattern in READ_BY.get(name, ()):
             for read in sorted(root.glob(pattern)):
                 if read.is_file() and read.suffix != ".py":
@@ -77,11 +76,15 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
     return found
 
 
-@cache
-def _versions(root: Path) -> dict[str, str]:
-    """Versions in the lock by the name of the package, with underscores."""
-    lock = (root / "requirements.lock").read_text(encoding="utf-8")
-    return {name.replace("-", "_"): v for name, v in re.findall(r"^([\w.-]+)==(\S+)", lock, re.M)}
+_distributions = cache(packages_distributions)
+
+
+def _version(name: str) -> str:
+    """Version of what is installed by that name, or imported by it; "" if nothing is."""
+    for each in (*_distributions().get(name, ()), name):
+        with suppress(PackageNotFoundError):
+            return version(each)
+    return ""
 
 
 @cache
@@ -155,6 +158,8 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
         if not profile.corpus.files and not any(spec.file for spec in profile.canaries):
             without += " contamination.testsets.sources"
         add(CORPUS, "corpus", "reproduction.run.corpus_stage", kept, without=without)
+        harvested = (*profile.corpus.packages, *profile.corpus.held_out)
+        stamps["corpus"] |= {name: _version(name) for name in harvested}
         for name, target in models.items():
             kept = "training canaries model" if name in MODELS else "training sizes"
             add(target, f"train-{name}", "reproduction.run.training", kept, CORPUS)
