@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
@@ -107,12 +107,12 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
 
     entry, exact = find_model(shape.released), torch.float32
     source = loading.unpack(loading.ModelSource(entry.id, revision=entry.revision), exact)
-    config, tokenizer = loading.load_config(source), loading.load_tokenizer(source)
+    config = loading.load_config(source)
     network = loading.load_network(source, config, exact, torch.device("cpu"))
     with replacing(target) as temporary:
         network.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
-    return tokenizer
+        loading.load_tokenizer(source).save_pretrained(temporary)
+    return AutoTokenizer.from_pretrained(target)
 
 
 def _documents(
