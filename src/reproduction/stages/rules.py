@@ -172,6 +172,7 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
         listed = [name for name in NOTEBOOKS if name in profile.notebooks]
     trained = list(models.values())
     chosen = {"stores": stores, "both": trained[:2], "clean": trained[1:2], "all": trained}
+    lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
     scores = [*stores]
     written: list[str] = []
     for name in listed:
@@ -183,9 +184,7 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
             needed = chosen[row.passes] if models else ["data/models.yaml"]
             code = f"reproduction.notebooks.{row.package}.measure reproduction.run.experiment"
             add(own[0], f"measure-{name}", code, name, *needed)
-        lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
-        reads = [path for read in row.reads for path in lists.get(read, [_executed(read)])]
-        reads = [path for path in reads if path != target]
+        reads = [p for read in row.reads for p in lists.get(read, [_executed(read)]) if p != target]
         made = [f"$(R)/{path}" for path in outputs(root / source)]
         code, lost = " ".join(notebook_code(root / source)[0]), f"$(call missing,{' '.join(made)})"
         add(target, f"notebook-{name}", code, name, source, *own, *reads, lost)
