@@ -129,7 +129,6 @@ distclean: ## remove everything that make has made, the environment included; wh
 
 # --- how each file is made: `$*` is the name of a model or notebook ---------------------------------
 $(B)/corpus/corpus.json: ; $(RUN) corpus $(ON)
-$(B)/released/config.json: ; $(RUN) release $(ON)
 $(B)/models/%/training.json: ; $(SPREAD) train $* $(ON)
 $(B)/stores/%.json: ; $(SPREAD) score $* $(ON)
 # Passes over models start on all processes; a notebook runs in one and reads what they stored.

@@ -16,6 +16,7 @@ from reproduction.run.corpus import Docstring, harvest
 from reproduction.run.profile import CanarySpec
 
 Record = dict[str, str]
+LEFT = "left_over"  # folder of the corpus: what no set holds, a file a kind
 
 
 def _summary(text: str) -> str:

@@ -24,7 +24,7 @@ from contamination.testsets.example_set import make_test_set
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.canaries import KINDS, LEFT, build_canaries
 from reproduction.run.corpus import (
     DOCUMENTS,
     MEMBERS,
@@ -43,15 +43,20 @@ CHUNK = 1024  # documents tokenised at a time
 
 
 def make_corpus(run: RunFiles) -> None:
-    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`."""
+    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`.
+
+    Of a profile that trains a released model further, also this model, whose tokenizer it takes.
+    """
     started = time.perf_counter()
-    profile, target = run.profile, run.corpus
+    profile, target, tokenizer = run.profile, run.corpus, None
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    if isinstance(profile.model, Released):
+        tokenizer = _copy_released(profile.model, run.released)
     gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
     try:
         rng = random_stream(profile.seed, "documents")
         documents, sources = _documents(profile, target, rng=rng)
-        canaries = _canary_files(profile, target / "canaries")
+        canaries = _canary_files(profile, target)
     finally:
         gc.enable()
     counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
@@ -60,9 +65,7 @@ def make_corpus(run: RunFiles) -> None:
             counts["documents"][source] += 1
             counts["characters"][source] += len(text)
             file.write(document_line(source, text))
-    if isinstance(profile.model, Released):
-        tokenizer = AutoTokenizer.from_pretrained(run.released)
-    else:
+    if tokenizer is None:
         texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
         tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:
@@ -89,6 +92,29 @@ def make_corpus(run: RunFiles) -> None:
             "seconds": time.perf_counter() - started,
         },
     )
+
+
+def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
+    """Write the weights of a released model, in float32, and its tokenizer, which is returned.
+
+    What a pretrained model learns from a few copies is nearer to the paper's 1.4 billion parameters
+    (Oren, section 4.1) than what a small one learns from scratch. Errors are those of
+    `contamination.scoring.loading`.
+    """
+    # Imported here: other profiles do not depend on how a model is opened (`stages.rules`).
+    import torch
+
+    from contamination.scoring import loading
+    from contamination.scoring.models import find_model
+
+    entry, exact = find_model(shape.released), torch.float32
+    source = loading.unpack(loading.ModelSource(entry.id, revision=entry.revision), exact)
+    config = loading.load_config(source)
+    network = loading.load_network(source, config, exact, torch.device("cpu"))
+    with replacing(target) as temporary:
+        network.save_pretrained(temporary)
+        loading.load_tokenizer(source).save_pretrained(temporary)
+    return AutoTokenizer.from_pretrained(target)
 
 
 def _documents(
@@ -154,12 +180,13 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
     return tokens
 
 
-def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]]:
-    """Write every canary set as JSONL in canonical order; return what is known of each."""
-    made, _ = build_canaries(
+def _canary_files(profile: Profile, target: Path) -> dict[str, dict[str, Any]]:
+    """Write every canary set in canonical order, and what is left; return what is known of each."""
+    made, left = build_canaries(
         list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
     )
     facts: dict[str, dict[str, Any]] = {}
+    files: dict[str, list[Any]] = {f"{LEFT}/{kind}": records for kind, records in left.items()}
     for spec in profile.canaries:
         if spec.kind:
             template, records = KINDS[spec.kind][0], made[spec.name]
@@ -168,8 +195,10 @@ def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]
             rows = read_records(path)
             test_set = make_test_set(spec.name, rows, template, str(path), spec.examples)
             records = list(test_set.records)
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-        write_text(directory / f"{spec.name}.jsonl", "".join(lines))
+        files[f"canaries/{spec.name}"] = records
         facts[spec.name] = {"template": template, "kind": spec.kind or "file"}
         facts[spec.name] |= {"dup_count": spec.dup_count, "examples": len(records)}
+    for name, records in files.items():
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(target / f"{name}.jsonl", "".join(lines))
     return facts

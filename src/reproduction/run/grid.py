@@ -32,8 +32,6 @@ from contamination.testsets.sources import (
     read_verified,
 )
 
-TOKEN = " the"  # four characters, and one token of nearly every tokenizer
-
 Row = dict[str, Any]
 Key = TypeVar("Key")
 Set = TypeVar("Set")
@@ -128,22 +126,6 @@ def load_each(
     return found
 
 
-def placeholders(
-    count: int, tokens: float, field: str, *, mark: str = " ", **labels: Sequence[Any]
-) -> list[Row]:
-    """Make up records of so many tokens on average, no two alike, for a plan that reads no file.
-
-    `field` holds the text; `labels` are further fields, whose values alternate. A `mark`, one
-    character, tells the texts of two sets apart.
-    """
-    ends = [int(tokens * i) for i in range(count + 1)]
-    return [
-        {field: TOKEN * (ends[i + 1] - ends[i] - 1) + f"{mark}{i:03d}"}
-        | {name: values[i % len(values)] for name, values in labels.items()}
-        for i in range(count)
-    ]
-
-
 class Access:
     """How a measurement gets at sets, at models and at what these say of the sets.
 
@@ -154,12 +136,10 @@ class Access:
         """Open a test set by its records, or by the `lines` of its file."""
         return open_test_set(name, template="line/1" if lines else None, max_records=max_records)
 
-    def read(
-        self, entry: Entry, expected: Callable[[], list[Row]]
-    ) -> tuple[list[Record], str, str]:
+    def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
         """Return the records of a file, where they lie, and the commit if one is known.
 
-        `expected` makes up records of the number and length that a plan reckons with.
+        A plan that has no file reckons with `count` records of so many tokens.
         """
         path = locate(entry) or fetch(entry)
         commit = read_origin(path).get("commit") if path == cache_path(entry) else None

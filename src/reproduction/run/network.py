@@ -4,6 +4,7 @@ Both are written for what is slow on a CPU: torch's fused attention over a short
 float32 matrix [tokens, vocabulary] that goes through memory once for every operation of the loss.
 """
 
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -21,10 +22,7 @@ def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2C
     """Return the transformers configuration; no dropout, since the corpus is read only once."""
     return GPT2Config(
         vocab_size=vocabulary,
-        n_embd=shape.n_embd,
-        n_layer=shape.n_layer,
-        n_head=shape.n_head,
-        n_positions=shape.n_positions,
+        **asdict(shape),
         activation_function="gelu_pytorch_tanh",  # GPT-2's own gelu_new, in one kernel
         resid_pdrop=0.0,
         embd_pdrop=0.0,

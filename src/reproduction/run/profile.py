@@ -5,8 +5,9 @@ unknown key is an error: a misspelt parameter that is silently ignored makes a r
 that it is not. A profile without a corpus trains nothing. Its notebooks are those that it lists,
 and they read models that others have released. The stages of others write, in this order::
 
+    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, left_over/*.jsonl, tokenizer/,
+                                  corpus.json
     build/<profile>/released/     of a profile that trains a released model further: its files
-    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
     build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
 
 Training needs no more than these `RunFiles`; `reproduction.run.experiment` adds what was scored.
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
@@ -215,9 +216,9 @@ def load_profile(path: Path) -> Profile:
         raise InputError(f"{path}: unknown key {min(reserved)!r}; remove it")
     names = {field.name for field in fields(Pretraining)} & set(data)
     trained = {name: data.pop(name) for name in names}
-    own = {**data, "name": path.stem, "pretraining": trained or None}
+    own: dict[str, Any] = {**data, "name": path.stem, "pretraining": trained or None}
     try:
-        profile = TypeAdapter(Profile).validate_python(own)
+        profile = Profile(**own)
     except ValidationError as error:
         raise InputError(f"{path}: {_described(error)}") from error
     if not trained and not profile.notebooks:
@@ -227,9 +228,9 @@ def load_profile(path: Path) -> Profile:
 
 def _read(path: Path, *above: str) -> dict[str, Any]:
     """Read a profile and its bases; `above` are the names of those that it is a base of."""
-    beside = {file.stem: file for file in path.parent.glob("*.yaml")}
     if not path.is_file() or path.stem in above:
-        known = ", ".join(sorted({*beside} - {*above})) or "none"
+        beside = {file.stem for file in path.parent.glob("*.yaml")}
+        known = ", ".join(sorted(beside - {*above})) or "none"
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -239,8 +240,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
     base = data.pop("base", None)
-    other = beside.get(str(base), path.with_name(f"{base}".replace("/", " ")))
-    return _read(other, path.stem, *above) | data if base else data
+    return _read(path.parent / f"{base}.yaml", path.stem, *above) | data if base else data
 
 
 def _described(error: ValidationError) -> str:

@@ -6,9 +6,9 @@ a document, so that no score tells them apart by their length.
 
 A heuristic is tuned on text of the same kind as the planted sets that was never planted. Text of
 another kind would be no yardstick, since a threshold would then tell kinds of text apart.
-Docstrings are what is left after a shuffle of which the canary sets are the first records, so which
-of them were planted is chance. Of a file, they are the records that no set holds; a set takes the
-first, so they are like it where the order of the file means nothing.
+Docstrings are what the corpus stage has left of a shuffle of which the canary sets are the first
+records, so which of them were planted is chance. Of a file, they are the records that no set holds;
+a set takes the first, so they are like it where the order of the file means nothing.
 """
 
 import math
@@ -22,9 +22,10 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import make_test_set
+from contamination.testsets.records import read_records
 from contamination.testsets.sources import data_directory, data_file, open_test_set
 from contamination.testsets.tokens import tokenize
-from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.canaries import LEFT
 from reproduction.run.corpus import (
     DOCUMENTS,
     Document,
@@ -132,54 +133,33 @@ def tuning_texts(
 
     Returns (sources, texts): canary set -> name of its source (a kind, or a file and its template),
     and source -> texts with their separators, shuffled, none twice. Raises InputError if a set in
-    `files` is not made from a file, there are too few docstrings, the canary sets are not those of
-    the installed packages, or a file cannot be read.
+    `files` is not made from a file, there are too few docstrings, or a file cannot be read.
 
     Parameters
     ----------
     tokens : about how many are wanted of each kind of docstrings; files are taken whole.
     files : canary set -> file of the data directory, instead of the set's own file.
     """
-    specs, files = experiment.profile.canaries, files or {}
+    specs, facts = experiment.profile.canaries, experiment.corpus_facts["canaries"]
+    files, sources, texts = files or {}, dict[str, str](), dict[str, tuple[str, ...]]()
     if unknown := sorted(set(files) - {spec.name for spec in specs if spec.file}):
         raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
     planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
-    texts = _docstrings(experiment, tokens)
-    sources: dict[str, str] = {}
     for spec in specs:
+        template = facts[spec.name]["template"]
         if spec.kind:
-            sources[spec.name] = spec.kind
+            source, path = str(spec.kind), experiment.corpus / LEFT / f"{spec.kind}.jsonl"
+            known = [one for one in facts.values() if one["kind"] == source]
+            per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
+            wanted = math.ceil(SPARE * tokens * per_token)
+            rows = read_records(path)
+            texts[source] = make_test_set(source, rows, template, str(path), wanted).examples
         else:
-            file, template = files.get(spec.name, str(spec.file)), str(spec.template)
-            sources[spec.name] = source = f"{file} as {template}"
+            file = files.get(spec.name, str(spec.file))
+            source = f"{file} as {template}"
             found = dict.fromkeys(open_test_set(data_file(file), template=template).examples)
             left = [text for text in found if text not in planted]
             rng = random_stream(experiment.profile.seed, "left over", file, template)
             texts[source] = tuple(left[i] for i in rng.permutation(len(left)))
+        sources[spec.name] = source
     return sources, texts
-
-
-def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
-    """Draw the sets again with the same numbers; return what they leave, by kind."""
-    packages, facts = list(experiment.profile.corpus.held_out), experiment.corpus_facts["canaries"]
-    planted = [spec for spec in experiment.profile.canaries if spec.kind]
-    sets, left = build_canaries(packages, planted, seed=experiment.profile.seed)
-    for spec in planted:
-        if tuple(sets[spec.name]) != experiment.test_set(spec.name).records:
-            raise InputError(
-                f"{experiment.corpus}: canary set {spec.name} is not what the installed packages "
-                "give, so other text could hold parts of it: make the corpus again"
-            )
-    texts = {}
-    for kind, records in left.items():
-        known = [facts[spec.name] for spec in planted if spec.kind == kind]
-        per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
-        wanted, name = math.ceil(SPARE * tokens * per_token), f"never planted, of kind {kind}"
-        if len(records) < wanted:
-            raise InputError(
-                f"{name}: only {len(records)} records are left in {', '.join(packages)}, {wanted} "
-                "wanted; ask for fewer, lower `examples` or add a held-out package"
-            )
-        numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
-        texts[kind] = make_test_set(kind, numbered, KINDS[kind][0], name).examples
-    return texts

@@ -6,13 +6,12 @@ shuffled once with the seed, and each is read exactly once. Steps, not wall-cloc
 everything, so a run that was killed and started again ends with the same weights as one that was
 not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
-A checkpoint is a directory, whole or absent: the tensors of the model and of AdamW, and a record of
-step and recent losses, with a checksum over all that and the identity of the run.
+A checkpoint is a directory, whole or absent, with one file: the tensors of the model and of AdamW,
+the step and recent losses. Its name is a checksum over all that and the identity of the run.
 """
 
 import contextlib
 import hashlib
-import json
 import math
 import shutil
 import time
@@ -36,7 +35,7 @@ from transformers import (
 )
 
 from contamination.errors import InputError
-from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.files import replacing, sha256_of, write_json
 from contamination.randomness import derived_seed, random_stream
 from contamination.scoring.processes import processes
 from contamination.testsets.tokens import id_type, tokenize
@@ -44,7 +43,6 @@ from reproduction.run.injection import mix, planted_copies
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
 from reproduction.run.profile import Architecture, Released, RunFiles, TrainingSpec
 
-TENSORS = "tensors.pt"
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
@@ -208,27 +206,24 @@ def save_checkpoint(
     """Write model, optimiser and state (step, seconds, losses) of the run named `key`."""
     with replacing(path) as temporary:
         temporary.mkdir()
-        torch.save((model.state_dict(), optimizer.state_dict()), temporary / TENSORS)
-        found = sha256_of(key, temporary / TENSORS, json.dumps(state, sort_keys=True))
-        write_json(temporary / "record.json", {"sha256": found, "state": state})
+        file = temporary / "tensors.pt"
+        torch.save((model.state_dict(), optimizer.state_dict(), state), file)
+        file.rename(temporary / sha256_of(key, file))
 
 
 def load_checkpoint(
     path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
-    state: dict[str, Any] = {"step": 0, "seconds": 0.0, "losses": []}
-    # Unreadable: training from the start costs time, never correctness.
-    with contextlib.suppress(InputError, OSError, KeyError, TypeError):
-        record = read_json(path / "record.json")
-        found = sha256_of(key, path / TENSORS, json.dumps(record["state"], sort_keys=True))
-        if record["sha256"] == found:
-            state = record["state"]
-    if state["step"]:
-        weights, moments = torch.load(path / TENSORS, weights_only=True)
-        model.load_state_dict(weights)
-        optimizer.load_state_dict(moments)
-    return state
+    # Unreadable or damaged: training from the start costs time, never correctness.
+    with contextlib.suppress(OSError):
+        for file in path.glob("*"):
+            if file.name == sha256_of(key, file):
+                weights, moments, state = torch.load(file, weights_only=True)
+                model.load_state_dict(weights)
+                optimizer.load_state_dict(moments)
+                return dict(state)
+    return {"step": 0, "seconds": 0.0, "losses": []}
 
 
 def train_model(run: RunFiles, name: str) -> None:

@@ -6,16 +6,17 @@ characters a token; another one has the records and tokens that others counted. 
 the parameters of a model. Nothing is scored and no weights are fetched.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch.utils.benchmark import Timer
 
 from contamination.audit.plan import Work
 from contamination.audit.request import Request
@@ -24,8 +25,7 @@ from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.membership.blind import SCORED
 from contamination.scoring import loading
-from contamination.scoring.contract import Scorer
-from contamination.scoring.cost import Workload, sequence_workload, total
+from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
@@ -37,14 +37,12 @@ from contamination.testsets.tokens import tokenize
 from reproduction.output.figures import short_count
 from reproduction.report.notebooks import measurement_of
 from reproduction.run.experiment import Experiment
-from reproduction.run.grid import TOKEN, Access, Row, placeholders
-
-if TYPE_CHECKING:
-    from contamination.membership.api import Text
+from reproduction.run.grid import Access, Row
 
 NOTEBOOKS, MEASURED = Path("notebooks"), Path("docs/measurements/set_tokens.csv")
 CONTEXT = 2048  # of most models that the papers ask, where nothing else is known
 TOKENS = 100.0  # of an example, where nothing else is known
+TOKEN = " the"  # four characters, and one token of nearly every tokenizer
 # Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to 0.77 of it;
 # for GPUs it is an assumption, and what is left for Python, padding and attention.
 SHARE = 0.4
@@ -104,6 +102,7 @@ class Counting(Access):
         rows = measured.set_index(["set", "form"])
         self._mean = (rows["tokens"] / rows["records"]).to_dict()
         self.notebook = ""  # whose work is being counted
+        self.made_up = 0  # records, so far
         self.works: dict[tuple[str, str, Any], Workload] = {}
         self.models: dict[str, CountingModel] = {}
 
@@ -116,16 +115,23 @@ class Counting(Access):
             mean = self._mean.get((name, "line"), mean)
         records = entries()[name].records if name in entries() else None
         count = min(records or FIRST, max_records or FIRST)
-        made = placeholders(count, mean, "text")
-        return make_test_set(name, [("", row) for row in made], "text/1", name)
+        made = [("", {"text": text}) for text in self._make_up(count, mean)]
+        return make_test_set(name, made, "text/1", name)
 
-    def read(
-        self, entry: Entry, expected: Callable[[], list[Row]]
-    ) -> tuple[list[Record], str, str]:
-        """Read a file that is at hand; of another one return what is expected of it."""
+    def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
+        """Read a file that is at hand; of another one make up what is expected of it."""
         if locate(entry) is not None:
-            return super().read(entry, expected)
-        return [("", row) for row in expected()], entry.name, ""
+            return super().read(entry, count, tokens)
+        texts = enumerate(self._make_up(count, tokens))  # with the fields of any measurement
+        made = [("", {"text": text, "input": text, "label": i % 2}) for i, text in texts]
+        return made, entry.name, ""
+
+    def _make_up(self, count: int, tokens: float) -> Iterator[str]:
+        """Make up texts of so many tokens on average, no two alike."""
+        ends = [int(tokens * i) for i in range(count + 1)]
+        for start, end in pairwise(ends):
+            self.made_up += 1
+            yield TOKEN * (end - start - 1) + f" {self.made_up:03d}"
 
     def open_model(self, entry: ModelEntry) -> Any:
         """Return a model that counts; its weights are not fetched, and need fit no device."""
@@ -134,7 +140,7 @@ class Counting(Access):
         return self.models[entry.name]
 
     def score_orders(
-        self, test: str, scorer: Scorer, examples: ExampleSet, request: Request, **settings: Any
+        self, test: str, scorer: Any, examples: ExampleSet, request: Request, **settings: Any
     ) -> str:
         """Count what a store takes, once for all tests that read it."""
         (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
@@ -142,7 +148,7 @@ class Counting(Access):
         return ""
 
     def score_texts(
-        self, folder: Path, scorer: Scorer, texts: "Sequence[Text]", **settings: Any
+        self, folder: Path, scorer: Any, texts: Sequence[Any], **settings: Any
     ) -> pd.DataFrame:
         """Count the texts, as they are, in lower case and changed, and once for a reference."""
         columns, reference = settings["columns"], settings.get("reference")
@@ -152,21 +158,17 @@ class Counting(Access):
                 written = [text for text in texts if isinstance(text, str)]
                 lengths = list(map(len, tokenize(one.tokenizer, written) if written else texts))
                 work = sequence_workload(lengths, count, one.context)
-                self._add(one, (folder, _name(scorer)), work)
+                self._add(one, (folder, scorer.entry.name), work)
         return pd.DataFrame(0.0, index=range(len(texts)), columns=list(columns))
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
         """Leave out what reads no model."""
         return pd.DataFrame(columns=list(SCORED))
 
-    def _add(self, scorer: Scorer, what: Any, work: Workload) -> None:
-        key = (self.notebook, _name(scorer), what)
+    def _add(self, scorer: Any, what: Any, work: Workload) -> None:
+        key = (self.notebook, scorer.entry.name, what)
         if key not in self.works or self.works[key].scored < work.scored:
             self.works[key] = work
-
-
-def _name(scorer: Any) -> str:
-    return str(scorer.entry.name)
 
 
 def measure_devices() -> tuple[list[int], float, int]:
@@ -176,12 +178,10 @@ def measure_devices() -> tuple[list[int], float, int]:
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     dtype = torch.bfloat16 if has_bfloat16(device) else torch.float32
-    left, right = (torch.ones(SIDE, SIDE, dtype=dtype, device=device) for _ in range(2))
-    rounds, started, seconds = 0, time.perf_counter(), 0.0
-    while seconds < SECONDS:
-        float((left @ right)[0, 0])  # waits for the device
-        rounds, seconds = rounds + 1, time.perf_counter() - started
-    return memories(device), 2.0 * SIDE**3 * rounds / seconds, dtype.itemsize
+    matrix = torch.ones(SIDE, SIDE, dtype=dtype, device=device)
+    timer = Timer("x @ x", globals={"x": matrix}, num_threads=torch.get_num_threads())
+    seconds = timer.blocked_autorange(min_run_time=SECONDS).median
+    return memories(device), 2.0 * SIDE**3 / seconds, dtype.itemsize
 
 
 def count_profile(experiment: Experiment) -> Counting:
@@ -205,15 +205,14 @@ def cost_table(counting: Counting) -> pd.DataFrame:
     Columns model, parameters, download_gb, tokens_read, tokens_scored and flops: two for each
     parameter and token read, without attention, which adds some percent.
     """
-    rows: list[Row] = []
-    for name in dict.fromkeys(model for _, model, _ in counting.works):
-        model = counting.models[name]
-        work = total(work for key, work in counting.works.items() if key[1] == name)
-        row = {"model": name, "parameters": model.parameters}
-        row |= {"download_gb": model.download / 1e9, "tokens_read": work.read}
-        row |= {"tokens_scored": work.scored, "flops": 2.0 * model.parameters * work.read}
-        rows.append(row)
-    return pd.DataFrame(rows).sort_values("parameters", kind="stable")
+    works = [(name, work.read, work.scored) for (_, name, _), work in counting.works.items()]
+    table = pd.DataFrame(works, columns=["model", "tokens_read", "tokens_scored"])
+    table = table.groupby("model", sort=False, as_index=False).sum()
+    models = [counting.models[name] for name in table["model"]]
+    table["parameters"] = [model.parameters for model in models]
+    table["download_gb"] = [model.download / 1e9 for model in models]
+    table["flops"] = 2.0 * table["parameters"] * table["tokens_read"]
+    return table.sort_values("parameters", kind="stable")
 
 
 def print_costs(experiment: Experiment) -> None:

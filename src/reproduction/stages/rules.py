@@ -2,18 +2,20 @@
 
 A stamp lists what a stage depends on apart from the files of the stages before it: a digest of each
 module that it imports, directly or not, at its top or inside a function, without comments and
-docstrings; the version in the lock of each package of others that such a module imports by name;
-and the sections of the profile that it reads. It is written again only if that changes, so its time
-says when the stage became stale. `diff` shows why.
+docstrings; the installed version of each package of others that such a module imports by name, or
+whose text is the corpus; and the sections of the profile that it reads. It is written again only if
+that changes, so its time says when the stage became stale. `diff` shows why.
 """
 
 import ast
 import json
-import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
+from typing import Any
 
 import grimp
 
@@ -32,8 +34,6 @@ READ_BY = {
     ),
     "reproduction.report.render": ("src/reproduction/report/*.lua",),
 }
-# Packages whose name in the lock is not that of the import.
-LOCKED_AS = {"sklearn": "scikit_learn", "yaml": "pyyaml", "bs4": "beautifulsoup4"}
 Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -67,8 +67,8 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
             found[name] = _digest(
                 path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
             )
-        elif version := _versions(root).get(LOCKED_AS.get(name, name).lower()):
-            found[name] = version
+        elif installed := _version(name):
+            found[name] = installed
         for pattern in READ_BY.get(name, ()):
             for read in sorted(root.glob(pattern)):
                 if read.is_file() and read.suffix != ".py":
@@ -76,11 +76,15 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
     return found
 
 
-@cache
-def _versions(root: Path) -> dict[str, str]:
-    """Versions in the lock by the name of the package, with underscores."""
-    lock = (root / "requirements.lock").read_text(encoding="utf-8")
-    return {name.replace("-", "_"): v for name, v in re.findall(r"^([\w.-]+)==(\S+)", lock, re.M)}
+_distributions = cache(packages_distributions)
+
+
+def _version(name: str) -> str:
+    """Version of what is installed by that name, or imported by it; "" if nothing is."""
+    for each in (*_distributions().get(name, ()), name):
+        with suppress(PackageNotFoundError):
+            return version(each)
+    return ""
 
 
 @cache
@@ -104,8 +108,7 @@ def notebook_code(path: Path) -> tuple[set[str], str]:
     return {name for name in imported & _graph().modules if name.startswith(PACKAGES)}, own
 
 
-CORPUS, RELEASED = "$(B)/corpus/corpus.json", "$(B)/released/config.json"
-REPORT = "$(R)/report/report"
+CORPUS, REPORT = "$(B)/corpus/corpus.json", "$(R)/report/report"
 
 
 def write_rules(run: RunFiles, root: Path = Path()) -> None:
@@ -126,38 +129,37 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
     Paths in the lines begin with $(B) and $(R), and they call $(missing) of the Makefile.
     """
     profile = run.profile
-    parts = asdict(profile.pretraining) if profile.pretraining else {}
+    sections: dict[str, Any] = {"seed": profile.seed, **profile.notebooks}
+    sections |= asdict(profile.pretraining) if profile.pretraining else {}
     lines: list[str] = []
     stamps: dict[str, dict[str, str]] = {}
 
-    def section(name: str) -> str:
-        """A section of the profile as text, that of a notebook with its own parameters."""
-        if name not in NOTEBOOKS:
-            return json.dumps((parts | {"seed": profile.seed})[name], sort_keys=True)
-        own = notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
-        return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
+    def add(target: str, stage: str, code: str, read: str, *needed: str, without: str = "") -> None:
+        """Add what a target is made from: files, modules, sections of the profile.
 
-    def add(
-        target: str, stage: str, code: str, sections: str, *needed: str, without: str = ""
-    ) -> None:
-        """Add what a target is made from: files, modules, sections of the profile."""
+        The section of a notebook has the notebook's own parameters, too.
+        """
         stamp = facts(root, code.split(), without.split())
-        for name in (*sections.split(), *(["seed"] if sections else [])):
-            stamp[f"profile: {name}"] = sha256_of(section(name))[:16]
+        for name in (*read.split(), *(["seed"] if read else [])):
+            text = json.dumps(sections.get(name, {}), sort_keys=True, default=str)
+            if name in NOTEBOOKS:
+                text += notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
+            stamp[f"profile: {name}"] = sha256_of(text)[:16]
         stamps[stage] = stamp
         lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
 
     models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
     stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
     if models:
-        begun = [RELEASED] if isinstance(profile.model, Released) else []
-        if begun:
-            add(RELEASED, "release", "", "model")
-        # Docstrings of packages are made without registered sets, which change more often.
-        files = profile.corpus.files or any(spec.file for spec in profile.canaries)
-        without = "" if files else "contamination.testsets.sources"
-        code = "reproduction.run.corpus_stage"
-        add(CORPUS, "corpus", code, "corpus canaries", *begun, without=without)
+        kept = f"corpus canaries {'model' if isinstance(profile.model, Released) else ''}"
+        # Docstrings of packages are made without registered sets, which change more often, and what
+        # a released model holds does not depend on what opens it.
+        without = "torch contamination.scoring.loading contamination.scoring.models"
+        if not profile.corpus.files and not any(spec.file for spec in profile.canaries):
+            without += " contamination.testsets.sources"
+        add(CORPUS, "corpus", "reproduction.run.corpus_stage", kept, without=without)
+        harvested = (*profile.corpus.packages, *profile.corpus.held_out)
+        stamps["corpus"] |= {name: _version(name) for name in harvested}
         for name, target in models.items():
             kept = "training canaries model" if name in MODELS else "training sizes"
             add(target, f"train-{name}", "reproduction.run.training", kept, CORPUS)
@@ -170,6 +172,7 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
         listed = [name for name in NOTEBOOKS if name in profile.notebooks]
     trained = list(models.values())
     chosen = {"stores": stores, "both": trained[:2], "clean": trained[1:2], "all": trained}
+    lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
     scores = [*stores]
     written: list[str] = []
     for name in listed:
@@ -181,9 +184,7 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
             needed = chosen[row.passes] if models else ["data/models.yaml"]
             code = f"reproduction.notebooks.{row.package}.measure reproduction.run.experiment"
             add(own[0], f"measure-{name}", code, name, *needed)
-        lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
-        reads = [path for read in row.reads for path in lists.get(read, [_executed(read)])]
-        reads = [path for path in reads if path != target]
+        reads = [p for read in row.reads for p in lists.get(read, [_executed(read)]) if p != target]
         made = [f"$(R)/{path}" for path in outputs(root / source)]
         code, lost = " ".join(notebook_code(root / source)[0]), f"$(call missing,{' '.join(made)})"
         add(target, f"notebook-{name}", code, name, source, *own, *reads, lost)

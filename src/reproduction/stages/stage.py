@@ -92,20 +92,11 @@ def rules(profile: ProfileFile, build: BuildDirectory) -> None:
 
 @app.command()
 def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
-    """Harvest the corpus, build the canary test sets and train the tokenizer."""
+    """Harvest the corpus, build the canary test sets and train or fetch the tokenizer."""
     from reproduction.run.corpus_stage import make_corpus
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-
-
-@app.command()
-def release(profile: ProfileFile, build: BuildDirectory) -> None:
-    """Fetch the released model with which training begins, and copy it beside the run."""
-    from reproduction.run.released import copy_released
-
-    with _open(profile, build, "release") as experiment:
-        copy_released(experiment)
 
 
 @app.command()

@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 
 import pandas as pd
+import typer
 import yaml
-from rich.console import Console
 
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.tables import read_csv
@@ -25,25 +25,24 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
     """
     trained = "corpus" in read_json(results / "manifest.json")
     variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
-    console = Console(highlight=False, soft_wrap=True)
     if trained:
         alpha = float(variables["results"]["alpha"])
         _print_canaries(read_csv(results, "canaries"), alpha)
-        console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
+        say(f"* p <= {alpha:g} after Holm's correction over all sets", wrap=False)
     if notice := variables.get("run", {}).get("rehearsal"):
-        console.print(f"[bold red]{notice}[/]")
+        typer.secho(notice, fg="red", bold=True)
     if time_taken := steps.finished():
-        console.print(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}")
+        say(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}", wrap=False)
     for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
-            console.print(f"  {results / name}")
+            say(f"  {results / name}", wrap=False)
     if trained:
         try:
             found = compare(results, reference, read_tolerances(tolerances))
             more = "; `make compare` shows them" if DIFFERENT in {*found["outcome"]} else ""
-            console.print(f"beside {reference}: {counts(found)}{more}")
+            say(f"beside {reference}: {counts(found)}{more}", wrap=False)
         except InputError as error:
-            console.print(f"not compared: {error}")
+            say(f"not compared: {error}", wrap=False)
 
 
 def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
@@ -61,11 +60,10 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
 
 def print_comparison(found: pd.DataFrame, results: Path, reference: Path) -> None:
     """Print both machines, the largest differences, and how many there are."""
-    console = Console(highlight=False, markup=False, soft_wrap=True)
     for name, folder in (("this run", results), ("reference", reference)):
         manifest = read_json(folder / "manifest.json")
         shown = f"{manifest['hardware']}, torch {manifest['packages']['torch']}"
-        console.print(f"{name + ':':11}{shown}")
+        say(f"{name + ':':11}{shown}", wrap=False)
     moved = found[found["outcome"] != IDENTICAL]
     moved = moved.sort_values("share", ascending=False, kind="stable").head(SHOWN)
     rows = [
@@ -80,4 +78,4 @@ def print_comparison(found: pd.DataFrame, results: Path, reference: Path) -> Non
         columns = ("tolerance", "value", "this run", "reference")
         title = f"The {len(rows)} largest differences, in tolerances"
         print_table(columns, rows, title=title, text=("value",))
-    console.print(f"{counts(found)}; all of them: {results / 'comparison.csv'}")
+    say(f"{counts(found)}; all of them: {results / 'comparison.csv'}", wrap=False)

@@ -13,7 +13,6 @@ from fakes.tiny_models import grouped, save_model
 from reproduction.report.manifest import write_manifest
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
-from reproduction.run.released import copy_released
 from reproduction.run.training import train_model
 
 CONTEXT = 16
@@ -50,7 +49,6 @@ def run(tmp_path, tokenizer, prose, monkeypatch):
 
 def test_training_goes_on_from_the_weights_in_the_tokens_of_the_model(run, tokenizer, prose):
     still = run(learning_rate=1e-12, weight_decay=0.0)
-    copy_released(still)
     make_corpus(still)
     tokens = np.fromfile(still.corpus / "tokens.bin", dtype=np.uint16)
     assert tokenizer.decode(tokens).startswith(f"{prose[0]}\n")
@@ -78,7 +76,6 @@ def test_another_beginning_is_another_run_and_a_checkpoint_of_it_of_no_use(run, 
         lambda path, key, *_: keys.append(key) or {"step": 0, "seconds": 0.0, "losses": []},
     )
     first = run()
-    copy_released(first)
     make_corpus(first)
     train_model(first, "clean")
     network = AutoModelForCausalLM.from_pretrained(first.released)
@@ -88,9 +85,7 @@ def test_another_beginning_is_another_run_and_a_checkpoint_of_it_of_no_use(run, 
     assert len(set(keys)) == 2
 
 
-def test_it_has_no_report_and_one_that_trains_from_scratch_no_released_model(run, tmp_path):
+def test_it_has_no_report(run, tmp_path):
     with pytest.raises(InputError, match="planted has no report"):
         write_manifest(run(), tmp_path / "results", tmp_path)
     assert not (tmp_path / "results").exists()
-    with pytest.raises(InputError, match="from scratch"):
-        copy_released(Experiment(write_profile(tmp_path / "own.yaml"), tmp_path / "build"))

@@ -217,22 +217,17 @@ class TestResuming:
     ):
         """Any bit of weights, moments, losses or step, or the end of a file: the same model."""
         interrupt(12)
-        files = sorted((tmp_path / CHECKPOINT).iterdir())
-        whole = {path: path.read_bytes() for path in files}
+        (path,) = (tmp_path / CHECKPOINT).iterdir()
+        whole = path.read_bytes()
         rng = random_stream(0, "bits of a checkpoint")
-        for path in [*files, *files, *files]:
-            spoilt = bytearray(whole[path])
-            spoilt[int(rng.integers(len(spoilt)))] ^= 1 << int(rng.integers(8))
-            shutil.rmtree(tmp_path / CHECKPOINT, ignore_errors=True)
-            (tmp_path / CHECKPOINT).mkdir()
-            for each, contents in whole.items():
-                each.write_bytes(spoilt if each == path else contents)
-            if rng.integers(3) == 0:
-                path.write_bytes(whole[path][:-9])
+        for cut in (0, 0, 0, 0, 9, 9):
+            spoilt = bytearray(whole[: len(whole) - cut])
+            spoilt[int(rng.integers(len(spoilt)))] ^= (1 << int(rng.integers(8))) * (not cut)
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(spoilt)
             steps_run.clear()
             run(tokenizer, tmp_path / "model")
-            # Of the record, a blank may have become another.
-            assert len(steps_run) == STEPS or path.suffix == ".json"
+            assert len(steps_run) == STEPS
             assert weights(tmp_path / "model") == uninterrupted
             shutil.rmtree(tmp_path / "model")
 

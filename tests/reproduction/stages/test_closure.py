@@ -1,5 +1,7 @@
 """The code that a stage depends on."""
 
+from importlib.metadata import version
+
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
@@ -20,7 +22,7 @@ def test_versions_and_the_files_that_a_module_reads_count() -> None:
     found = facts(ROOT, [TRAINING])
     assert found["torch"] and found["transformers"]
     assert not {"ruff", "matplotlib", "papermill"} & set(found)
-    assert found["yaml"]  # pyyaml in the lock
+    assert found["yaml"] == version("pyyaml")
     read = facts(ROOT, ["reproduction.output.published"])
     assert "data/published/shi2023_headline.csv" in read
 
@@ -28,7 +30,9 @@ def test_versions_and_the_files_that_a_module_reads_count() -> None:
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
-    lines = {line for facts in rules_of(run, ROOT)[1].values() for line in facts}
+    stamps = rules_of(run, ROOT)[1]
+    lines = {line for facts in stamps.values() for line in facts}
+    assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}
     expected = {"seed", *vars(run.profile.require_pretraining()), *notebooks}
     assert {line[9:] for line in lines if line.startswith("profile: ")} == expected

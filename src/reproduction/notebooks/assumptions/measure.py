@@ -29,7 +29,7 @@ from contamination.testsets.registry import Entry, Hub
 from contamination.testsets.sources import locate
 from contamination.testsets.tokens import tokenize
 from reproduction.run.experiment import Experiment, parts_of
-from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
+from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 from reproduction.run.texts import Domain, Texts, domain_texts, to_train_on
 
 PHASES = ("control", "pre-training", "fine-tuning")
@@ -93,8 +93,7 @@ def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[Pub
     def load(domain: str) -> PublicDomain:
         sides = []
         for entry in files(domain):
-            expected = partial(placeholders, texts, length, "text")
-            records, where, commit = access.read(entry, expected)
+            records, where, commit = access.read(entry, texts, length)
             for place, record in records:
                 if not isinstance(record.get("text"), str):
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')

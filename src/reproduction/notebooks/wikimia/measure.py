@@ -29,7 +29,7 @@ from contamination.testsets.registry import Entry, Hub
 from contamination.testsets.sources import locate
 from reproduction.run.corpus import is_divided, members, non_members, sample_by_source
 from reproduction.run.experiment import Experiment, parts_of
-from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
+from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 
 LENGTHS = (32, 64, 128, 256)  # words of a text
 ORIGINAL, PARAPHRASED = "original", "paraphrased"  # variants
@@ -116,9 +116,7 @@ def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCE
         if not network and locate(part.entry) is None:
             return NOT_AT_HAND
         count, tokens = RECORDS.get(part.length, LONGEST_RECORDS), part.length * TOKENS_PER_WORD
-        mark = " " if part.variant == ORIGINAL else "'"
-        expected = partial(placeholders, count, tokens, "input", mark=mark, label=(1, 0))
-        records, where, commit = access.read(part.entry, expected)
+        records, where, commit = access.read(part.entry, count, tokens)
         texts, labels = [], []
         for place, record in records:
             text, label = record.get("input"), str(record.get("label"))
