@@ -182,9 +182,9 @@ def report(results: ResultsDirectory) -> None:
 
     Of a run that trained nothing: a report of its own, without slides.
     """
-    from reproduction.report.render import documents_of, render_report
+    from reproduction.report.render import render_report
 
-    render_report(Path("paper"), results, documents=documents_of(results))
+    render_report(Path("paper"), results)
 
 
 @app.command()
