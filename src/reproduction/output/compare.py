@@ -63,20 +63,13 @@ SCALES: dict[str, Callable[[Array], Array]] = {
 def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFrame:
     """Compare two directories of results, tables and manifest, as `compare_tables` does.
 
-    Raises InputError if one holds no finished run, or if they are of two profiles.
+    `tolerances` is `docs/measurements/tolerances.csv`. Raises InputError if one holds no finished
+    run, or if they are of two profiles.
     """
-    for folder in (run, reference):
-        if not (folder / "manifest.json").is_file():
-            raise InputError(f"{folder}: no finished run; run `make reproduce` first")
     profiles = [read_json(folder / "manifest.json").get("profile") for folder in (run, reference)]
     if profiles[0] != profiles[1]:
         raise InputError(f"{reference} is of {profiles[1]}, and this run is of {profiles[0]}")
     return compare_tables(read_tables(run), read_tables(reference), tolerances)
-
-
-def read_tolerances(path: Path) -> pd.DataFrame:
-    """Read the table that `compare_tables` needs."""
-    return pd.read_csv(path, dtype={"table": str, "column": str, "scale": str})
 
 
 def read_tables(results: Path) -> dict[str, pd.DataFrame]:

@@ -233,10 +233,12 @@ def compare(
 
     Writes results/comparison.csv, a row for each value.
     """
-    from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+    import pandas as pd
+
+    from reproduction.output.compare import DIFFERENT, compare
     from reproduction.stages.summary import print_comparison
 
-    found = compare(results, other, read_tolerances(TOLERANCES))
+    found = compare(results, other, pd.read_csv(TOLERANCES))
     save_table(found, results / "comparison.csv")
     print_comparison(found, results, other)
     if DIFFERENT in {*found["outcome"]}:

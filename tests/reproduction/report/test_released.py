@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from fakes.made_up_run import PAPER, fill_results, read_page, whole_page
-from reproduction.report.manifest import REHEARSED
+from reproduction.report.readings import REHEARSED
 from reproduction.report.render import SECTION, render_report, stage
 
 DOCUMENT = PAPER / "open.qmd"
