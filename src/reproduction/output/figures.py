@@ -59,10 +59,9 @@ def use_style() -> None:
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
     """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable."""
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
-    for suffix in ("svg", "png"):
-        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+    for suffix, varying in {"svg": "Date", "png": "Software"}.items():
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
-            figure.savefig(temporary, dpi=160, metadata=metadata)
+            figure.savefig(temporary, dpi=160, metadata={varying: None})
 
 
 def say_nothing(reason: str) -> Figure:

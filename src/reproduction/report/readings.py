@@ -17,7 +17,7 @@ import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.scoring.status import OK
-from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p, read_csv
+from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_estimate, format_p, read_csv
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
@@ -33,6 +33,7 @@ MANY = 32  # dup_count from which on detection is expected beyond doubt
 REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
 NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 Texts = dict[str, str]
+rounded = partial(format_estimate, interval=False)
 
 
 def texts(**values: Any) -> Texts:
@@ -44,14 +45,9 @@ def texts(**values: Any) -> Texts:
     }
 
 
-def rounded(value: float, digits: int) -> str:
-    """A number of so many digits; a dash for NaN."""
-    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
-
-
 def percent(share: float) -> str:
     """A share in percent, without a zero after the point; a dash for NaN."""
-    return rounded(100 * share, 1).removesuffix(".0")
+    return rounded(100 * share, digits=1).removesuffix(".0")
 
 
 def escape_markdown(text: str) -> str:
@@ -247,7 +243,7 @@ def read_generated(generated: pd.DataFrame) -> Texts:
         clean, rejected = rows["model"] == "clean", rows["p"] <= SIGNIFICANT
         found |= texts(
             **{name: rejected & ~clean, f"{name}_clean": format_p(rows.loc[clean, "p"].min())},
-            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), 0)},
+            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), digits=0)},
         )
     return found
 
@@ -276,10 +272,10 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         means[means["phase"] == phase].set_index("metric")["auc_percent"]
         for phase in ("pre-training", "fine-tuning")
     )
-    auc = {"ppl_read_once": once.get("loss"), "ppl_tuned": tuned.get("loss")}
-    auc["mem_tuned"] = tuned.get("mem_25")
-    auc["mem_off_by_one_tuned"] = tuned.get("mem_off_by_one_25")
-    found = {name: rounded(value, 1) for name, value in auc.items()}
+    found = {"ppl_read_once": rounded(once.get("loss", np.nan), digits=1)}
+    shown = {"ppl": "loss", "mem": "mem_25", "mem_off_by_one": "mem_off_by_one_25"}
+    for name, metric in shown.items():
+        found[f"{name}_tuned"] = rounded(tuned.get(metric, np.nan), digits=1)
     once = once[~once.index.str.contains("|".join(OURS))]
     if once.empty:
         return found | dict.fromkeys(["metrics", "near", "furthest", "furthest_auc"], MISSING)
@@ -289,7 +285,7 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         metrics=len(once),
         near=distance <= NEAR,
         furthest=LABELS[furthest],
-        furthest_auc=rounded(once[furthest], 1),
+        furthest_auc=rounded(once[furthest], digits=1),
     )
 
 
@@ -334,7 +330,7 @@ def read_cells(cells: pd.DataFrame) -> Texts:
     for name, digits in VALUES.items():
         if name in cells:
             values = done[name].dropna()
-            low, high = (rounded(end, digits) for end in (values.min(), values.max()))
+            low, high = (rounded(end, digits=digits) for end in (values.min(), values.max()))
             found |= texts(values=len(values), lowest=low, highest=high)
     if "auc_low" in cells:
         chance = CHANCE if "auc_percent" in cells else 0.5

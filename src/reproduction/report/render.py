@@ -139,22 +139,21 @@ def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str
 
 def _render(document: Path, target: str, quarto: str | None) -> Path:
     """Render a staged document beside it; return the page. The renderer's errors are raised."""
-    page = document.with_suffix(".pdf" if target == "typst" else ".html")
-    by_typst = target == "typst" and not quarto
-    written = page.with_suffix(".typ") if by_typst else page
-    command = [quarto, "render", document.name, "--to", target, "--no-execute"]
-    if not quarto:
-        defaults = document.with_name(f"pandoc-{target}.yml")  # JSON is YAML
+    page, folder = document.with_suffix(".pdf" if target == "typst" else ".html"), document.parent
+    if quarto:
+        command = [quarto, "render", document.name, "--to", target, "--no-execute"]
+    else:
+        defaults = folder / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
         defaults.write_text(json.dumps(pandoc_defaults(document, target)), encoding="utf-8")
-        pandoc = pypandoc.get_pandoc_path()
-        command = [pandoc, f"--defaults={defaults}", f"--output={written}", document.name]
-    folder, env = document.parent, os.environ | {"NO_COLOR": "1"}
+        command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", document.name]
+    env = os.environ | {"NO_COLOR": "1"}
     subprocess.check_output(
         command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True
     )
-    if by_typst:
+    if target == "typst" and not quarto:
         # The fonts in the wheel alone: the same pages on every machine.
-        typst.compile(str(written), str(page), root=str(folder), ignore_system_fonts=True)
+        source, root = str(document.with_suffix(".typ")), str(folder)
+        typst.compile(source, str(page), root=root, ignore_system_fonts=True)
     if not page.is_file():
         raise RuntimeError("no page was written")
     return page
@@ -180,6 +179,7 @@ def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
     return {
         "from": "markdown",
         "to": {"html": "html5"}.get(target, target),
+        "output-file": str(document.with_suffix(".typ" if target == "typst" else ".html")),
         "standalone": True,
         "fail-if-warnings": True,
         "columns": 10_000,  # no widths that pandoc guesses: every output lays columns out itself

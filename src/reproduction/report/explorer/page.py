@@ -72,13 +72,15 @@ def mmlu_payload(
     tables = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
     own = [pd.read_csv(path) for path in tables if path.is_file()]
     here = len(own) == len(MEASURED) and not own[1].empty
-    subsets, lines = own if here else [load_published(measurements, name) for name in MEASURED]
+    read = own if here else [load_published(measurements, name) for name in MEASURED]
+    labels = {name: f", {test.label.lower()}" for name, test in TESTS.items()}
+    subsets, lines = (t.assign(label=t["model"] + t["test"].map(labels)) for t in read)
     both = subsets[(subsets["status"] == OK) & (subsets["source"] != STRICTER)]
     both = both.sort_values("source", ascending=False, kind="stable")  # the published ones first
     printed = both["source"] == PUBLISHED
     both = both.assign(
         rule=both["test"].mask(printed, PUBLISHED),
-        model=both["model"].where(printed, _labels(both)),
+        model=both["model"].where(printed, both["label"]),
         log10_p=both["log10_p"].mask(printed, np.log10(both["published_p"])),
     )
     names = subset_names()
@@ -100,7 +102,7 @@ def mmlu_payload(
 
     table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
     combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
-    kept = both[~both["excluded"] & ~both["model"].isin([*CONTROLS.values(), *_labels(lines)])]
+    kept = both[~both["excluded"] & ~both["model"].isin([*CONTROLS.values(), *lines["label"]])]
     logs = {name: found.to_numpy() for name, found in kept.groupby("model", sort=False)["log10_p"]}
     widest = dkw_band(min(map(len, logs.values())), BAND)
     curves, fisher_rows = [], []
@@ -127,17 +129,8 @@ def mmlu_payload(
     }
 
 
-def _labels(table: pd.DataFrame) -> pd.Series:
-    """Name one test under one model."""
-    return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
-
-
 def make_page(
-    experiment: Experiment,
-    results: Path | str,
-    *,
-    published: Path | str,
-    measurements: Path | str,
+    experiment: Experiment, results: Path | str, *, published: Path | str, measurements: Path | str
 ) -> str:
     """Make the page of a run as HTML: MMLU, and everything that the run has scored.
 
@@ -164,17 +157,12 @@ def payload(outcomes: Sequence[Outcome], mmlu: Mapping[str, Any], title: str) ->
     rows, drawn = [], []
     for each in ranked:
         scored, shards, diagnosis = each.scored, each.result.shards, each.diagnosis
-        test = TESTS[each.result.test]
-        key = (scored.group, scored.test_set.name)
+        test, name = TESTS[each.result.test], scored.test_set.name
+        key = (scored.group, name)
         texts = sets.setdefault(key, _texts(scored.test_set))
         joint, holm = corrected.loc[scored.model, *key]
-        rows.append(
-            [
-                *(scored.model, scored.test_set.name, scored.group, test.label),
-                *(shards, diagnosis.verdict),
-                *map(p_cell, (each.result.log10_p, joint, holm)),
-            ]
-        )
+        facts = [scored.model, name, scored.group, test.label, shards, diagnosis.verdict]
+        rows.append([*facts, *map(p_cell, (each.result.log10_p, joint, holm))])
         drawn.append(
             {
                 "set": list(sets).index(key),

@@ -15,6 +15,7 @@ from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_format import read_units
 from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
@@ -132,15 +133,16 @@ def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
 
 
 def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> list[Outcome]:
-    """Run every test that the store allows, on the permutations that all of its shards have.
+    """Run every test that the store allows.
 
-    Raises InputError if it lacks what a test reads, or is damaged.
+    Raises InputError if the store is not scored to its end, or is damaged.
     """
     header = store.header
     names = [name for name in COMPARED if TESTS[name].kind == header.kind]
     if header.kind == "orderings" and header.shards == 1:
         names = ["permutation"]
-    permutations = store.permutations()
+    units = (rows.unit for path in store.parts() for rows in read_units(path, header))
+    permutations = max((ordering for _, ordering in units), default=0)
     read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
     control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
     outcomes = []
