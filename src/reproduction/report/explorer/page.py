@@ -34,8 +34,9 @@ from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import available, open_test_set
 from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS, subset_names, title
+from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.figures import MODEL_COLOURS
-from reproduction.output.published import AUDITED, CONTROLS, STRICTER, load_published
+from reproduction.output.published import AUDITED, CONTROLS, load_published
 from reproduction.report.explorer.scored import Outcome, find_outcomes, scored_sets
 from reproduction.run.experiment import Experiment
 
@@ -63,7 +64,7 @@ def mmlu_payload(
 ) -> dict[str, Any]:
     """Return what the page shows of MMLU.
 
-    Table 4 and what was measured are read from the tables of the run if it measured MMLU, else from
+    What was measured is read from the tables of the run if it measured MMLU, else from
     `measurements`. A curve is an audited model of Table 4, or a model measured here in one test.
     Its subsets are those that the paper's rule keeps, or our controls in its test. Of the subsets
     whose files are at hand there are as many examples as were measured; nothing is fetched. Raises
@@ -75,15 +76,11 @@ def mmlu_payload(
     read = own if here else [load_published(measurements, name) for name in MEASURED]
     labels = {name: f", {test.label.lower()}" for name, test in TESTS.items()}
     subsets, lines = (t.assign(label=t["model"] + t["test"].map(labels)) for t in read)
-    both = subsets[(subsets["status"] == OK) & (subsets["source"] != STRICTER)]
-    both = both.sort_values("source", ascending=False, kind="stable")  # the published ones first
-    printed = both["source"] == PUBLISHED
-    both = both.assign(
-        rule=both["test"].mask(printed, PUBLISHED),
-        model=both["model"].where(printed, both["label"]),
-        log10_p=both["log10_p"].mask(printed, np.log10(both["published_p"])),
-    )
-    names = subset_names()
+    measured = subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)]
+    measured = measured.assign(rule=measured["test"], model=measured["label"])
+    printed = published_subsets(load_published(published, "oren2024_table4_mmlu"), SIGNIFICANT)
+    printed = printed.assign(rule=PUBLISHED, log10_p=np.log10(printed["published_p"]))
+    names, both = subset_names(), pd.concat([printed, measured])
     most = int(lines.loc[lines["segmentation"] == "record", "examples"].max())
 
     beside = lines[lines["test"] == DEFAULT_TESTS[0]].drop_duplicates(["subset", "segmentation"])
@@ -202,7 +199,7 @@ def joint_p(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     holm = joint.groupby(keys[:2]).transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
-    return pd.DataFrame({"joint": joint, "holm": holm})
+    return joint.to_frame("joint").assign(holm=holm)
 
 
 def _texts(test_set: ExampleSet) -> list[str]:
