@@ -27,7 +27,6 @@ from reproduction.output.compare import (
     SCALES,
     compare,
     read_tables,
-    read_tolerances,
 )
 
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
@@ -56,7 +55,7 @@ def measure(
     allowed = rules.assign(tolerance=np.inf)
     profiles = [read_json(run / "manifest.json")["profile"] for run in runs]
     pairs = [
-        compare(runs[first], runs[second], allowed).values.assign(
+        compare(runs[first], runs[second], allowed).assign(
             profile=profiles[first], first=before + first + 1, second=before + second + 1
         )
         for first, second in combinations(range(len(runs)), 2)
@@ -137,7 +136,7 @@ def main() -> None:
     parser.add_argument("--table")
     asked = parser.parse_args()
     runs, table = asked.results, asked.table
-    rules = read_tolerances(MEASUREMENTS / "tolerances.csv")
+    rules = pd.read_csv(MEASUREMENTS / "tolerances.csv")
     old = {name: pd.read_csv(MEASUREMENTS / f"{name}.csv") for name in KEPT if table}
     before = len(old["tolerances_runs"]) if table else 0
     try:

@@ -50,11 +50,8 @@ def _normal_score(log10_p: Array) -> Array:
 SCALES: dict[str, Callable[[Array], Array]] = {
     "p": lambda p: _normal_score(np.log10(p)),
     "log10 p": _normal_score,
-    "auc": np.asarray,
-    "rate": np.asarray,
-    "percent": np.asarray,
-    "nats": np.asarray,
-    "loss": np.asarray,  # of a whole corpus, and so steadier than other nats
+    # A loss is one of a whole corpus, and so steadier than other nats.
+    **dict.fromkeys(("auc", "rate", "percent", "nats", "loss"), np.asarray),
     "statistic": np.arcsinh,  # up to 1 the number, from 10 on its logarithm
     "count": np.sqrt,
 }
@@ -63,7 +60,8 @@ SCALES: dict[str, Callable[[Array], Array]] = {
 def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFrame:
     """Compare two directories of results, tables and manifest, as `compare_tables` does.
 
-    Raises InputError if one holds no finished run, or if they are of two profiles.
+    `tolerances` is `docs/measurements/tolerances.csv`. Raises InputError if one holds no finished
+    run, or if they are of two profiles.
     """
     for folder in (run, reference):
         if not (folder / "manifest.json").is_file():
@@ -72,11 +70,6 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFram
     if profiles[0] != profiles[1]:
         raise InputError(f"{reference} is of {profiles[1]}, and this run is of {profiles[0]}")
     return compare_tables(read_tables(run), read_tables(reference), tolerances)
-
-
-def read_tolerances(path: Path) -> pd.DataFrame:
-    """Read the table that `compare_tables` needs."""
-    return pd.read_csv(path, dtype={"table": str, "column": str, "scale": str})
 
 
 def read_tables(results: Path) -> dict[str, pd.DataFrame]:
@@ -136,9 +129,8 @@ def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> 
         share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
     difference, share = np.where(same, 0.0, difference), np.where(same, 0.0, share)
     outcome = np.where(same, IDENTICAL, np.where(share <= 1, WITHIN, DIFFERENT))
-    columns = ["table", "row", "column", "run", "reference", "scale", "difference", "tolerance"]
-    judged = cells.assign(difference=difference, share=share, outcome=outcome)
-    return judged[[*columns, "share", "outcome"]]
+    cells.insert(cells.columns.get_loc("tolerance"), "difference", difference)
+    return cells.assign(share=share, outcome=outcome)
 
 
 def counts(values: pd.DataFrame) -> str:

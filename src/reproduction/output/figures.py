@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -42,30 +41,27 @@ SCORES = {
 
 def use_style() -> None:
     """Set fonts, sizes and colours for all figures, and make SVG output reproducible."""
-    sns.set_theme(context="paper", style="ticks", font="DejaVu Sans", font_scale=1.05)
-    mpl.rcParams.update(
-        {
-            "figure.figsize": (6.0, 3.8),
-            "figure.constrained_layout.use": True,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.linewidth": 0.4,
-            "grid.alpha": 0.5,
-            "legend.frameon": False,
-            "savefig.facecolor": "white",
-            "svg.hashsalt": "contamination",
-        }
-    )
+    own = {
+        "figure.figsize": (6.0, 3.8),
+        "figure.constrained_layout.use": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.linewidth": 0.4,
+        "grid.alpha": 0.5,
+        "legend.frameon": False,
+        "savefig.facecolor": "white",
+        "svg.hashsalt": "contamination",
+    }
+    sns.set_theme(context="paper", style="ticks", font="DejaVu Sans", font_scale=1.05, rc=own)
 
 
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
     """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable."""
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
-    for suffix in ("svg", "png"):
-        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+    for suffix, varying in {"svg": "Date", "png": "Software"}.items():
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
-            figure.savefig(temporary, dpi=160, metadata=metadata)
+            figure.savefig(temporary, dpi=160, metadata={varying: None})
 
 
 def say_nothing(reason: str) -> Figure:
@@ -141,17 +137,13 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
     whose line is returned, and the strongest evidence can both be read.
     """
-    scale, ticks, limits = (
-        (axes.set_xscale, axes.set_xticks, axes.set_xlim)
-        if sideways
-        else (axes.set_yscale, axes.set_yticks, axes.set_ylim)
-    )
-    scale("symlog", linthresh=LINEAR)
+    name, axis = ("x", axes.xaxis) if sideways else ("y", axes.yaxis)
+    getattr(axes, f"set_{name}scale")("symlog", linthresh=LINEAR)
     top = 1.3 * max(most, LINEAR)
     shown = [tick for tick in (0, *(s * 10**k for k in range(5) for s in (1, 2, 5))) if tick < top]
-    ticks(shown, [str(tick) for tick in shown])
+    axis.set_ticks(shown, [str(tick) for tick in shown])
     axes.minorticks_off()
-    limits(-0.15, top)
+    axes.set(**{f"{name}lim": (-0.15, top)})
     slashes: dict[str, Any] = {"ls": "", "ms": 9, "color": "0.15", "clip_on": False, "zorder": 9}
     across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
     at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
@@ -165,10 +157,8 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
     """Mean log10 p over sets (each set's replicates first), by setting and test."""
     by_set = rows.groupby([setting, "test", "dataset"], as_index=False)["log10_p"].mean()
-    grouped = by_set.groupby([setting, "test"], as_index=False)["log10_p"]
-    table = grouped.mean().rename(columns={"log10_p": "mean_log10_p"})
-    table["datasets"] = grouped.size()["size"]
-    return pd.DataFrame(table)
+    grouped = by_set.groupby([setting, "test"], as_index=False)
+    return grouped.agg(mean_log10_p=("log10_p", "mean"), datasets=("log10_p", "size"))
 
 
 def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) -> Figure:

@@ -1,7 +1,6 @@
 """The numbers that the papers print, and the models in the tables of Oren (section 4.3)."""
 
 import math
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -42,15 +41,9 @@ def published_p(
     if published is None or dataset not in entries():
         return math.nan
     names = [name for family, name in TABLES.items() if dataset.startswith(family)]
-    table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
-    column = entry.published
+    table, row = load_published(published, (*names, TABLE2)[0]), entries()[dataset].title
+    table, column = table.set_index(table.columns[0]), entry.published
     if column in PRINTED and test == "permutation":
         column = "permutation_p"
     known = row in table.index and column in table
     return float(table.loc[row, column]) if known else math.nan
-
-
-@cache
-def _table(published: Path, name: str) -> pd.DataFrame:
-    table = load_published(published, name)
-    return table.set_index(table.columns[0])

@@ -1,19 +1,14 @@
-"""What a run was, and every number of the report's prose.
+"""What a run was: its manifest, and the tables and numbers that the report takes from it.
 
 The manifest has profile, seed, git commit, versions, revisions, checksums, time and tokens. A run
 without a corpus names the models that others have released instead of those it trained; with
 CONTAMINATION_REHEARSAL set, the run and its report say that stand-ins took the places of these. Of
 a step that was interrupted, training counts its whole wall time, scoring that of the last start.
-The numbers, as text, are read from a result file, from the manifest or from the profile.
 """
 
 import os
 import platform
-import re
 import subprocess
-from collections.abc import Iterable
-from dataclasses import asdict
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,19 +22,12 @@ from contamination.errors import InputError
 from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.scoring.models import find_model
 from contamination.scoring.store_format import count_values
-from contamination.tables import MISSING, SIGNIFICANT, format_p, read_csv, write_markdown
-from reproduction.notebooks.canaries.tables import format_redrawn, pooled_redrawn
-from reproduction.notebooks.table import NOTEBOOKS
-from reproduction.output.published import AUDITED, load_published
-from reproduction.report import readings
-from reproduction.report.readings import RELEASED, Texts, read_section, texts
+from contamination.tables import MISSING, write_markdown
+from reproduction.report.readings import build_variables
 from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.profile import Architecture, Profile
+from reproduction.run.profile import Architecture
 
 REHEARSAL = "CONTAMINATION_REHEARSAL"  # set where stand-ins take the places of released models
-REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
-MANY = 32  # dup_count from which on detection is expected beyond doubt
-
 PACKAGES = ["torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "pandas"]
 PACKAGES += ["pyarrow", "statsmodels", "matplotlib", "seaborn", "papermill"]
 
@@ -60,9 +48,8 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     table = pd.DataFrame({"Step": steps.index, "Minutes": minutes, "Tokens": tokens})
     table.loc["together"] = ["**together**", f"**{steps['seconds'].sum() / 60:.1f}**", MISSING]
     write_markdown(table, results, "run_steps")
-    versions = {"Python": manifest["python"], **manifest["packages"]}
-    table = pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
-    write_markdown(table, results, "run_versions")
+    versions = {"Python": manifest["python"], **manifest["packages"]}.items()
+    write_markdown(pd.DataFrame(versions, columns=["Package", "Version"]), results, "run_versions")
     variables = build_variables(profile, manifest, results, published)
     text = yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
     write_json(results / "manifest.json", manifest)
@@ -152,161 +139,11 @@ def _machine(device: torch.device) -> dict[str, Any]:
 
 def _git_commit() -> str:
     """Commit of the working tree, marked `+changes` if it has any; "unknown" without git."""
-
-    def git(*arguments: str) -> str:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
-        return done.stdout.strip()
-
+    command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
-        commit = git("rev-parse", "--short=12", "HEAD")
-        return f"{commit}+changes" if git("status", "--porcelain") else commit
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-# --- numbers of the prose -------------------------------------------------------------------------
-
-
-def escape_markdown(text: str) -> str:
-    """Escape `text` for variables.yml, whose values are one line of markdown.
-
-    Use it for text that this project did not write, such as the name of a processor.
-    """
-    return re.sub(r"([\\`*_{}\[\]<>#@$^~|!\"'])", r"\\\1", " ".join(text.split()))
-
-
-def build_variables(
-    profile: Profile, manifest: dict[str, Any], results: Path, published: Path
-) -> dict[str, Texts]:
-    """Collect them, grouped as the report names them.
-
-    Raises InputError if a table of a notebook that ran is missing.
-    """
-    table = partial(read_csv, results)
-    if profile.pretraining is None:
-        ran = {NOTEBOOKS[name].package for name in profile.notebooks}
-        sections = {name: read_section(name, table) for name in RELEASED if name in ran}
-        return sections | {"run": _run(manifest)}
-    shape = profile.model
-    assert isinstance(shape, Architecture)  # else there is no report, as `write_manifest` says
-    alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha", SIGNIFICANT)
-    canaries = table("canaries")
-    corpus, sets, models = manifest["corpus"], manifest["canaries"].values(), manifest["models"]
-    return {
-        "corpus": texts(**{key: corpus[key] for key in ("documents", "characters", "tokens")})
-        | {"packages": _listed(f"{p['package']} {p['version']}" for p in corpus["packages"])},
-        "canaries": texts(
-            sets=len(sets),
-            examples=sum(c["examples"] for c in sets),
-            tokens=sum(c["tokens"] for c in sets),
-            sources=_listed(profile.corpus.held_out) or "files of the profile",
-            counts=_listed(sorted({c["dup_count"] for c in sets})),
-        ),
-        "model": texts(
-            parameters=models["clean"]["parameters"],
-            layers=shape.n_layer,
-            heads=shape.n_head,
-            hidden=str(shape.n_embd),
-            context=shape.n_positions,
-            vocabulary=profile.corpus.vocabulary,
-            training_tokens=models["contaminated"]["tokens"],
-            injected_tokens=sum(c["tokens"] * c["dup_count"] for c in sets),
-            final_loss_contaminated=f"{models['contaminated']['final_loss']:.2f}",
-            final_loss_clean=f"{models['clean']['final_loss']:.2f}",
-        ),
-        "tests": {
-            **{name: str(value) for name, value in asdict(profile.scoring).items()},
-            "permutation_floor": format_p(1 / (1 + profile.scoring.whole_set_permutations)),
-        },
-        "results": _results(canaries, alpha),
-        "redrawn": _redrawn(canaries),
-        "mmlu": _mmlu(table("mmlu_fisher"), table("mmlu_subsets"), published),
-        "prefixes": readings.read_short_prefixes(table("power_replicates")),
-        "calibration": readings.read_calibration(table("calibration")),
-        "failures": readings.read_failures(table("failures")),
-        "generated": readings.read_generated(table("generated")),
-        "min_k": readings.read_min_k(table("min_k"), canaries, alpha),
-        "assumptions": readings.read_assumptions(table("assumptions_within")),
-        "options": readings.read_options(table("options")),
-        "run": _run(manifest),
-    }
-
-
-def _run(manifest: dict[str, Any]) -> Texts:
-    """What is said of every run; `rehearsal` is there only where stand-ins were read."""
-    seconds = sum(step["seconds"] for step in manifest["steps"].values())
-    minutes, hours = f"{seconds / 60:.1f} minutes", f"{seconds / 3600:.1f} hours"
-    return {
-        "profile": escape_markdown(manifest["profile"]),
-        "seed": str(manifest["seed"]),
-        "commit": escape_markdown(manifest["commit"]),
-        "hardware": escape_markdown(manifest["hardware"]),
-        "summed_time": minutes if seconds < 5400 else hours,
-        "tokens_scored": f"{manifest['tokens_scored']:,}",
-        "python": manifest["python"],
-        "torch": escape_markdown(manifest["packages"]["torch"]),
-        **({"rehearsal": REHEARSED} if manifest.get("rehearsal") else {}),
-    }
-
-
-def _results(table: pd.DataFrame, alpha: float) -> Texts:
-    """What the exact test on shards and the successor test find of the planted sets."""
-    rejected = table[table["holm_p"] <= alpha]
-    exact = table[table["test"] == "sharded_exact"].set_index("model")
-    many = exact[(exact.index == "contaminated") & (exact["dup_count"] >= MANY)]
-    found = {"alpha": f"{alpha:g}"}
-    for prefix, test in (("", "sharded_exact"), ("successor_", "successor")):
-        rows = rejected[(rejected["model"] == "contaminated") & (rejected["test"] == test)]
-        fewest = rows["dup_count"].min() if len(rows) else "none"
-        found |= {
-            f"{prefix}detected": str(len(rows)),
-            f"{prefix}smallest_detected_dup": str(fewest),
-        }
-    largest = many.sort_values("log10_p").tail(1)
-    shown = [format_p(row.p, row.log10_p) for row in largest.itertuples()]
-    accused = rejected.loc[rejected["model"] == "clean", "dataset"].nunique()
-    return found | {
-        "sets_at_32_or_more": str(len(many)),
-        "largest_p_at_32_or_more": shown[0] if shown else MISSING,
-        "clean_min_holm_p": format_p(exact.loc[exact.index == "clean", "holm_p"].min()),
-        "clean_accused": str(accused or "none"),
-    }
-
-
-def _redrawn(table: pd.DataFrame) -> Texts:
-    """Percent of the redrawn canonical orders that tests reject, with 95% intervals."""
-    pooled = pooled_redrawn(table).set_index(["model", "test"])
-    shown = {key: format_redrawn(row) for key, row in pooled.iterrows()}
-    return texts(
-        clean=shown.get(("clean", "successor"), MISSING),
-        contaminated=shown.get(("contaminated", "successor"), MISSING),
-        clean_sharded_t=shown.get(("clean", "sharded_t"), MISSING),
-        each=int(table["redrawn_orders"].max()),
-        orders=int(pooled["redrawn_orders"].max()),
-    )
-
-
-def _mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Texts:
-    # A run that measures the models of the paper has rows of its own for them.
-    combined = combined.query("source == 'published'").set_index("model").loc[AUDITED.values()]
-    subsets = subsets.query("source == 'published' and model == 'LLaMA2-7B'")
-    dropped = int(subsets["excluded"].sum())
-    text = load_published(published, "oren2024_text").set_index("key")["value"]
-    p = {
-        f"{before}{key}": f"{value:.3g}"
-        for before, column in (("", "p"), ("published_", "published_p"))
-        for key, value in zip(AUDITED, combined[column], strict=True)
-    }
-    return {
-        "subsets_listed": str(len(subsets)),
-        "subsets_dropped": str(dropped),
-        "subsets_kept": str(len(subsets) - dropped),
-        "published_kept": str(text["mmlu_subsets_kept"]),
-        "published_dropped": str(text["mmlu_subsets_dropped"]),
-    } | p
-
-
-def _listed(items: Iterable[Any]) -> str:
-    """Join as in prose: a, b and c."""
-    *first, last = [escape_markdown(str(item).strip()) for item in items] or [""]
-    return f"{', '.join(first)} and {last}" if first else last
+    first, *others = said.splitlines()  # "# branch.oid COMMIT", more of the branch, changes
+    changed = any(not line.startswith("#") for line in others)
+    return first.split()[-1][:12] + "+changes" * changed

@@ -1,11 +1,15 @@
-"""What the sentences of the report say of one run, counted in its tables.
+"""Every number of the report's prose, as text: `variables.yml`.
 
-A sentence such as "the score misses few" holds for the run that it was written for. So the report
-says how many, and these functions count them. Each takes tables of `results/tables/` and returns
-texts for `variables.yml`; a dash stands where a run has measured nothing.
+They are read from the profile, from the manifest or from the tables of `results/tables/`. A
+sentence such as "the score misses few" holds for the run that it was written for. So the report
+says how many, and these functions count them; a dash stands where a run has measured nothing.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +17,23 @@ import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.scoring.status import OK
-from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p
+from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_estimate, format_p, read_csv
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
+from reproduction.notebooks.canaries.tables import format_redrawn, pooled_redrawn
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.tables import ORDER
+from reproduction.notebooks.table import NOTEBOOKS
+from reproduction.output.published import AUDITED, load_published
 from reproduction.run.injection import PLANTINGS
+from reproduction.run.profile import Architecture, Profile
 
+MANY = 32  # dup_count from which on detection is expected beyond doubt
+REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
 NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 Texts = dict[str, str]
+rounded = partial(format_estimate, interval=False)
 
 
 def texts(**values: Any) -> Texts:
@@ -34,17 +45,151 @@ def texts(**values: Any) -> Texts:
     }
 
 
-def rounded(value: float, digits: int) -> str:
-    """A number of so many digits; a dash for NaN."""
-    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
-
-
 def percent(share: float) -> str:
     """A share in percent, without a zero after the point; a dash for NaN."""
-    return rounded(100 * share, 1).removesuffix(".0")
+    return rounded(100 * share, digits=1).removesuffix(".0")
+
+
+def escape_markdown(text: str) -> str:
+    """Escape `text` for variables.yml, whose values are one line of markdown.
+
+    Use it for text that this project did not write, such as the name of a processor.
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#@$^~|!\"'])", r"\\\1", " ".join(text.split()))
+
+
+def _listed(items: Iterable[Any]) -> str:
+    """Join as in prose: a, b and c."""
+    *first, last = [escape_markdown(str(item).strip()) for item in items] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def build_variables(
+    profile: Profile, manifest: dict[str, Any], results: Path, published: Path
+) -> dict[str, Texts]:
+    """Collect the numbers of a run, grouped as the report names them.
+
+    Raises InputError if a table of a notebook that ran is missing.
+    """
+    table, run = partial(read_csv, results), {"run": _run(manifest)}
+    if profile.pretraining is None:
+        ran = {NOTEBOOKS[name].package for name in profile.notebooks}
+        return {name: read_section(name, table) for name in RELEASED if name in ran} | run
+    shape = profile.model
+    assert isinstance(shape, Architecture)  # else there is no report, as `write_manifest` says
+    alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha", SIGNIFICANT)
+    canaries = table("canaries")
+    corpus, sets, models = manifest["corpus"], manifest["canaries"].values(), manifest["models"]
+    return {
+        "corpus": texts(**{key: corpus[key] for key in ("documents", "characters", "tokens")})
+        | {"packages": _listed(f"{p['package']} {p['version']}" for p in corpus["packages"])},
+        "canaries": texts(
+            sets=len(sets),
+            examples=sum(c["examples"] for c in sets),
+            tokens=sum(c["tokens"] for c in sets),
+            sources=_listed(profile.corpus.held_out) or "files of the profile",
+            counts=_listed(sorted({c["dup_count"] for c in sets})),
+        ),
+        "model": texts(
+            parameters=models["clean"]["parameters"],
+            layers=shape.n_layer,
+            heads=shape.n_head,
+            hidden=str(shape.n_embd),
+            context=shape.n_positions,
+            vocabulary=profile.corpus.vocabulary,
+            training_tokens=models["contaminated"]["tokens"],
+            injected_tokens=sum(c["tokens"] * c["dup_count"] for c in sets),
+            final_loss_contaminated=f"{models['contaminated']['final_loss']:.2f}",
+            final_loss_clean=f"{models['clean']['final_loss']:.2f}",
+        ),
+        "tests": {
+            **{name: str(value) for name, value in asdict(profile.scoring).items()},
+            "permutation_floor": format_p(1 / (1 + profile.scoring.whole_set_permutations)),
+        },
+        "results": read_canaries(canaries, alpha),
+        "redrawn": read_redrawn(canaries),
+        "mmlu": read_mmlu(table("mmlu_fisher"), table("mmlu_subsets"), published),
+        "prefixes": read_short_prefixes(table("power_replicates")),
+        "calibration": read_calibration(table("calibration")),
+        "failures": read_failures(table("failures")),
+        "generated": read_generated(table("generated")),
+        "min_k": read_min_k(table("min_k"), canaries, alpha),
+        "assumptions": read_assumptions(table("assumptions_within")),
+        "options": read_options(table("options")),
+    } | run
+
+
+def _run(manifest: dict[str, Any]) -> Texts:
+    """What is said of every run; `rehearsal` is there only where stand-ins were read."""
+    seconds = sum(step["seconds"] for step in manifest["steps"].values())
+    minutes, hours = f"{seconds / 60:.1f} minutes", f"{seconds / 3600:.1f} hours"
+    return {
+        "profile": escape_markdown(manifest["profile"]),
+        "seed": str(manifest["seed"]),
+        "commit": escape_markdown(manifest["commit"]),
+        "hardware": escape_markdown(manifest["hardware"]),
+        "summed_time": minutes if seconds < 5400 else hours,
+        "tokens_scored": f"{manifest['tokens_scored']:,}",
+        "python": manifest["python"],
+        "torch": escape_markdown(manifest["packages"]["torch"]),
+        **({"rehearsal": REHEARSED} if manifest.get("rehearsal") else {}),
+    }
 
 
 # --- of models trained here -----------------------------------------------------------------------
+
+
+def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
+    """What the exact test on shards and the successor test find of the planted sets."""
+    rejected = canaries[canaries["holm_p"] <= alpha]
+    found = {"alpha": f"{alpha:g}"}
+    for prefix, test in (("", "sharded_exact"), ("successor_", "successor")):
+        rows = rejected[(rejected["model"] == "contaminated") & (rejected["test"] == test)]
+        fewest = rows["dup_count"].min() if len(rows) else "none"
+        found |= texts(**{f"{prefix}detected": len(rows), f"{prefix}smallest_detected_dup": fewest})
+    exact = canaries[canaries["test"] == "sharded_exact"].set_index("model").sort_values("log10_p")
+    many = exact[(exact.index == "contaminated") & (exact["dup_count"] >= MANY)]
+    shown = [format_p(row.p, row.log10_p) for row in many.itertuples()]
+    return found | texts(
+        sets_at_32_or_more=len(many),
+        largest_p_at_32_or_more=[MISSING, *shown][-1],
+        clean_min_holm_p=format_p(exact.loc[exact.index == "clean", "holm_p"].min()),
+        clean_accused=rejected.loc[rejected["model"] == "clean", "dataset"].nunique() or "none",
+    )
+
+
+def read_redrawn(canaries: pd.DataFrame) -> Texts:
+    """Percent of the redrawn canonical orders that tests reject, with 95% intervals."""
+    pooled = pooled_redrawn(canaries).set_index(["model", "test"])
+    shown = {key: format_redrawn(row) for key, row in pooled.iterrows()}
+    return texts(
+        clean=shown.get(("clean", "successor"), MISSING),
+        contaminated=shown.get(("contaminated", "successor"), MISSING),
+        clean_sharded_t=shown.get(("clean", "sharded_t"), MISSING),
+        each=int(canaries["redrawn_orders"].max()),
+        orders=int(pooled["redrawn_orders"].max()),
+    )
+
+
+def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) -> Texts:
+    """Count the subsets that the paper's rule drops; Fisher's p of the others, beside its own."""
+    # A run that measures the models of the paper has rows of its own for them.
+    combined = combined.query("source == 'published'").set_index("model").loc[AUDITED.values()]
+    excluded = subsets.query("source == 'published' and model == 'LLaMA2-7B'")["excluded"]
+    text = load_published(published, "oren2024_text").set_index("key")["value"]
+    p = {
+        f"{before}{key}": f"{value:.3g}"
+        for before, column in (("", "p"), ("published_", "published_p"))
+        for key, value in zip(AUDITED, combined[column], strict=True)
+    }
+    return texts(
+        subsets_listed=len(excluded),
+        subsets_dropped=excluded,
+        subsets_kept=~excluded,
+        published_kept=text["mmlu_subsets_kept"],
+        published_dropped=text["mmlu_subsets_dropped"],
+        **p,
+    )
 
 
 def read_short_prefixes(replicates: pd.DataFrame) -> Texts:
@@ -98,7 +243,7 @@ def read_generated(generated: pd.DataFrame) -> Texts:
         clean, rejected = rows["model"] == "clean", rows["p"] <= SIGNIFICANT
         found |= texts(
             **{name: rejected & ~clean, f"{name}_clean": format_p(rows.loc[clean, "p"].min())},
-            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), 0)},
+            **{f"{name}_fewest": rounded(rows.loc[rejected & ~clean, "dup_count"].min(), digits=0)},
         )
     return found
 
@@ -123,16 +268,14 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
 def read_assumptions(within: pd.DataFrame) -> Texts:
     """Mean AUCs over domains of the clean model, and how many of Fu's metrics are near chance."""
     means = within[(within["model"] == "clean") & (within["domain"] == MEAN)]
-    auc = means.set_index(["phase", "metric"])["auc_percent"]
-    tuned = {
-        "ppl_tuned": "loss",
-        "mem_tuned": "mem_25",
-        "mem_off_by_one_tuned": "mem_off_by_one_25",
-    }
-    found = {"ppl_read_once": rounded(auc.get(("pre-training", "loss"), np.nan), 1)} | {
-        name: rounded(auc.get(("fine-tuning", metric), np.nan), 1) for name, metric in tuned.items()
-    }
-    once = means[means["phase"] == "pre-training"].set_index("metric")["auc_percent"]
+    once, tuned = (
+        means[means["phase"] == phase].set_index("metric")["auc_percent"]
+        for phase in ("pre-training", "fine-tuning")
+    )
+    found = {"ppl_read_once": rounded(once.get("loss", np.nan), digits=1)}
+    shown = {"ppl": "loss", "mem": "mem_25", "mem_off_by_one": "mem_off_by_one_25"}
+    for name, metric in shown.items():
+        found[f"{name}_tuned"] = rounded(tuned.get(metric, np.nan), digits=1)
     once = once[~once.index.str.contains("|".join(OURS))]
     if once.empty:
         return found | dict.fromkeys(["metrics", "near", "furthest", "furthest_auc"], MISSING)
@@ -142,7 +285,7 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         metrics=len(once),
         near=distance <= NEAR,
         furthest=LABELS[furthest],
-        furthest_auc=rounded(once[furthest], 1),
+        furthest_auc=rounded(once[furthest], digits=1),
     )
 
 
@@ -187,7 +330,7 @@ def read_cells(cells: pd.DataFrame) -> Texts:
     for name, digits in VALUES.items():
         if name in cells:
             values = done[name].dropna()
-            low, high = (rounded(end, digits) for end in (values.min(), values.max()))
+            low, high = (rounded(end, digits=digits) for end in (values.min(), values.max()))
             found |= texts(values=len(values), lowest=low, highest=high)
     if "auc_low" in cells:
         chance = CHANCE if "auc_percent" in cells else 0.5

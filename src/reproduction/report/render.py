@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -25,43 +25,34 @@ import yaml
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.files import read_json, replacing
+from contamination.files import replacing
 
-# Pages of every document by their format, in the words of pandoc and Quarto; those of a run on
-# released models, whose sections stand in files named after their notebooks.
+# Page -> its document and its format, in the words of pandoc and Quarto; `RELEASED` are those of a
+# run on released models, whose sections stand in files named after their notebooks.
 DOCUMENTS = {
-    "report.qmd": {"html": "report.html", "typst": "report.pdf"},
-    "slides.qmd": {"revealjs": "slides.html"},
+    "report.html": ("report.qmd", "html"),
+    "report.pdf": ("report.qmd", "typst"),
+    "slides.html": ("slides.qmd", "revealjs"),
 }
-RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
+RELEASED = {"report.html": ("open.qmd", "html"), "report.pdf": ("open.qmd", "typst")}
 FILTER = Path(__file__).with_name("filter.lua")
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
+_NOISE = re.compile(r"Error running.*?\n|\[WARNING\]|filter\.lua:")  # of pandoc
 _LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
 
 
-def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
-    """What to render of a run: `RELEASED` if it trained nothing, as its manifest says."""
-    return DOCUMENTS if "corpus" in read_json(results / "manifest.json") else RELEASED
-
-
-def render_report(
-    paper: Path,
-    results: Path,
-    *,
-    documents: Mapping[str, Mapping[str, str]] = DOCUMENTS,
-    quarto: str | None = None,
-) -> list[Path]:
+def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> list[Path]:
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
-    A section of a notebook that the run has not executed is left out. Raises InputError if a result
-    is missing or a reference unresolved; what was rendered before is as it was.
+    A run that trained nothing has a report of its own, without slides, and no section of a notebook
+    that it has not executed. Raises InputError if a result is missing or a reference unresolved;
+    what was rendered before is as it was.
 
     Parameters
     ----------
     paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
-    documents : what to render: `DOCUMENTS`, or `RELEASED` of a run that trained nothing.
     quarto : executable to render with, "" for pandoc; None looks for one beside the Python
         interpreter and on PATH.
     """
@@ -71,22 +62,17 @@ def render_report(
     print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
-        stage(paper, results, root, documents)
         pages: dict[Path, Path] = {}
-        for name, targets in documents.items():
-            for target, page in targets.items():
-                if quarto:
-                    problem = _run([quarto, "render", name, "--to", target, "--no-execute"], root)
-                else:
-                    problem = _pandoc(root, name, target)
-                file = (root / name).with_suffix(Path(page).suffix)
-                if problem or not file.is_file():
-                    problem = problem or "no page was written"
-                    raise InputError(f"{paper / name}: {target}: {problem}")
-                if file.suffix == ".html":
-                    _reach_tables(file)
-                    check_html(file)
-                pages[results / "report" / page] = file
+        for page, (name, target) in stage(paper, results, root).items():
+            try:
+                file = _render(root / name, target, quarto)
+            except (subprocess.CalledProcessError, RuntimeError) as error:
+                said = _NOISE.sub("", getattr(error, "output", "") or str(error))
+                raise InputError(f"{paper / name}: {target}: {' '.join(said.split())}") from error
+            if file.suffix == ".html":
+                _reach_tables(file)
+                check_html(file)
+            pages[results / "report" / page] = file
         for published, file in pages.items():
             with replacing(published) as unfinished:
                 shutil.copyfile(file, unfinished)
@@ -94,16 +80,19 @@ def render_report(
     return list(pages)
 
 
-def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> None:
-    """Write the documents to `root`, shortcodes replaced, beside styles and figures.
+def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
+    """Write `DOCUMENTS`, or `RELEASED` of a run without a corpus, to `root`; return which it was.
 
-    The section of a notebook that was not executed is left out; a rehearsal says on every page that
-    it is one. Raises InputError, with file and line, for what is not there.
+    Shortcodes are replaced, and styles and figures lie beside them. The section of a notebook that
+    was not executed is left out; a rehearsal says on every page that it is one. Raises InputError,
+    with file and line, for what is not there.
     """
     written = results / "variables.yml"
     if not written.is_file():
         raise InputError(f"{written} is missing: run `make reproduce` for this profile first")
     variables = yaml.safe_load(written.read_text(encoding="utf-8"))
+    documents = DOCUMENTS if "corpus" in variables else RELEASED
+    names = list(dict.fromkeys(name for name, _ in documents.values()))
 
     def expanded(path: Path) -> str:
         text = path.read_text(encoding="utf-8")
@@ -133,10 +122,10 @@ def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> N
     if (results / "figures").is_dir():
         shutil.copytree(results / "figures", root / "figures")
     options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
-    options["project"]["render"] = list(documents)  # Quarto reads the includes of all it lists
+    options["project"]["render"] = names  # Quarto reads the includes of all it lists
     (root / "_quarto.yml").write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
     notice = variables.get("run", {}).get("rehearsal")  # what every page has to say, if it is there
-    for name in documents:
+    for name in names:
         text = expanded(paper / name)
         if notice:
             text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
@@ -145,41 +134,35 @@ def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> N
         shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
         with (root / "styles.typ").open("a", encoding="utf-8") as styles:
             styles.write(f"#set page(header: align(center, {shown}))\n")
+    return documents
 
 
-def _run(command: list[str | Path], folder: Path) -> str | None:
-    """Run a program; what it says on a failure, in one line."""
-    plain: dict[str, Any] = {
-        "capture_output": True,
-        "text": True,
-        "env": os.environ | {"NO_COLOR": "1"},
-    }
-    said = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False, **plain)
-    text = re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said.stdout + said.stderr)
-    return " ".join(text.split()) or "it failed" if said.returncode else None
-
-
-def _pandoc(root: Path, name: str, target: str) -> str | None:
-    """Render the staged document; return what pandoc or typst says if it fails."""
-    output = (root / name).with_suffix(".typ" if target == "typst" else ".html")
-    defaults = root / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
-    defaults.write_text(json.dumps(pandoc_defaults(root, name, target)), encoding="utf-8")
-    command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", f"--output={output}", name]
-    if (problem := _run(command, root)) or target != "typst":
-        return problem
-    pdf = str(output.with_suffix(".pdf"))
-    try:
+def _render(document: Path, target: str, quarto: str | None) -> Path:
+    """Render a staged document beside it; return the page. The renderer's errors are raised."""
+    page, folder = document.with_suffix(".pdf" if target == "typst" else ".html"), document.parent
+    if quarto:
+        command = [quarto, "render", document.name, "--to", target, "--no-execute"]
+    else:
+        defaults = folder / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
+        defaults.write_text(json.dumps(pandoc_defaults(document, target)), encoding="utf-8")
+        command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", document.name]
+    env = os.environ | {"NO_COLOR": "1"}
+    subprocess.check_output(
+        command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True
+    )
+    if target == "typst" and not quarto:
         # The fonts in the wheel alone: the same pages on every machine.
-        typst.compile(str(output), pdf, root=str(root), ignore_system_fonts=True)
-    except RuntimeError as error:
-        return " ".join(str(error).split())
-    return None
+        source, root = str(document.with_suffix(".typ")), str(folder)
+        typst.compile(source, str(page), root=root, ignore_system_fonts=True)
+    if not page.is_file():
+        raise RuntimeError("no page was written")
+    return page
 
 
-def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
+def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
     """Options of pandoc for one format: those of `_quarto.yml`, then of the front matter."""
-    project = yaml.safe_load((root / "_quarto.yml").read_text(encoding="utf-8"))
-    own = next(yaml.safe_load_all((root / name).read_text(encoding="utf-8").split("\n---\n")[0]))
+    project = yaml.safe_load(document.with_name("_quarto.yml").read_text(encoding="utf-8"))
+    own = next(yaml.safe_load_all(document.read_text(encoding="utf-8").split("\n---\n")[0]))
     options = dict(project)
     for settings in (project, own):
         options |= settings.get("format", {}).get(target, {})
@@ -196,6 +179,7 @@ def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
     return {
         "from": "markdown",
         "to": {"html": "html5"}.get(target, target),
+        "output-file": str(document.with_suffix(".typ" if target == "typst" else ".html")),
         "standalone": True,
         "fail-if-warnings": True,
         "columns": 10_000,  # no widths that pandoc guesses: every output lays columns out itself

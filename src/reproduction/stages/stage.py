@@ -173,9 +173,9 @@ def report(results: ResultsDirectory) -> None:
 
     Of a run that trained nothing: a report of its own, without slides.
     """
-    from reproduction.report.render import documents_of, render_report
+    from reproduction.report.render import render_report
 
-    render_report(Path("paper"), results, documents=documents_of(results))
+    render_report(Path("paper"), results)
 
 
 @app.command()
@@ -224,10 +224,12 @@ def compare(
 
     Writes results/comparison.csv, a row for each value.
     """
-    from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+    import pandas as pd
+
+    from reproduction.output.compare import DIFFERENT, compare
     from reproduction.stages.summary import print_comparison
 
-    found = compare(results, other, read_tolerances(TOLERANCES))
+    found = compare(results, other, pd.read_csv(TOLERANCES))
     save_table(found, results / "comparison.csv")
     print_comparison(found, results, other)
     if DIFFERENT in {*found["outcome"]}:

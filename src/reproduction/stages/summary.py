@@ -11,7 +11,7 @@ from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.tables import read_csv
-from reproduction.output.compare import DIFFERENT, IDENTICAL, compare, counts, read_tolerances
+from reproduction.output.compare import DIFFERENT, IDENTICAL, compare, counts
 from reproduction.stages import steps
 
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
@@ -38,7 +38,7 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
             say(f"  {results / name}", wrap=False)
     if trained:
         try:
-            found = compare(results, reference, read_tolerances(tolerances))
+            found = compare(results, reference, pd.read_csv(tolerances))
             more = "; `make compare` shows them" if DIFFERENT in {*found["outcome"]} else ""
             say(f"beside {reference}: {counts(found)}{more}", wrap=False)
         except InputError as error:

@@ -25,7 +25,6 @@ from reproduction.output.compare import (
     compare_tables,
     counts,
     read_tables,
-    read_tolerances,
 )
 from reproduction.stages import stage
 
@@ -180,7 +179,7 @@ def test_p_values_smaller_than_any_float_and_those_where_nothing_was_found() -> 
     assert len(set(SCALES["p"](np.array([0.9, 0.95, 1.0])))) == 1
 
 
-RULES_OF_GIT = read_tolerances(TOLERANCES)
+RULES_OF_GIT = pd.read_csv(TOLERANCES)
 
 
 @pytest.fixture

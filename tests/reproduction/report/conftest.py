@@ -26,7 +26,7 @@ Words.
 @pytest.fixture(scope="session")
 def real_pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return report.html, report.pdf and slides.html of the real documents."""
-    documents = [PAPER / name for name in DOCUMENTS]
+    documents = {PAPER / name for name, _ in DOCUMENTS.values()}
     results = fill_results(tmp_path_factory.mktemp("results"), *documents)
     tables = PAPER.parent / "results" / "reference" / "tables"  # as long and as wide as they are
     shutil.copytree(tables, results / "tables", dirs_exist_ok=True)
@@ -48,7 +48,7 @@ def project(tmp_path: Path) -> Callable[[str], tuple[Path, Path]]:
         (results / "figures").mkdir()
         (results / "tables" / "small.md").write_text(CANARIES, encoding="utf-8")
         (results / "figures" / "small.svg").write_text(SVG, encoding="utf-8")
-        (results / "variables.yml").write_text("run:\n  seed: '17'\n", encoding="utf-8")
+        (results / "variables.yml").write_text("corpus: {}\nrun:\n  seed: '17'\n", encoding="utf-8")
         return paper, results
 
     return make

@@ -18,7 +18,8 @@ from fakes.made_up_run import PAPER, variables_used
 from reproduction.notebooks.canaries.tables import canary_table
 from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
 from reproduction.output.published import load_published
-from reproduction.report.manifest import PACKAGES, _results, build_variables, write_manifest
+from reproduction.report.manifest import PACKAGES, write_manifest
+from reproduction.report.readings import build_variables, read_canaries
 from reproduction.report.render import DOCUMENTS
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import load_profile
@@ -106,17 +107,17 @@ def test_variables_of_the_reference_are_those_of_its_tables() -> None:
 
 def test_the_report_finds_every_variable(variables: Variables) -> None:
     names = {f"{group}.{name}" for group, values in variables.items() for name in values}
-    assert set() < set(variables_used(*(PAPER / name for name in DOCUMENTS))) <= names
+    assert set() < set(variables_used(*(PAPER / name for name, _ in DOCUMENTS.values()))) <= names
     assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
 
 
 def test_where_nothing_is_detected_and_where_any_test_accuses_the_clean_model(canaries) -> None:
     silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
-    found = _results(silent, 0.05)
+    found = read_canaries(silent, 0.05)
     assert (found["detected"], found["smallest_detected_dup"]) == ("0", "none")
     assert (found["largest_p_at_32_or_more"], found["clean_min_holm_p"]) == ("—", "1.000")
     # Sets that any test rejects, each counted once.
     clean = silent["model"] == "clean"
     one = clean & (silent["dataset"] == "one") & (silent["test"] != "permutation")
     accused = silent.assign(holm_p=silent["holm_p"].where(~one, 0.05))
-    assert _results(accused, 0.05)["clean_accused"] == "1"
+    assert read_canaries(accused, 0.05)["clean_accused"] == "1"

@@ -6,8 +6,8 @@ from pathlib import Path
 import yaml
 
 from fakes.made_up_run import PAPER, fill_results, read_page, whole_page
-from reproduction.report.manifest import REHEARSED
-from reproduction.report.render import RELEASED, SECTION, render_report, stage
+from reproduction.report.readings import REHEARSED
+from reproduction.report.render import SECTION, render_report, stage
 
 DOCUMENT = PAPER / "open.qmd"
 NAMES = SECTION.findall(DOCUMENT.read_text(encoding="utf-8"))
@@ -28,7 +28,7 @@ def made_up(results: Path, sections: list[str], **run: str) -> Path:
 
 def test_all_sections_arrive_and_a_rehearsal_says_so_on_every_page(tmp_path: Path) -> None:
     results = made_up(tmp_path / "results", list(PRESENT), rehearsal=REHEARSED)
-    page, printed = render_report(PAPER, results, documents=RELEASED, quarto="")
+    page, printed = render_report(PAPER, results, quarto="")
     assert [page, printed] == [results / "report" / f"report.{end}" for end in ("html", "pdf")]
     found = whole_page(page, DOCUMENT, *PRESENT.values())
     assert {path.stem.removeprefix("_") for path in PAPER.glob("_[0-9]*.qmd")} == set(PRESENT)
@@ -36,14 +36,14 @@ def test_all_sections_arrive_and_a_rehearsal_says_so_on_every_page(tmp_path: Pat
     assert notice.get_text(strip=True) == REHEARSED
     root = tmp_path / "staged"
     root.mkdir()
-    stage(PAPER, results, root, RELEASED)
+    stage(PAPER, results, root)
     style = (root / "styles.typ").read_text(encoding="utf-8")
     assert re.search(rf"#set page\(header: .*{REHEARSED}", style)
 
 
 def test_a_section_of_a_notebook_that_did_not_run_is_left_out(tmp_path: Path) -> None:
-    html, name = {"open.qmd": {"html": "report.html"}}, "06_wikimia"
-    (page,) = render_report(PAPER, made_up(tmp_path, [name]), documents=html, quarto="")
+    name = "06_wikimia"
+    page, _ = render_report(PAPER, made_up(tmp_path, [name]), quarto="")
     shown = read_page(page)
     assert shown.select(".rehearsal") == []
     titles = {

@@ -8,7 +8,7 @@ import pytest
 from contamination.errors import InputError
 from fakes.browser import Browser
 from fakes.made_up_run import FEATURES, PAPER, read_page, whole_page
-from reproduction.report.manifest import escape_markdown
+from reproduction.report.readings import escape_markdown
 from reproduction.report.render import check_html, render_report
 
 # --- the real documents ---------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def test_plain_text_survives_as_a_variable(project) -> None:
     name = "Xeon_8488C @2.4GHz *fast* <b> $5 ~x~ #1"
     paper, results = project("On {{< var run.seed >}} we ran.")
     (results / "variables.yml").write_text(
-        f"run:\n  seed: '{escape_markdown(name)}'\n", encoding="utf-8"
+        f"corpus: {{}}\nrun:\n  seed: '{escape_markdown(name)}'\n", encoding="utf-8"
     )
     assert f"On {name} we ran." in read_page(render_report(paper, results, quarto="")[0]).get_text()
 

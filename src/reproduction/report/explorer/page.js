@@ -25,7 +25,10 @@ function draw(id, spec) {
 
 function showMmlu(mmlu, showExamples) {
   const list = selectable("subsets", mmlu.table, { pageLength: 10 });
-  list.on("select", (event, dt, kind, [index]) => showExamples(mmlu.names[index], mmlu.table.rows[index][0]));
+  list.on("select", (event, dt, kind, [index]) => {
+    const texts = mmlu.at_hand[mmlu.names[index]];
+    if (texts) showExamples(texts, mmlu.table.rows[index][0]);
+  });
   byId("source").textContent = mmlu.source;
   table("fisher", mmlu.fisher, { paging: false, searching: false, info: false, ordering: false, scrollX: false });
   const share = { field: "share", type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" }, title: "subsets" };
@@ -92,7 +95,7 @@ async function start() {
   document.querySelector("main").hidden = false;
   byId("title").textContent = data.title;
   const examples = exampleTable();
-  showMmlu(data.mmlu, (name, title) => data.at_hand[name] && examples(data.at_hand[name], title));
+  showMmlu(data.mmlu, examples);
   byId("scored").hidden = !data.outcomes.length;
   if (data.outcomes.length) showResults(data, examples);
   document.body.dataset.state = "ready";

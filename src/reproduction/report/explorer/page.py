@@ -29,6 +29,7 @@ from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude, log10
 from contamination.scoring.status import OK
 from contamination.statistics import adjust, dkw_band, ecdf, fisher
 from contamination.tables import MISSING, SIGNIFICANT, format_p
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import available, open_test_set
@@ -36,7 +37,7 @@ from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS, subset_na
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.figures import MODEL_COLOURS
 from reproduction.output.published import AUDITED, CONTROLS, load_published
-from reproduction.report.explorer.scored import MMLU_GROUP, Outcome, find_outcomes, scored_sets
+from reproduction.report.explorer.scored import Outcome, find_outcomes, scored_sets
 from reproduction.run.experiment import Experiment
 
 MEASURED = ("mmlu_subsets", "mmlu_lines")  # tables of notebook 04
@@ -60,21 +61,23 @@ def layout(titles: Sequence[str], p_values: Sequence[str], rows: list[list[Any]]
 
 def mmlu_payload(
     published: Path | str, measurements: Path | str, results: Path | str
-) -> tuple[dict[str, Any], Mapping[str, Sequence[str]]]:
-    """Return what the page shows of MMLU, and the examples of subsets whose files are at hand.
+) -> dict[str, Any]:
+    """Return what the page shows of MMLU.
 
     What was measured is read from the tables of the run if it measured MMLU, else from
     `measurements`. A curve is an audited model of Table 4, or a model measured here in one test.
-    Its subsets are those that the paper's rule keeps, or our controls in its test. Examples are as
-    many as were measured; nothing is fetched. Raises InputError if a published table is missing, or
-    a file is not what the registry says.
+    Its subsets are those that the paper's rule keeps, or our controls in its test. Of the subsets
+    whose files are at hand there are as many examples as were measured; nothing is fetched. Raises
+    InputError if a published table is missing, or a file is not what the registry says.
     """
     tables = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
     own = [pd.read_csv(path) for path in tables if path.is_file()]
     here = len(own) == len(MEASURED) and not own[1].empty
-    subsets, lines = own if here else [load_published(measurements, name) for name in MEASURED]
+    read = own if here else [load_published(measurements, name) for name in MEASURED]
+    labels = {name: f", {test.label.lower()}" for name, test in TESTS.items()}
+    subsets, lines = (t.assign(label=t["model"] + t["test"].map(labels)) for t in read)
     measured = subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)]
-    measured = measured.assign(rule=measured["test"], model=_labels(measured))
+    measured = measured.assign(rule=measured["test"], model=measured["label"])
     printed = published_subsets(load_published(published, "oren2024_table4_mmlu"), SIGNIFICANT)
     printed = printed.assign(rule=PUBLISHED, log10_p=np.log10(printed["published_p"]))
     names, both = subset_names(), pd.concat([printed, measured])
@@ -82,21 +85,21 @@ def mmlu_payload(
 
     beside = lines[lines["test"] == DEFAULT_TESTS[0]].drop_duplicates(["subset", "segmentation"])
     p = pd.concat([both, beside.assign(model="here, by " + beside["segmentation"])])
-    p = p.pivot(index="subset", columns="model", values="log10_p").reindex(names)
+    shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
+    p = p.pivot(index="subset", columns="model", values="log10_p").reindex(names, columns=shown)
     why = both[both["excluded"]].drop_duplicates(["subset", "rule"])
     why = (why["rule"] + ": " + why["reason"]).groupby(why["subset"]).agg("; ".join)
-    facts = lines.drop_duplicates("subset").set_index("subset")
-    shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
+    lengths = lines.drop_duplicates("subset").set_index("subset")["lines_per_record"]
+    lengths = lengths.map("{:.1f}".format).reindex(names, fill_value=MISSING)
     rows = [
-        [title(name), why.get(name, ""), entries()[FAMILY + name].records]
-        + ([f"{facts.loc[name, 'lines_per_record']:.1f}"] if name in facts.index else [MISSING])
-        + [p_cell(p.loc[name].get(model, np.nan)) for model in shown]
+        [title(name), why.get(name, ""), entries()[FAMILY + name].records, lengths[name]]
+        + [p_cell(log10_p) for log10_p in p.loc[name]]
         for name in names
     ]
 
     table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
     combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
-    kept = both[~both["excluded"] & ~both["model"].isin([*CONTROLS.values(), *_labels(lines)])]
+    kept = both[~both["excluded"] & ~both["model"].isin([*CONTROLS.values(), *lines["label"]])]
     logs = {name: found.to_numpy() for name, found in kept.groupby("model", sort=False)["log10_p"]}
     widest = dkw_band(min(map(len, logs.values())), BAND)
     curves, fisher_rows = [], []
@@ -107,8 +110,10 @@ def mmlu_payload(
         joint = p_cell(fisher(log10_p=found).log10_p)
         fisher_rows.append([name, len(found), combined.get(name, MISSING), joint])
     where = "in this run" if here else "for docs/mmlu.md, not in this run"
-    page = {
+    at_hand = [name for name in names if available(FAMILY + name)]
+    return {
         "names": names,
+        "at_hand": {n: _texts(open_test_set(FAMILY + n, max_records=most)) for n in at_hand},
         "table": layout(("Subset", "Excluded", "Records", "Lines per record"), shown, rows),
         "fisher": layout(("Model", "Kept", "Table 2"), ("Fisher's p",), fisher_rows),
         "curves": curves,
@@ -119,32 +124,19 @@ def mmlu_payload(
         "source": f"Measured {where}, under models trained here that have not read MMLU in this "
         f"order; at most {most} records of a subset.",
     }
-    at_hand = [name for name in names if available(FAMILY + name)]
-    return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
-
-
-def _labels(table: pd.DataFrame) -> pd.Series:
-    """Name one test under one model."""
-    return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
 
 
 def make_page(
-    experiment: Experiment,
-    results: Path | str,
-    *,
-    published: Path | str,
-    measurements: Path | str,
+    experiment: Experiment, results: Path | str, *, published: Path | str, measurements: Path | str
 ) -> str:
     """Make the page of a run as HTML: MMLU, and everything that the run has scored.
 
     `published` and `measurements` are the directories of the papers' tables and of the measurements
     that stand in for MMLU where the run has none in `results`.
     """
-    scored = list(scored_sets(experiment))
-    read = {each.test_set.name for each in scored if each.group == MMLU_GROUP}
-    mmlu, texts = mmlu_payload(published, measurements, results)
-    at_hand = {name: each for name, each in texts.items() if name not in read}
-    return render(payload(find_outcomes(scored), mmlu, at_hand, experiment.profile.name))
+    mmlu = mmlu_payload(published, measurements, results)
+    outcomes = find_outcomes(list(scored_sets(experiment)))
+    return render(payload(outcomes, mmlu, experiment.profile.name))
 
 
 def frame(page: str) -> IFrame:
@@ -152,40 +144,29 @@ def frame(page: str) -> IFrame:
     return IFrame(f"data:text/html;charset=utf-8;base64,{encoded(page.encode())}", "100%", 900)
 
 
-def payload(
-    outcomes: Sequence[Outcome],
-    mmlu: Mapping[str, Any],
-    at_hand: Mapping[str, Sequence[str]],
-    title: str,
-) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON; there may be no outcome.
-
-    `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
-    """
+def payload(outcomes: Sequence[Outcome], mmlu: Mapping[str, Any], title: str) -> dict[str, Any]:
+    """Return what the page shows, ready for JSON; there may be no outcome."""
     corrected = joint_p(outcomes)
     # The default test comes first, of that the smallest p.
-    outcomes = sorted(outcomes, key=lambda o: (o.test not in DEFAULT_TESTS, o.result.log10_p))
+    ranked = sorted(outcomes, key=lambda each: each.result.log10_p)
+    ranked.sort(key=lambda each: each.result.test not in DEFAULT_TESTS)
     sets: dict[tuple[str, str], list[str]] = {}
     rows, drawn = [], []
-    for each in outcomes:
+    for each in ranked:
         scored, shards, diagnosis = each.scored, each.result.shards, each.diagnosis
-        key = (scored.group, scored.test_set.name)
-        texts = sets.setdefault(key, _texts(scored.test_set.examples))
+        test, name = TESTS[each.result.test], scored.test_set.name
+        key = (scored.group, name)
+        texts = sets.setdefault(key, _texts(scored.test_set))
         joint, holm = corrected.loc[scored.model, *key]
-        rows.append(
-            [
-                *(scored.model, scored.test_set.name, scored.group, TESTS[each.test].label),
-                *(shards, diagnosis.verdict),
-                *map(p_cell, (each.result.log10_p, joint, holm)),
-            ]
-        )
+        facts = [scored.model, name, scored.group, test.label, shards, diagnosis.verdict]
+        rows.append([*facts, *map(p_cell, (each.result.log10_p, joint, holm))])
         drawn.append(
             {
                 "set": list(sets).index(key),
                 "starts": [start for start, _ in shard_bounds(len(texts), shards)],
                 "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
-                "colour": TESTS[each.test].colour,
-                "unit": "difference in nats" if each.test == "sharded_t" else "z-score",
+                "colour": test.colour,
+                "unit": "difference in nats" if test.name == "sharded_t" else "z-score",
                 "by_shard": each.by_shard.round(2).tolist(),
                 "reading": reading(each, holm),
             }
@@ -195,7 +176,6 @@ def payload(
     return {
         "title": title,
         "mmlu": mmlu,
-        "at_hand": {name: _texts(texts) for name, texts in at_hand.items()},
         "sets": list(sets.values()),
         "results": layout(titles, p_values, rows),
         "outcomes": drawn,
@@ -208,24 +188,22 @@ def joint_p(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     `joint` pays for all exact tests of the set (Bonferroni), `holm` for the sets of its model and
     group as well.
     """
-    exact = pd.DataFrame(
-        [
-            (o.scored.model, o.scored.group, o.scored.test_set.name, o.result.log10_p)
-            for o in outcomes
-            if o.test != "sharded_t"
-        ],
-        columns=["model", "group", "set", "log10_p"],
-    )
-    p = exact.groupby(["model", "group", "set"])["log10_p"].agg(["min", "size"])
-    joint = (p["min"] + np.log10(p["size"])).clip(upper=0.0).rename("joint")
-    holm = joint.groupby(["model", "group"]).transform(
+    keys = ["model", "group", "set"]
+    exact = [
+        (o.scored.model, o.scored.group, o.scored.test_set.name, o.result.log10_p)
+        for o in outcomes
+        if o.result.test != "sharded_t"
+    ]
+    p = pd.DataFrame(exact, columns=[*keys, "log10_p"]).groupby(keys)["log10_p"]
+    joint = (p.min() + np.log10(p.size())).clip(upper=0.0)
+    holm = joint.groupby(keys[:2]).transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
-    return joint.to_frame().assign(holm=holm)
+    return joint.to_frame("joint").assign(holm=holm)
 
 
-def _texts(examples: Sequence[str]) -> list[str]:
-    return [text.rstrip("\n") for text in examples]
+def _texts(test_set: ExampleSet) -> list[str]:
+    return [text.rstrip("\n") for text in test_set.examples]
 
 
 def encoded(content: bytes) -> str:
@@ -263,8 +241,8 @@ def reading(outcome: Outcome, holm_log10_p: float) -> str:
     """
     result, order = outcome.result, outcome.diagnosis.verdict
     p, floor = max(result.p, 10**holm_log10_p), 10 ** log10_floor(result)
-    evidence = Evidence(outcome.test, p, floor, order, {COMPRESSOR: outcome.control_p})
+    evidence = Evidence(result.test, p, floor, order, {COMPRESSOR: outcome.control_p})
     verdict = conclude([evidence], alpha=SIGNIFICANT)
     approximate = "; p is an approximation that needs many similar shards"
-    said = f"Verdict: {verdict}{approximate * (outcome.test == 'sharded_t')}."
+    said = f"Verdict: {verdict}{approximate * (result.test == 'sharded_t')}."
     return f"{outcome.scored.about} {said}".strip()

@@ -22,7 +22,6 @@ from contamination.testsets.sources import open_test_set
 from reproduction.notebooks.mmlu.measure import FAMILY
 from reproduction.run.experiment import Experiment, store_plan
 
-MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
 
 Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
@@ -59,7 +58,6 @@ class Outcome:
     """
 
     scored: ScoredSet
-    test: str
     result: TestResult
     diagnosis: Diagnosis
     by_shard: np.ndarray
@@ -74,15 +72,14 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
     """
     stores, profile = experiment.build / "stores", experiment.profile
     copies = {spec.name: spec.dup_count for spec in profile.canaries}
+    tests = [TESTS[name] for name in ("permutation", *COMPARED)]
     for each in find_sets(stores, "Canary sets", lambda name, _: experiment.test_set(name)):
-        count = copies[each.test_set.name] if each.model == "contaminated" else 0
+        name, examples = each.test_set.name, len(each.test_set.examples)
+        count = copies[name] if each.model == "contaminated" else 0
         about = f"Copies in this model's training data: {count}."
-        tests = (TESTS[name] for name in ("permutation", *COMPARED))
-        examples = len(each.test_set.examples)
-        plans = [store_plan(profile.scoring, test, examples)[0] for test in tests]
-        wanted = {plan.path(stores, each.model, each.test_set.name).name for plan in plans}
-        own = tuple(path for path in each.stores if path.name in wanted)
-        yield replace(each, about=about, stores=own)
+        plans = (store_plan(profile.scoring, test, examples)[0] for test in tests)
+        wanted = {plan.path(stores, each.model, name) for plan in plans}
+        yield replace(each, about=about, stores=tuple(s for s in each.stores if s in wanted))
 
     def subset(name: str, examples: int) -> ExampleSet:
         return replace(open_test_set(FAMILY + name, max_records=examples), name=name)
@@ -92,7 +89,7 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
             return experiment.test_set(name)
         return open_test_set(name, max_records=examples)
 
-    yield from find_sets(stores / "mmlu", MMLU_GROUP, subset)
+    yield from find_sets(stores / "mmlu", "MMLU", subset)
     yield from find_sets(stores / "open_models", "Audited sets", audited)
 
 
@@ -129,7 +126,7 @@ def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
                 if key not in known:
                     known[key] = diagnose_order(scored.test_set, seed=seed, shards=key[1])
                 for each in _store_outcomes(store, scored, known[key]):
-                    found.setdefault((index, each.test, each.result.shards), each)
+                    found.setdefault((index, each.result.test, each.result.shards), each)
             except InputError as error:
                 tqdm.write(f"left out: {scored.model}, {scored.test_set.name}: {error}")
     return list(found.values())
@@ -156,5 +153,5 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
             by_shard = scores[:, 0] - scores[:, 1:].mean(axis=1)
         else:
             by_shard = contributions(scores, weights="inverse_sd")[:, 0]
-        outcomes.append(Outcome(scored, name, result, diagnosis, by_shard, control_p))
+        outcomes.append(Outcome(scored, result, diagnosis, by_shard, control_p))
     return outcomes

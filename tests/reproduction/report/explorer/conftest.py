@@ -32,15 +32,15 @@ def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         patch.setenv("CONTAMINATION_DATA", str(nothing))
         patch.setenv("CONTAMINATION_CACHE", str(nothing))
         published, measurements = ROOT / "data" / "published", ROOT / "docs" / "measurements"
-        shown, examples = mmlu_payload(published, measurements, nothing)
-    assert examples == {}
+        shown = mmlu_payload(published, measurements, nothing)
+    assert shown["at_hand"] == {}
     return shown
 
 
 @pytest.fixture(scope="session")
 def html(outcomes: list[Outcome], mmlu: dict[str, Any]) -> str:
-    at_hand = {"virology": ["Q 1\n", "Q 2\n"]}
-    return render(payload(outcomes, mmlu, at_hand, "tiny"))
+    at_hand = {"virology": ["Q 1", "Q 2"]}
+    return render(payload(outcomes, mmlu | {"at_hand": at_hand}, "tiny"))
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path) -> None:
     for table, own in ((lines[:0], False), (lines.assign(log10_p=-0.25), True)):
         write_csv(subsets.assign(log10_p=-0.5), tmp_path, "mmlu_subsets")
         write_csv(table, tmp_path, "mmlu_lines")
-        shown, _ = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
+        shown = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
         assert ("Measured in this run" in shown["source"]) is own
         here = {row[-1]["value"] for row in shown["table"]["rows"] if row[-1]["text"] != "—"}
         assert (here == {-0.25}) is own
@@ -87,5 +87,5 @@ def test_examples_are_those_of_files_at_hand(
 
     monkeypatch.setattr(mmlu_module, "available", {"mmlu/anatomy"}.__contains__)
     monkeypatch.setattr(mmlu_module, "open_test_set", open_test_set)
-    _, examples = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
-    assert examples == {"anatomy": ("mmlu/anatomy asks\n", "Why?\n")}
+    shown = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
+    assert shown["at_hand"] == {"anatomy": ["mmlu/anatomy asks", "Why?"]}

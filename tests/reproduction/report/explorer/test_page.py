@@ -59,7 +59,7 @@ def test_every_outcome_is_a_row_and_its_p_pays_for_tests_and_sets(
     for model in ("reader", "stranger"):
         group: dict[str, list[float]] = {}
         for each in outcomes:
-            if each.scored.model == model and each.test != "sharded_t":
+            if each.scored.model == model and each.result.test != "sharded_t":
                 group.setdefault(each.scored.test_set.name, []).append(each.result.log10_p)
         assert {len(exact) for exact in group.values()} == {5}
         joint = [min(0.0, min(exact) + math.log10(5)) for exact in group.values()]
@@ -67,7 +67,7 @@ def test_every_outcome_is_a_row_and_its_p_pays_for_tests_and_sets(
         for each in outcomes:
             name = each.scored.test_set.name
             if each.scored.model == model:
-                row = rows[model, name, TESTS[each.test].label, each.result.shards]
+                row = rows[model, name, TESTS[each.result.test].label, each.result.shards]
                 expected = each.result.log10_p, joint[list(group).index(name)], holm[name]
                 assert [cell["value"] for cell in row[-3:]] == pytest.approx(expected)
 
@@ -131,7 +131,7 @@ def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
 def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged: str) -> None:
     def said(p: float, holm_p: float = 1e-9, control_p: float = 0.5) -> str:
         result = SimpleNamespace(test="successor", p=p, shards=4, permutations=10_000)
-        outcome = SimpleNamespace(test="successor", result=result, control_p=control_p)
+        outcome = SimpleNamespace(result=result, control_p=control_p)
         outcome.scored = SimpleNamespace(about="")
         outcome.diagnosis = SimpleNamespace(verdict=judged)
         return reading(outcome, math.log10(holm_p))

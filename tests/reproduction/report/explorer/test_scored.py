@@ -87,7 +87,7 @@ SET = make_set("some")
 
 def outcomes_of(test_set, *stores: Path) -> dict[str, Outcome]:
     found = find_outcomes([ScoredSet("m", "Sets", test_set, stores)])
-    return {each.test: each for each in found}
+    return {each.result.test: each for each in found}
 
 
 @pytest.fixture
