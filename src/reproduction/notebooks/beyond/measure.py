@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.generated import Writing, audit_written
-from contamination.audit.plan import score_for
+from contamination.audit.plan import Work
 from contamination.audit.request import Request
+from contamination.audit.verdict import audit_work
 from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.processes import deal
-from contamination.testsets.tokens import tokenize
+from contamination.tables import outcome_row
 from reproduction.notebooks.beyond import tables
 from reproduction.run.experiment import MODELS, Experiment, parts_of
 
@@ -56,10 +55,8 @@ def measure(
         score_orders(experiment, "clean", most_planted, [tables.LONG]),
         score_orders(experiment, "contaminated", most_planted, [tables.AS_PUBLISHED, tables.LONG]),
     ]
-    generators = [
-        LocalGenerator(TransformersScorer(experiment.model(model)), model) for model in MODELS
-    ]
-    asked = [partial(score_texts, experiment, g, n) for g in generators for n in generated_datasets]
+    writers = [LocalGenerator(TransformersScorer(experiment.model(one)), one) for one in MODELS]
+    asked = [partial(score_texts, experiment, w, n) for w in writers for n in generated_datasets]
     written = [row for rows in deal("texts", asked) for row in rows]
     return {
         "orders": pd.concat(scored, ignore_index=True),
@@ -70,7 +67,7 @@ def measure(
 def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
     """Test the order of a canary set by what a model writes after each record; also by its scores.
 
-    A row of `tables.GENERATED` for each access. With log-probabilities it is the successor test
+    A row for each access, with `tables.GENERATED`. With log-probabilities it is the successor test
     of notebook 01, and `tokens` are those that count of each example.
     """
     spec, successor = experiment.spec(dataset), TESTS["successor"]
@@ -80,17 +77,12 @@ def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dic
     work = Writing(by, experiment.test_set(dataset), request)
     (generated,) = audit_written(work).results
     store, permutations = experiment.store_for(by.name, dataset, successor)
-    found = (
-        ("generated", generated, work.asked.samples, work.asked.tokens),
-        ("log-probabilities", successor.result(store, permutations), None, SUCCESSOR_TOKENS),
-    )
-    about = {"model": by.name, "dataset": dataset, "examples": spec.examples}
-    return [
-        about
-        | {"dup_count": spec.dup_count, "test": one.test, "access": access}
-        | {"samples": samples, "tokens": tokens, "p": one.p, "log10_p": one.log10_p}
-        for access, one, samples, tokens in found
-    ]
+    about: dict[str, Any] = {"model": by.name, "dataset": dataset}
+    about |= {"examples": spec.examples, "dup_count": spec.dup_count}
+    asked = {"access": "generated", "samples": work.asked.samples, "tokens": work.asked.tokens}
+    read = {"access": "log-probabilities", "samples": None, "tokens": SUCCESSOR_TOKENS}
+    scored = successor.result(store, permutations)
+    return [about | asked | outcome_row(generated), about | read | outcome_row(scored)]
 
 
 def score_orders(
@@ -111,7 +103,7 @@ def score_orders(
         directory=experiment.build / "stores" / "failures" / revision,
         name=model,
     )
-    rows, m = [], ORDER_PERMUTATIONS
+    rows = []
     for order in orders:
         changed = replace(
             original,
@@ -120,19 +112,14 @@ def score_orders(
             revision=f"{original.revision} {order}",
             records=(),
         )
-        lengths = np.array([len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)])
-        stores = {
-            test: score_for(test, scorer, changed, request, keep_revisions=False)
-            for test in ORDER_TESTS
-        }
-        header = stores["successor"].header
-        shards = {"shards": header.shards, "seed": header.seed}
-        silent = compressor_test(changed, kind=header.kind, permutations=m, **shards)
-        tested = {test: TESTS[test].result(store, m) for test, store in stores.items()}
-        results = {"compressor": silent} | tested
-        row = {"model": model, "dataset": dataset, "order": order, "examples": len(lengths)}
-        row |= {"longer": float(np.mean(lengths > scorer.context))}
-        row |= {"verdict": diagnose_order(changed, **shards).verdict}
-        p = {f"log10_p_{name}": float(np.round(one.log10_p, 3)) for name, one in results.items()}
-        rows.append(row | p)
+        work = Work(scorer, changed, request, timed=False)
+        longer = float(np.mean(np.array(work.tokenised.lengths) > scorer.context))
+        successor, sharded = audit_work(work).findings
+        assert successor.diagnosis and successor.control
+        row: dict[str, Any] = {"model": model, "dataset": dataset, "order": order}
+        row |= {"examples": len(changed.examples), "longer": longer}
+        row["verdict"] = successor.diagnosis.verdict
+        for one in (successor.control, successor.result, sharded.result):
+            row[f"log10_p_{one.test}"] = float(np.round(one.log10_p, 3))
+        rows.append(row)
     return pd.DataFrame(rows)
