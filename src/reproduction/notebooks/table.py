@@ -39,9 +39,8 @@ class Notebook:
 
 LINES = "docs/measurements/mmlu_lines.csv"
 DENSITIES = [f"assumptions_density_{name}_25" for name in ("min_prob", "mem", "entropy")]
-PRINTED = [f"oren_table_{number}" for number in (1, 2, 4)]
-PRINTED += ["shi_table_1", "fu_figure_18", "fu_table_3"]
-PRINTED += [f"fu_table_{number}" for number in range(7, 16)]
+PRINTED = ["oren_table_1", "oren_table_2", "oren_table_4", "shi_table_1", "fu_figure_18"]
+PRINTED += [f"fu_table_{number}" for number in (3, *range(7, 16))]
 NOTEBOOKS = {
     "00_start_here": Notebook("start", reads=("data/stores/stores.json", LINES)),
     "01_canary_eval": Notebook("canaries", reads=("stores",)),

@@ -212,9 +212,8 @@ def line_table(
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
     controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
-    of_model = measured.drop(columns=["examples", "published_p"])
-    table = free.merge(of_model, "left", ["subset", "segmentation"])
-    return table.merge(controls, "left", "subset")
+    tested = measured.drop(columns=["examples", "published_p"])
+    return free.merge(tested, "left", ["subset", "segmentation"]).merge(controls, "left", "subset")
 
 
 def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
