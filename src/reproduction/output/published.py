@@ -1,12 +1,14 @@
 """The numbers that the papers print, and the models in the tables of Oren (section 4.3)."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry
+from contamination.tables import Layout, format_p, lay_out
 from contamination.testsets.registry import entries
 
 # Column of Tables 2 and 4 -> the model's name in the paper.
@@ -20,6 +22,7 @@ TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mml
 # Sources of rows of MMLU that were measured: judged by the paper's filter, and by ours.
 MEASURED, STRICTER = "measured", "measured, compressor too"
 TABLE2 = "oren2024_table2_open_models"
+FACTS = {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"}
 
 
 def load_published(directory: Path | str, name: str) -> pd.DataFrame:
@@ -28,6 +31,15 @@ def load_published(directory: Path | str, name: str) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: no such published table; restore data/published from git")
     return pd.read_csv(path)
+
+
+def published_layout(table: pd.DataFrame, columns: Mapping[str, str]) -> Layout:
+    """Lay out Table 1 or 2 as printed: a row for each set; `columns` of p-values -> headings."""
+    return lay_out(
+        table.astype({"size": "Int64"}),
+        {name: heading for name, heading in FACTS.items() if name in table},
+        lambda row: {heading: format_p(row[name]) for name, heading in columns.items()},
+    )
 
 
 def published_p(

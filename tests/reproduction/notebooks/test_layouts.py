@@ -6,6 +6,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
+from contamination.audit.battery import TESTS
 from contamination.tables import read_csv, to_markdown
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
@@ -16,13 +17,13 @@ from reproduction.notebooks.mmlu import tables as mmlu
 from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
-from reproduction.output.published import load_published
+from reproduction.output import published
 
 REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
 LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
 METHODS = {"neighbour": "Neighbor", "zlib": "Zlib", "lowercase": "Lowercase", "loss": "PPL"}
 METHODS |= {name: LABELS[name] for name in ("min_k_20", "min_k_pp_20")}
-table, paper = partial(read_csv, REFERENCE), partial(load_published, PUBLISHED)
+table, paper = partial(read_csv, REFERENCE), partial(published.load_published, PUBLISHED)
 
 
 def of_clean(name: str) -> pd.DataFrame:
@@ -50,11 +51,15 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "canaries_redrawn": lambda: canaries.redrawn_layout(
         canaries.pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
     ),
-    "canaries_published": lambda: canaries.published_layout(paper("oren2024_table1_canaries")),
+    "canaries_published": lambda: published.published_layout(
+        paper("oren2024_table1_canaries"),
+        {name: f"{TESTS[test].label} p" for name, test in published.PRINTED.items()},
+    ),
     "open_models": lambda: open_models.paper_layout(audited(), 0.05),
     "open_models_by_model": lambda: open_models.model_layout(audited(), 0.05),
-    "open_models_published": lambda: open_models.published_layout(
-        paper("oren2024_table2_open_models")
+    "open_models_published": lambda: published.published_layout(
+        paper("oren2024_table2_open_models"),
+        published.AUDITED | dict(reversed(published.CONTROLS.items())),
     ),
     "mmlu_fisher": lambda: mmlu.fisher_layout(table("mmlu_fisher")),
     "mmlu_table4": lambda: mmlu.table4_layout(table("mmlu_subsets").astype({"examples": "Int64"})),

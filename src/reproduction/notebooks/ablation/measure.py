@@ -55,6 +55,5 @@ def permutation_ablation(
 def _test(
     experiment: Experiment, dataset: str, log_probs: np.ndarray, **facts: int
 ) -> list[dict[str, Any]]:
-    facts = {"dup_count": experiment.spec(dataset).dup_count} | facts
-    results = (test(log_probs) for test in (sharded_t_test, sharded_exact_test))
-    return [{"dataset": dataset} | facts | outcome_row(result) for result in results]
+    row = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count} | facts
+    return [row | outcome_row(test(log_probs)) for test in (sharded_t_test, sharded_exact_test)]

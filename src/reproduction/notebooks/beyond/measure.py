@@ -19,6 +19,7 @@ from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.processes import deal
+from contamination.tables import outcome_row
 from reproduction.notebooks.beyond import tables
 from reproduction.run.experiment import MODELS, Experiment, parts_of
 
@@ -55,10 +56,8 @@ def measure(
         score_orders(experiment, "clean", most_planted, [tables.LONG]),
         score_orders(experiment, "contaminated", most_planted, [tables.AS_PUBLISHED, tables.LONG]),
     ]
-    generators = [
-        LocalGenerator(TransformersScorer(experiment.model(model)), model) for model in MODELS
-    ]
-    asked = [partial(score_texts, experiment, g, n) for g in generators for n in generated_datasets]
+    writers = [LocalGenerator(TransformersScorer(experiment.model(one)), one) for one in MODELS]
+    asked = [partial(score_texts, experiment, w, n) for w in writers for n in generated_datasets]
     written = [row for rows in deal("texts", asked) for row in rows]
     return {
         "orders": pd.concat(scored, ignore_index=True),
@@ -69,7 +68,7 @@ def measure(
 def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
     """Test the order of a canary set by what a model writes after each record; also by its scores.
 
-    A row of `tables.GENERATED` for each access. With log-probabilities it is the successor test
+    A row for each access, with `tables.GENERATED`. With log-probabilities it is the successor test
     of notebook 01, and `tokens` are those that count of each example.
     """
     spec, successor = experiment.spec(dataset), TESTS["successor"]
@@ -79,17 +78,12 @@ def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dic
     work = Writing(by, experiment.test_set(dataset), request)
     (generated,) = audit_written(work).results
     store, permutations = experiment.store_for(by.name, dataset, successor)
-    found = (
-        ("generated", generated, work.asked.samples, work.asked.tokens),
-        ("log-probabilities", successor.result(store, permutations), None, SUCCESSOR_TOKENS),
-    )
-    about = {"model": by.name, "dataset": dataset, "examples": spec.examples}
-    return [
-        about
-        | {"dup_count": spec.dup_count, "test": one.test, "access": access}
-        | {"samples": samples, "tokens": tokens, "p": one.p, "log10_p": one.log10_p}
-        for access, one, samples, tokens in found
-    ]
+    about: dict[str, Any] = {"model": by.name, "dataset": dataset}
+    about |= {"examples": spec.examples, "dup_count": spec.dup_count}
+    asked = {"access": "generated", "samples": work.asked.samples, "tokens": work.asked.tokens}
+    read = {"access": "log-probabilities", "samples": None, "tokens": SUCCESSOR_TOKENS}
+    scored = successor.result(store, permutations)
+    return [about | asked | outcome_row(generated), about | read | outcome_row(scored)]
 
 
 def score_orders(

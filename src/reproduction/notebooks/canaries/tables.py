@@ -12,7 +12,6 @@ from contamination.audit.redrawn import redrawn_p_values
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_estimate, format_p, lay_out, outcome_row
 from reproduction.notebooks.canaries.score import CANARY_TESTS
-from reproduction.output.published import PRINTED
 from reproduction.run.experiment import MODELS, Experiment
 
 
@@ -43,9 +42,8 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
             row["redrawn_rejections"] = int((p <= alpha).sum())
             row["redrawn_as_small"] = int((p <= result.p).sum())
         rows.append(row)
-    table = pd.DataFrame(rows)
     counts = [f"redrawn_{name}" for name in ("orders", "rejections", "as_small")]
-    table[counts] = table[counts].astype("Int64")
+    table = pd.DataFrame(rows).astype(dict.fromkeys(counts, "Int64"))
     table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").p
     )
@@ -112,14 +110,3 @@ def format_redrawn(row: Mapping[str, float]) -> str:
     """Percent of the redrawn orders that are rejected, with its interval: "4.9 (4.6 to 5.3)"."""
     numbers = (100 * row[f"redrawn_{name}"] for name in ("rate", "low", "high"))
     return format_estimate(*numbers, digits=1)
-
-
-def published_layout(table1: pd.DataFrame) -> Layout:
-    """Lay out Table 1 as printed: a row for each set, a column for each of the paper's tests."""
-    return lay_out(
-        table1,
-        {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"},
-        lambda row: {
-            f"{TESTS[test].label} p": format_p(row[name]) for name, test in PRINTED.items()
-        },
-    )

@@ -23,10 +23,10 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
     is that of the shortest curve, so it is wide enough for all.
     """
     drawn = {
-        title: {name: p for name, p in curves.items() if np.size(p)}
+        title: kept
         for title, curves in panels.items()
+        if (kept := {name: p for name, p in curves.items() if np.size(p)})
     }
-    drawn = {title: curves for title, curves in drawn.items() if curves}
     figure, row = panel_row(drawn, size=(1.4 + 3.8 * len(drawn), 4.4), sharey=True)
     grid = np.array([0.0, 1.0])
     for axes, curves in zip(row, drawn.values(), strict=True):

@@ -94,11 +94,10 @@ def by_line(test_set: ExampleSet) -> ExampleSet:
 
     It has a name and a revision of its own, and with them its own stores and orderings.
     """
-    lines = (line for record in test_set.records for line in physical_lines(record))
     return replace(
         test_set,
         name=f"{test_set.name}-by-line",
-        examples=tuple(f"{line}\n" for line in lines),
+        examples=tuple(f"{line}\n" for one in test_set.records for line in physical_lines(one)),
         template=TEMPLATE,
         revision=sha256_of(test_set.revision, TEMPLATE),
         records=(),
@@ -158,12 +157,8 @@ def measure(
     `STORES`; where there is none, `status` says why. Raises InputError for a name twice, an unknown
     test, or no permutation.
     """
-    request = Request(
-        tests,
-        permutations=permutations,
-        seed=experiment.profile.seed,
-        directory=experiment.build / STORES,
-    )
+    seed, directory = experiment.profile.seed, experiment.build / STORES
+    request = Request(tests, permutations=permutations, seed=seed, directory=directory)
     entries = named_models(experiment, [*models, *controls])
     silent = {entry.name for entry in entries[len(models) :]}
     sets = subsets_at_hand(max_records, access)

@@ -32,14 +32,12 @@ SUBSET_COLUMNS = (
     *("model", "source", "test", "subset", "examples", "shards", "permutations"),
     *("p", "log10_p", "published_p", "excluded", "reason", "status"),
 )
-P_VALUES = ("p", "log10_p", "published_p")
-COUNTS = ("examples", "shards", "permutations")
-TYPES = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(P_VALUES, "float64")
+TYPES = dict.fromkeys(("examples", "shards", "permutations"), "Int64")
+TYPES |= dict.fromkeys(("p", "log10_p", "published_p"), "float64")
 FISHER_COLUMNS = (
     *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
     *("cauchy_p", "harmonic_mean_p", "status"),
 )
-OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
 
 
 def judge_stores(
@@ -53,16 +51,15 @@ def judge_stores(
 
     published_p is that of the model in Table 4, by record, in the directory `published`.
     """
-    rows: list[Row] = []
-    for cell in cells[cells["status"] == OK].to_dict("records"):
-        row = {name: cell[name] for name in ("model", "subset", "segmentation")}
-        row["examples"] = len(sets[cell["segmentation"]][cell["subset"]].examples)
-        if cell["segmentation"] == "record":
-            (entry,) = named_models(experiment, [cell["model"]])
-            row["published_p"] = published_p(entry, FAMILY + cell["subset"], published)
-        store = open_store(experiment.build / STORES / cell["store"])
+    rows: list[Row] = cells[cells["status"] == OK].to_dict("records")
+    for row in rows:
+        row["examples"] = len(sets[row["segmentation"]][row["subset"]].examples)
+        if row["segmentation"] == "record":
+            (entry,) = named_models(experiment, [row["model"]])
+            row["published_p"] = published_p(entry, FAMILY + row["subset"], published)
+        store = open_store(experiment.build / STORES / row["store"])
         row["tokens_scored"] = store.header.tokens_of(permutations)
-        rows.append(row | outcome_row(TESTS[cell["test"]].result(store, permutations)))
+        row |= outcome_row(TESTS[row["test"]].result(store, permutations))
     return pd.DataFrame(rows, columns=list(ROWS))
 
 
@@ -111,10 +108,9 @@ def measured_subsets(
 
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     keys = ["subset", "test"]
-    names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
-    names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
-    reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
-    found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason, status=OK)
+    why = f"p < {exclude_below:g} under " + rejected.groupby(keys)["model"].agg(", ".join)
+    found = rows.reset_index(drop=True).join(why.rename("reason"), on=keys).assign(status=OK)
+    found = found.assign(excluded=found["reason"].notna(), reason=found["reason"].fillna(""))
     # Of no row, too: pandas joins columns without a type to the others as objects.
     return found.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
@@ -209,16 +205,15 @@ def line_table(
 ) -> pd.DataFrame:
     """Put beside each other the segmentations, what models say, and what the paper excludes.
 
-    A row for each subset, segmentation, model and test: the columns of `model_free`, `OF_MODEL`
-    from `judge_stores`, published_biomedlm and published_gpt2_xl of Table 4, and
+    A row for each subset, segmentation, model and test: the columns of `model_free`, those of
+    `judge_stores` on the model, published_biomedlm and published_gpt2_xl of Table 4, and
     excluded_in_paper, where either of these is below `exclude_below`.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
     controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
-    of_model = measured[["subset", "segmentation", *OF_MODEL]]
-    table = free.merge(of_model, on=["subset", "segmentation"], how="left")
-    return table.merge(controls, on="subset", how="left")
+    tested = measured.drop(columns=["examples", "published_p"])
+    return free.merge(tested, "left", ["subset", "segmentation"]).merge(controls, "left", "subset")
 
 
 def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
@@ -240,12 +235,11 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     )
     rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
     wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
-    both = [wide["record"] & wide["line"], wide["record"], wide["line"]]
-    said = ["by both", "by record only", "by line only"]
-    wide["outcome"] = np.select(both, said, "by neither")
     excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
-    columns = ["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]
-    return excluded.merge(wide, on="subset")[columns]
+    table = excluded.merge(wide, on="subset")
+    both = [table["record"] & table["line"], table["record"], table["line"]]
+    said = ["by both", "by record only", "by line only"]
+    return table.assign(outcome=np.select(both, said, "by neither"))
 
 
 def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:

@@ -44,14 +44,13 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
         level = evidence_axis(panel, most, sideways=True)
     panels[0].set_yticks(range(len(sets)), sets)
     panels[0].set_ylim(len(sets) - 0.5, -0.5)
-    handles = [_handle(model, *MODELS[i % len(MODELS)]) for i, model in enumerate(models)]
-    handles.append(_handle(f"Holm p ≤ {alpha:g}", "0.35", "o", filled=True))
+    marks = [(model, *MODELS[i % len(MODELS)], "white") for i, model in enumerate(models)]
+    marks.append((f"Holm p ≤ {alpha:g}", "0.35", "o", "0.35"))
     if rows["printed"].notna().any():
-        handles.append(_handle("published", "0.35", "|"))
+        marks.append(("published", "0.35", "|", "white"))
+    handles = [
+        Line2D([], [], ls="", ms=5, label=label, color=colour, marker=marker, mfc=face)
+        for label, colour, marker, face in marks
+    ]
     figure.legend(handles=[*handles, level], loc="outside upper center", ncols=4, fontsize="small")
     return figure
-
-
-def _handle(label: str, colour: str, marker: str, *, filled: bool = False) -> Line2D:
-    face = colour if filled else "white"
-    return Line2D([], [], ls="", marker=marker, color=colour, mfc=face, ms=5, label=label)

@@ -65,9 +65,8 @@ def open_sets(
             raise InputError(f"{count} sets are called {name!r}: audit them one after the other")
 
     def load(asked: str) -> ExampleSet:
-        name = asked.removeprefix(OF_PROFILE)
-        if name != asked:
-            return experiment.test_set(name)
+        if asked.startswith(OF_PROFILE):
+            return experiment.test_set(asked.removeprefix(OF_PROFILE))
         return access.open_set(asked, max_records=max_records, lines=by_line)
 
     return load_each(names, load)
@@ -121,11 +120,10 @@ def measure(
 
     def cell(entry: ModelEntry, scorer: Scorer, wanted: tuple[str, str, ExampleSet]) -> Row:
         asked, test, examples = wanted
-        name = asked.removeprefix(OF_PROFILE)
-        if name != asked and entry in trained:
-            count = experiment.spec(name).examples
+        if asked.startswith(OF_PROFILE) and entry in trained:
+            count = len(examples.examples)
             plan, own = store_plan(experiment.profile.scoring, TESTS[test], count)
-            experiment.score(entry.name, name, plan, own)
+            experiment.score(entry.name, examples.name, plan, own)
             return {"permutations": own}
         own_request = replace(request, name=entry.name)
         begun = example_set.start_each(examples, start_each)

@@ -8,10 +8,10 @@ the shards of all sets, and what all show a little they show together.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,10 @@ from contamination.audit.compressor import compressor_scores
 from contamination.audit.diagnostics import diagnose_order
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
-from contamination.statistics import TestResult, adjust, pooled_exact_test, sharded_exact_test
+from contamination.statistics import adjust, pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED, SIGNIFICANT, format_p, lay_out, outcome_row
-from contamination.testsets.example_set import ExampleSet
 from reproduction.notebooks.open_models import measure
-from reproduction.output.published import AUDITED, CONTROLS, published_p
+from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Row, attempt, p_or_status
 
@@ -40,17 +39,7 @@ COLUMNS = (
     *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
     *("pooled", "left_out", "conclusion"),
 )
-REVISION = ("model_id", "model_revision")
 COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
-
-
-class WithoutModel:
-    """What is known of opened sets without a model, by name; each answer is computed once."""
-
-    def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
-        # Within the shards of a test; of all shards of a store, (r, n + 1), canonical first.
-        self.verdict = cache(lambda name, **test: diagnose_order(sets[name], **test).verdict)
-        self.scores = cache(lambda name, **store: compressor_scores(sets[name], **store))
 
 
 def pooled_rows(rows: Sequence[Row]) -> list[Row]:
@@ -77,25 +66,20 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
 
 def _pooled(group: Sequence[Row]) -> Row:
     """Return the row, without a p-value where the test has no scores to add."""
-    left_out = _left_out(group)
-    chosen = [row for row in group if row["dataset"] not in left_out]
-    too_few = f"not pooled: {len(chosen)} of {len(group)} sets are left"
-    row = {name: group[0][name] for name in ("model", "role", "test", *REVISION)} | {
-        "dataset": POOLED,
-        "published_p": math.nan,
-        "dataset_revision": "",
-        "pooled": len(chosen),
-        "left_out": "; ".join(f"{name} ({why})" for name, why in left_out.items()),
-        "status": too_few if len(chosen) < FEWEST else OK,
-    }
+    chosen, left_out = _chosen(group)
+    row = {name: group[0][name] for name in ("model", "role", "test", "model_id", "model_revision")}
+    row |= {"dataset": POOLED, "pooled": len(chosen), "status": OK}
+    row["left_out"] = "; ".join(f"{name} ({why})" for name, why in left_out.items())
+    if len(chosen) < FEWEST:
+        return row | {"status": f"not pooled: {len(chosen)} of {len(group)} sets are left"}
 
     def compute() -> Row:
         scores = [one["scores"]() for one in chosen]
         if any(each.ndim != 2 for each in scores):
             return {}
-        totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
-        found = outcome_row(pooled_exact_test(scores)) | totals
-        found |= {"test": row["test"], "verdict": "quiet", "control": "several"}
+        found = outcome_row(pooled_exact_test(scores)) | {"test": row["test"]}
+        found |= {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
+        found |= {"verdict": "quiet", "control": "several"}
         if len(controls := {one["control"] for one in chosen}) == 1:
             p = pooled_exact_test([one["control_scores"]() for one in chosen]).p
             found |= {"control": controls.pop(), "control_p": p}
@@ -104,8 +88,8 @@ def _pooled(group: Sequence[Row]) -> Row:
     return attempt(row, compute)
 
 
-def _left_out(group: Sequence[Row]) -> dict[str, str]:
-    """Say which sets are not pooled, and why."""
+def _chosen(group: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
+    """Return the rows that are pooled, and why the other sets are not."""
     kept: list[Row] = []
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
     if (known := ~np.isnan(p)).any():
@@ -122,7 +106,7 @@ def _left_out(group: Sequence[Row]) -> dict[str, str]:
             reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
         else:
             kept.append(row)
-    return reasons
+    return kept, reasons
 
 
 def audit_models(
@@ -139,103 +123,97 @@ def audit_models(
     """Test every cell of `reproduction.notebooks.open_models.measure`.
 
     A row for each model, set and test, those that failed included, and at the end one for each
-    model and test with all sets pooled, see `pooled_rows`. `holm_p` and `bh_p` (FDR) are those of
-    `corrected`. `published_p` is that of `reproduction.output.published.published_p`, `dup_count`
-    how often the set was planted, where that is known, `verdict` that of
-    `contamination.audit.diagnostics` on the records. `control_p` is the same test under the first
-    negative control of the audit, or the exact test under a compressor; `control` says which.
-    `conclusion` is the verdict at `alpha` on a model and set, from all tests of them.
+    model and test with all sets pooled, see `pooled_rows`. `holm_p`, `bh_p` (FDR) and `conclusion`
+    are those of `judged`, `published_p` that of `reproduction.output.published.published_p`,
+    `verdict` that of `contamination.audit.diagnostics` on the records. `dup_count` says how often
+    the set was planted, where that is known. `control_p` is the same test under the first negative
+    control of the audit, or the exact test under a compressor; `control` says which.
 
     Parameters are those of `measure`, whose table is `cells`; `published` is the directory of the
     papers' tables.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, models)}
     opened = measure.open_sets(experiment, sets, max_records, by_line=by_line)
-    known = WithoutModel({n: one for n, one in opened.items() if not isinstance(one, str)})
     rows: list[Row] = []
+
+    # Known of a set without a model, in the shards of a store, whoever has filled that: once each.
+    known = {name: one for name, one in opened.items() if not isinstance(one, str)}
+    verdict = cache(lambda name, **cut: diagnose_order(known[name], **cut).verdict)
+    compressed = cache(lambda name, **store: compressor_scores(known[name], **store))
+
+    def compute(cell: Row) -> Row:
+        test, permutations, name = TESTS[cell["test"]], cell["permutations"], cell["asked"]
+        if cell["store"]:
+            store = open_store(experiment.build / measure.STORES / cell["store"])
+        else:
+            store, permutations = experiment.store_for(cell["model"], known[name].name, test)
+        cut = {"shards": store.header.shards, "seed": store.header.seed}
+        same = {"kind": store.header.kind, "permutations": permutations}
+        return outcome_row(test.result(store, permutations)) | {
+            "scores": partial(test.scores, store, permutations),
+            "control_scores": partial(compressed, name, **cut, **same),
+            "verdict": verdict(name, **cut),
+            "tokens_scored": store.header.tokens_of(permutations),
+        }
+
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
         entry, name = entries[cell["model"]], cell["asked"]
-        test_set = opened[name]
-        row: Row = {"name": name, "dataset": measure.label(name), "role": entry.role}
+        row: Row = {"dataset": measure.label(name), "role": entry.role, "model_id": entry.id}
         row |= {column: cell[column] for column in ("model", "test", "model_revision", "status")}
-        row |= {"model_id": entry.id, "dup_count": entry.dup_count(name), "dataset_revision": ""}
         row |= {"published_p": published_p(entry, name, published, test=cell["test"])}
-        if not isinstance(test_set, str):
-            row |= {"texts": test_set.examples, "examples": len(test_set.examples)}
-            row["dataset_revision"] = test_set.revision
+        row["dup_count"] = entry.dup_count(name)
+        if name in known:
+            row |= {"texts": known[name].examples, "examples": len(known[name].examples)}
+            row["dataset_revision"] = known[name].revision
         elif row["status"] == OK:
-            row["status"] = test_set
-        rows.append(attempt(row, partial(_result, experiment, cell, known)))
-    add_controls(rows, known)
-    return concluded(corrected([*rows, *pooled_rows(rows)]), alpha)
+            row["status"] = opened[name]
+        rows.append(attempt(row, partial(compute, cell)))
+    add_controls(rows)
+    return judged([*rows, *pooled_rows(rows)], alpha)
 
 
-def _result(experiment: Experiment, cell: Row, sets: WithoutModel) -> Row:
-    test, permutations, name = TESTS[cell["test"]], cell["permutations"], cell["asked"]
-    if cell["store"]:
-        store = open_store(experiment.build / measure.STORES / cell["store"])
-    else:
-        canary = name.removeprefix(measure.OF_PROFILE)
-        store, permutations = experiment.store_for(cell["model"], canary, test)
-    header = store.header
-    about = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
-    return outcome_row(test.result(store, permutations)) | {
-        "store": about | {"seed": header.seed},
-        "scores": partial(test.scores, store, permutations),
-        "verdict": sets.verdict(name, shards=header.shards, seed=header.seed),
-        "tokens_scored": header.tokens_of(permutations),
-    }
+def add_controls(rows: Sequence[Row]) -> None:
+    """Put beside each p-value that of the first negative control.
 
-
-def add_controls(rows: Sequence[Row], sets: WithoutModel) -> None:
-    """Put beside each p-value that of the first negative control, else that of a compressor.
-
-    The compressor reads what the model has read: `store` says kind, shards, permutations and seed.
+    Of a row without such a control it is that of `control_scores`, which are a compressor's: it
+    reads what the model has read.
     """
     done = [row for row in rows if row["status"] == OK]
-    controls: dict[tuple[str, str], Row] = {}
-    for row in done:
-        if row["role"] == CONTROL:
-            controls.setdefault((row["dataset"], row["test"]), row)
+    silent = [row for row in reversed(done) if row["role"] == CONTROL]
+    first = {(row["dataset"], row["test"]): row for row in silent}
     for row in tqdm(done, desc="controls", unit="p", leave=False):
-        control = controls.get((row["dataset"], row["test"]))
-        if control is not None and control["model"] != row["model"]:
+        control = first.get((row["dataset"], row["test"]), row)
+        if control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
             row["control_scores"] = control["scores"]
         else:
-            row["control_scores"] = partial(sets.scores, row["name"], **row["store"])
             p = sharded_exact_test(row["control_scores"]()).p
             row |= {"control": COMPRESSOR, "control_p": p}
 
 
-def corrected(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the table, with Holm's and Benjamini and Hochberg's correction.
+def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
+    """Return the table, with two corrections and the verdict on every audited model and set.
 
-    They are over all that the table shows as evidence: every test of every cell, and the pooled
-    rows; those of negative controls count for nothing and get none.
+    The corrections, Holm's and that of Benjamini and Hochberg, are over all that the table shows as
+    evidence: every test of every cell, and the pooled rows; those of negative controls count for
+    nothing and get none. `conclusion` is that of `contamination audit` at `alpha`, from all tests.
     """
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, "Int64"))
     table["holm_p"] = table["bh_p"] = math.nan
-    audited = table[(table["status"] == OK) & (table["role"] != CONTROL)]
-    if log10_p := audited["log10_p"].tolist():
-        table.loc[audited.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
-        table.loc[audited.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
-    return table.astype(dict.fromkeys(COUNTS, "Int64"))
+    table["conclusion"] = None
+    index = table.index[(table["status"] == OK) & (table["role"] != CONTROL)]
+    if log10_p := table.loc[index, "log10_p"].tolist():
+        table.loc[index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
+        table.loc[index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
 
+    def evidence(row: Any) -> conclusion.Evidence:
+        floor = min(1.0, len(index) * 10 ** conclusion.log10_floor(row))
+        control = {row.control: row.control_p}
+        return conclusion.Evidence(row.test, row.holm_p, floor, row.verdict, control)
 
-def concluded(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Judge every audited model on every set as `contamination audit` does, over all its tests."""
-    table, audited = table.assign(conclusion=None), table[table["holm_p"].notna()]
-
-    def evidence(row: Row) -> conclusion.Evidence:
-        result = TestResult(**{each.name: row[each.name] for each in fields(TestResult)})
-        floor = min(1.0, len(audited) * 10 ** conclusion.log10_floor(result))
-        control = {row["control"]: row["control_p"]}
-        return conclusion.Evidence(row["test"], row["holm_p"], floor, row["verdict"], control)
-
-    for _, rows in audited.groupby(["model", "dataset"]):
-        found = [evidence(row) for row in rows.to_dict("records")]
-        table.loc[rows.index, "conclusion"] = conclusion.conclude(found, alpha=alpha).conclusion
+    for _, group in table.loc[index].groupby(["model", "dataset"]):
+        found = list(map(evidence, group.itertuples()))
+        table.loc[group.index, "conclusion"] = conclusion.conclude(found, alpha=alpha).conclusion
     return table
 
 
@@ -288,13 +266,3 @@ def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
     orders = rows.groupby("dataset")["verdict"].transform(lambda v: "; ".join(v.dropna().unique()))
     return lay_out(rows.assign(verdict=orders), keys, cells, columns_first=["Verdict"])
-
-
-def published_layout(table2: pd.DataFrame) -> pd.DataFrame:
-    """Lay out Table 2 as printed: a row for each set, a column for each model."""
-    return lay_out(
-        table2.astype({"size": "Int64"}),
-        {"dataset": "Set", "size": "Examples"},
-        lambda row: {name: format_p(row[column]) for column, name in (AUDITED | CONTROLS).items()},
-        columns_first=[*AUDITED.values(), "GPT-2 XL", "BioMedLM"],
-    )

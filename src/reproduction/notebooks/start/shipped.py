@@ -12,8 +12,7 @@ tokens of a test set: they are numbers that models gave to places in it.
 """
 
 import shutil
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pydantic.dataclasses import dataclass
 
 from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import gain_by_position
@@ -45,21 +45,19 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
 
     Raises InputError if `results/manifest.json` is missing or of other test sets, or a store is.
     """
-    path = results / "manifest.json"
+    path, profile = results / "manifest.json", experiment.profile
     manifest = read_json(path)
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
         raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
-    profile, stores = experiment.profile, experiment.build / "stores"
     # The rule sees no log-probability: of all sets, and of those of few copies, the first of most.
     few = [spec for spec in profile.canaries if spec.dup_count <= FEW] or profile.canaries
     most = [max(sets, key=attrgetter("dup_count")).name for sets in (profile.canaries, few)]
     whole = list(dict.fromkeys(most))
     with replacing(directory) as target:
         for model, spec, test in product(MODELS, profile.canaries, NEEDS):
-            plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
-            store = open_store(plan.path(stores, model, spec.name))
-            copy = plan.path(target, model, spec.name)
-            if spec.name in whole and plan.shards > 1:
+            store, permutations = experiment.store_for(model, spec.name, TESTS[test])
+            copy = target / store.directory.relative_to(experiment.build / "stores")
+            if spec.name in whole and store.header.shards > 1:
                 copy.mkdir(parents=True)
                 for file in (store.directory / "store.json", *store.records(), *store.parts()):
                     shutil.copyfile(file, copy / file.name)
@@ -97,11 +95,11 @@ class Shipped:
     canaries: dict[str, dict[str, Any]]
     with_tokens: tuple[str, ...]
 
-    @cached_property
+    @property
     def sets(self) -> pd.DataFrame:
         """Every test set, by its duplication count: dataset, dup_count, examples, tokens."""
-        rows = [{"dataset": name} | facts for name, facts in self.canaries.items()]
-        table = pd.DataFrame(rows)[["dataset", "dup_count", "examples", "tokens"]]
+        table = pd.DataFrame([*self.canaries.values()]).assign(dataset=[*self.canaries])
+        table = table[["dataset", "dup_count", "examples", "tokens"]]
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
@@ -117,16 +115,10 @@ def open_shipped(directory: Path | str) -> Shipped:
     """Open what `ship_stores` wrote; raises InputError where it is missing or has changed."""
     directory = Path(directory)
     contents = read_json(directory / CONTENTS)
-    for name, checksum in contents["sha256"].items():
+    for name, checksum in contents.pop("sha256").items():
         if _checksum(directory / name) != checksum:
             raise InputError(f"{directory / name}: not the store that was shipped; restore it")
-    return Shipped(
-        directory,
-        contents["run"],
-        ScoringSpec(**contents["scoring"]),
-        contents["canaries"],
-        tuple(contents["with_tokens"]),
-    )
+    return Shipped(directory, **contents)
 
 
 # --- what notebook 00 computes of them ------------------------------------------------------------
@@ -154,8 +146,7 @@ def p_values(shipped: Shipped) -> pd.DataFrame:
     sets = shipped.sets[["dataset", "examples", "dup_count"]].to_dict("records")
     for model, facts, name in product(MODELS, sets, SHOWN):
         store, permutations = shipped.store_for(model, facts["dataset"], TESTS[name])
-        result = TESTS[name].result(store, permutations)
-        rows.append({"model": model} | facts | outcome_row(result))
+        rows.append({"model": model} | facts | outcome_row(TESTS[name].result(store, permutations)))
     table = pd.DataFrame(rows)
     table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").p

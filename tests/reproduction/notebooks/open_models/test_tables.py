@@ -4,18 +4,12 @@ import math
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom
 
 from contamination.statistics import pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED
-from reproduction.notebooks.open_models.tables import (
-    concluded,
-    corrected,
-    paper_layout,
-    pooled_rows,
-)
+from reproduction.notebooks.open_models.tables import judged, paper_layout, pooled_rows
 
 EVEN = np.random.default_rng(9).normal(size=(3, 8))
 
@@ -135,25 +129,25 @@ def test_nothing_is_pooled_of_one_set_and_a_damaged_store_fails_the_row_alone(sc
 
 def test_pooled_rows_are_corrected_with_the_others_and_come_last(scores) -> None:
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
-    table = concluded(corrected([*rows, *pooled_rows(rows)]), 0.05)
+    table = judged([*rows, *pooled_rows(rows)], 0.05)
     last = table.iloc[-1]
     assert last["holm_p"] == pytest.approx(5 * last["p"])  # the smallest of five
     assert paper_layout(table, 0.05)["Set"].tolist()[-1] == POOLED
 
 
 def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() -> None:
-    def judged(dataset: str, p: float, **fields: object) -> dict[str, object]:
-        found = {"p": p, "log10_p": math.log10(p), "holm_p": 2 * p, "test": "sharded_t"}
-        return row(dataset, EVEN) | found | fields
+    def found(dataset: str, p: float, **fields: object) -> dict[str, object]:
+        by_t = {"p": p, "log10_p": math.log10(p), "test": "sharded_t"}
+        return row(dataset, EVEN) | by_t | fields
 
     loud, heard = {"verdict": "suspicious"}, {"control": "gpt2", "control_p": 0.01}
     rows = [
-        *(judged("a", 1e-9, test="successor", **loud), judged("a", 0.02)),
-        judged("b", 1e-9, **heard),
-        *(judged("c", 1e-9, **loud), judged("c", 0.5, test="successor")),
-        judged("d", 0.4, verdict="too few records"),
-        judged("e", 0.4, test="permutation", shards=1, permutations=9),
+        *(found("a", 1e-9, test="successor", **loud), found("a", 0.012)),  # 0.048 of four
+        found("b", 1e-9, **heard),
+        *(found("c", 1e-9, **loud), found("c", 0.5, test="successor")),
+        found("d", 0.4, verdict="too few records"),
+        found("e", 0.4, test="permutation", shards=1, permutations=9),
     ]
-    found = concluded(pd.DataFrame(rows), 0.05).groupby("dataset")["conclusion"].unique()
+    table = judged(rows, 0.05).groupby("dataset")["conclusion"].unique()
     no_evidence = ["order is no evidence here"]
-    assert found.map(list).tolist() == [["proven"], no_evidence, no_evidence, *[["cannot say"]] * 2]
+    assert table.map(list).tolist() == [["proven"], no_evidence, no_evidence, *[["cannot say"]] * 2]
