@@ -146,15 +146,18 @@ def run(
     """
     from contamination.scoring.processes import processes
 
-    options, first_process, revisions = requests[0], processes().is_main_process, set[str]()
-    found: list[Audit] = []
-    plans: dict[str, ScoringPlan] = {}
+    options, first_process = requests[0], processes().is_main_process
+    opened: list[tuple[AuditOptions, Any]] = []
     for request in requests if first_process or options.access == "logprobs" else ():
         model: Any = request.open(request.model)
-        if model.revision in revisions:
+        if any(model.revision == before.revision for _, before in opened):
             one = f"--control {request.model} has the weights of MODEL"
             raise InputError(f"{one}: name another model")
-        revisions.add(model.revision)
+        opened.append((request, model))
+    found: list[Audit] = []
+    plans: dict[str, ScoringPlan] = {}
+    while opened:  # the weights of one are released before those of the next are loaded
+        request, model = opened.pop(0)
         works = works_of(model, request)
         if options.dry_run:
             for work in works:

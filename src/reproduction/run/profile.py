@@ -240,7 +240,8 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
     base = data.pop("base", None)
-    return _read(path.parent / f"{base}.yaml", path.stem, *above) | data if base else data
+    other = path.parent / f"{base}.yaml".replace("/", " ")  # a name, no path
+    return _read(other, path.stem, *above) | data if base else data
 
 
 def _described(error: ValidationError) -> str:
