@@ -31,7 +31,8 @@ QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
-ALL_OTHERS = "*"  # as `Declared.other`: every field but those that are about options
+# As `Declared.other`: every field but those that are about options. No command line can hold it.
+ALL_OTHERS = "\0"
 ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
 # What data sets call their options: a list, or fields of their own and what counts them; the labels
 # of such fields (none: letters); and the fields that name the right one.

@@ -97,7 +97,8 @@ def measure(
     permutations : m, shuffled orderings per shard. Models that were trained here keep the shards
         and permutations of the profile on its canary sets, which the score stage has scored.
     max_records : only so many records of a set, from its start; canary sets stay whole.
-    start_each : read sets as `contamination.testsets.example_set.start_each`; not canary sets.
+    start_each : read sets as `contamination.testsets.example_set.start_each`; not those that the
+        score stage has scored.
     by_line : an example is a line of the file, with all of its fields; not of canary sets.
     """
     seed, directory = experiment.profile.seed, experiment.build / STORES
