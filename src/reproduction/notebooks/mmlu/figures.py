@@ -1,6 +1,7 @@
 """Figures of MMLU: the law of the p-values (Oren, Figure 4), and subsets by record and by line."""
 
 from collections.abc import Mapping
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,8 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
         axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
         for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
             x, height = ecdf(values)
-            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=name)
+            label = fill(name, 24)  # a wider legend would hide curves
+            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=label)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p-value")
         axes.legend(loc="lower right", fontsize="small")
     row[0].set_ylabel(f"Share of {of}")
