@@ -161,8 +161,8 @@ $(SETUP): requirements.lock pyproject.toml
 	  { tail -n 15 build/setup.log; echo "error: the installation failed; all that pip said: build/setup.log" >&2; exit 2; }
 	@touch $@
 
-# lm-evaluation-harness pins packages of its own, so it gets an environment of its own.
+# lm-evaluation-harness pins packages of its own, so it gets an environment of its own; llama.cpp is compiled.
 build/harness/.installed: requirements.lock
 	$(PYTHON) -m venv build/harness
-	build/harness/bin/python -m pip install "$$(grep ^torch== requirements.lock)" "lm_eval[hf]==0.4.13"
+	build/harness/bin/python -m pip install "$$(grep ^torch== requirements.lock)" "lm_eval[hf]==0.4.13" llama-cpp-python==0.3.36
 	@touch $@

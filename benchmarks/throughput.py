@@ -1,6 +1,7 @@
-"""Tokens per second of three engines on the same model and strings, in one run.
+"""Tokens per second of four engines on the same model and strings, in one run.
 
     .venv/bin/python benchmarks/throughput.py --harness-python ENV/bin/python   (or: make benchmark)
+    ... --models smollm2-135m    (a released model, whose packed weights llama.cpp reads)
 
 Engines, each in a process of its own, in turn, `--rounds` times; the median counts:
 
@@ -8,10 +9,13 @@ Engines, each in a process of its own, in turn, `--rounds` times; the median cou
   which is how the public reference implementation of the test works;
 - `lm-evaluation-harness`: its `loglikelihood`, from an environment of its own, in the precisions
   and batch sizes given, of which the fastest counts;
+- `llama.cpp`, from the same environment, for a model that is a GGUF file;
 - `contamination`: this project's engine with its defaults.
 
-The peak is that of square matrix products, measured between the rounds. The weights are random:
-time does not depend on their values. Writes results/tables/throughput.csv.
+The peak is that of square matrix products, measured between the rounds. Weights that are not a
+released model's are random: time does not depend on their values. `nats_from_naive` is by how much
+the log-probability of a token, averaged over each string, differs from that of the naive loop.
+Writes results/tables/throughput.csv.
 """
 
 import argparse
@@ -28,12 +32,13 @@ import pandas as pd
 import torch
 from torch.utils.benchmark import Timer
 from tqdm import tqdm
-from transformers import AutoConfig, GPT2LMHeadModel
+from transformers import AutoConfig, AutoTokenizer, GPT2LMHeadModel
 
-from contamination.device import describe
+from contamination.device import describe, has_bfloat16
 from contamination.randomness import random_stream
 from contamination.scoring.cost import sequence_workload
-from contamination.scoring.loading import model_shape
+from contamination.scoring.loading import ModelSource, model_shape, unpack
+from contamination.scoring.models import fetch, find_model
 from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
 from reproduction.run.network import gpt2_config
@@ -41,40 +46,53 @@ from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
 
 HERE = Path(__file__).parent
+NAMES = {"ours": "contamination", "harness": "lm-evaluation-harness", "llama": "llama.cpp"}
 SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)
     "small": (Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256), 8192, 384, 96),
     "124M": (Architecture(n_embd=768, n_layer=12, n_head=12, n_positions=1024), 50257, 16, 4),
     "1.4B": (Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048), 50257, 4, 1),
 }
+# Most tokens of a string, strings, and those of them that the naive loop gets.
+RELEASED = {"smollm2-135m": (1024, 12, 4)}
 GPU_FACTOR = 16  # times as many sequences, so that a run lasts seconds there too
 
 
 def make_inputs(name: str, directory: Path, *, factor: int) -> dict:
     """Save a random model, a tokenizer and strings of half a context to nearly a whole one."""
-    shape, vocabulary, count, naive = SHAPES[name]
     text = "\n".join(pydoc_data.topics.topics.values())
-    tokenizer = train_tokenizer(text.split("\n\n"), 4096)
-    torch.manual_seed(0)
-    model = GPT2LMHeadModel(gpt2_config(shape, vocabulary, tokenizer.eos_token_id))
-    model.save_pretrained(directory)
-    tokenizer.model_max_length = shape.n_positions
-    tokenizer.save_pretrained(directory)
+    if name in RELEASED:
+        longest, count, naive = RELEASED[name]
+        unpacked = Path(unpack(ModelSource(name), torch.float32).name)
+        for file in unpacked.iterdir():
+            (directory / file.name).symlink_to(file)
+        (directory / "model.gguf").symlink_to(fetch(find_model(name)))
+        tokenizer = AutoTokenizer.from_pretrained(directory)
+        parameters = find_model(name).parameters
+    else:
+        shape, vocabulary, count, naive = SHAPES[name]
+        longest = shape.n_positions
+        tokenizer = train_tokenizer(text.split("\n\n"), 4096)
+        torch.manual_seed(0)
+        model = GPT2LMHeadModel(gpt2_config(shape, vocabulary, tokenizer.eos_token_id))
+        model.save_pretrained(directory)
+        parameters = model.num_parameters()
+        tokenizer.model_max_length = longest
+        tokenizer.save_pretrained(directory)
     rng = random_stream(0, "made-up tokens")
     (ids,) = tokenize(tokenizer, [text])
     strings, lengths = [], []
     while len(strings) < count * factor:
         # A little short of the context: a string cut inside a word has a token more, read alone.
-        length = int(rng.integers(shape.n_positions // 2, shape.n_positions - 8))
+        length = int(rng.integers(longest // 2, longest - 8))
         start = int(rng.integers(len(ids) - length))
         string = tokenizer.decode(ids[start : start + length])
-        if (n := len(tokenizer(string)["input_ids"])) < shape.n_positions:
+        if (n := len(tokenizer(string)["input_ids"])) < longest:
             strings.append(string)
             lengths.append(n)
     (directory / "strings.json").write_text(json.dumps(strings))
     counts = (len(strings), naive * factor)
-    work = [sequence_workload(lengths[:n], 1, shape.n_positions) for n in counts]
+    work = [sequence_workload(lengths[:n], 1, longest) for n in counts]
     cost = model_shape(AutoConfig.from_pretrained(directory))
-    parameters = sum(p.numel() for p in model.parameters())
     return {
         "parameters": parameters,
         "sequences": len(strings),
@@ -105,7 +123,7 @@ def run(python: str, engine: str, *arguments: object) -> dict:
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+", choices=SHAPES, default=["small", "124M"])
+    parser.add_argument("--models", nargs="+", choices=SHAPES | RELEASED, default=["small", "124M"])
     parser.add_argument("--harness-python", help="interpreter with lm_eval; left out if not given")
     parser.add_argument("--harness-batches", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--rounds", type=int, default=3)
@@ -113,24 +131,24 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     factor = GPU_FACTOR if device.type == "cuda" else 1
+    dtypes = ["float32"] + ["bfloat16"] * has_bfloat16(device)  # where it is not made of float32
     rows = []
     for name in options.models:
         with tempfile.TemporaryDirectory() as folder:
             directory = Path(folder)
             facts = make_inputs(name, directory, factor=factor)
-            plans = [
-                (sys.executable, "naive", "float32", 1),
-                (sys.executable, "ours", "bfloat16", 0),
-            ]
-            plans.append((sys.executable, "ours", "float32", 0))
+            plans = [(sys.executable, "naive", "float32", 1)]
+            plans += [(sys.executable, "ours", dtype, 0) for dtype in dtypes]
             if options.harness_python:
                 plans += [
                     (options.harness_python, "harness", dtype, batch)
-                    for dtype in ("float32", "bfloat16")
+                    for dtype in dtypes
                     for batch in options.harness_batches
                 ]
+                if name in RELEASED:
+                    plans.append((options.harness_python, "llama", "as packed", 0))
             measured: dict[tuple, list[dict]] = {plan: [] for plan in plans}
-            peaks: dict[str, list[float]] = {"float32": [], "bfloat16": []}
+            peaks: dict[str, list[float]] = {dtype: [] for dtype in dtypes}
             with tqdm(total=options.rounds * len(plans), desc=name, unit="run") as bar:
                 for _ in range(options.rounds):
                     for dtype, values in peaks.items():
@@ -140,26 +158,30 @@ def main() -> None:
                         count = facts["naive" if engine == "naive" else "sequences"]
                         measured[plan].append(run(python, engine, directory, dtype, batch, count))
                         bar.update()
+        plain = measured[plans[0]][0]
+        each = plain["tokens"] / len(plain["nats"])  # tokens of a string, about
         for (_, engine, dtype, batch), results in measured.items():
             rate = statistics.median(r["tokens"] / r["seconds"] for r in results)
+            pairs = zip(plain["nats"], results[0]["nats"], strict=False)  # naive has the first few
+            moved = statistics.mean(abs(ours - theirs) for ours, theirs in pairs) / each
+            peak = statistics.median(peaks.get(dtype, peaks["float32"]))
             flops = rate * facts["flops_per_token"][engine == "naive"]
             rows.append(
                 {
-                    "engine": {"ours": "contamination", "harness": "lm-evaluation-harness"}.get(
-                        engine, engine
-                    ),
+                    "engine": NAMES.get(engine, engine),
                     "device": describe(device),
                     "dtype": dtype,
                     "batch_size": batch or None,
                     "model": name,
                     "model_params": facts["parameters"],
                     "tokens_per_second": round(rate, 1),
-                    "fraction_of_matmul_peak": flops / statistics.median(peaks[dtype]),
+                    "fraction_of_matmul_peak": flops / peak,
                     "peak_memory_mb": round(max(r["peak_bytes"] for r in results) / 2**20),
-                    "sequences": results[0]["sequences"],
+                    "sequences": len(results[0]["nats"]),
                     "tokens": results[0]["tokens"],
+                    "nats_from_naive": float(f"{moved:.3g}"),
                     "rounds": options.rounds,
-                    "matmul_peak_gflops": round(statistics.median(peaks[dtype]) / 1e9),
+                    "matmul_peak_gflops": round(peak / 1e9),
                     "date": datetime.date.today().isoformat(),
                 }
             )

@@ -12,11 +12,12 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 model = HFLM(pretrained=str(directory), device=device, dtype=dtype, batch_size=batch)
 
 
-def score(texts: Sequence[str]) -> int:
-    """Log-likelihood of every text; returns the number of tokens."""
+def score(texts: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the number of tokens and the log-likelihood of every text."""
     requests = [Instance("loglikelihood", {}, ("", text), i) for i, text in enumerate(texts)]
-    model.loglikelihood(requests, disable_tqdm=True)
-    return sum(len(model.tok_encode(text, add_special_tokens=False)) for text in texts)
+    found = model.loglikelihood(requests, disable_tqdm=True)
+    tokens = [len(model.tok_encode(text, add_special_tokens=False)) for text in texts]
+    return [(n, nats) for n, (nats, _) in zip(tokens, found, strict=True)]
 
 
 report(score, strings)

@@ -17,13 +17,13 @@ def arguments() -> tuple[Path, str, int, list[str]]:
     return Path(directory), dtype, int(batch), strings[: int(count)]
 
 
-def report(score: Callable[[Sequence[str]], int], strings: Sequence[str]) -> None:
-    """Time `score`, which returns the number of tokens it scored, and print the result as JSON."""
+def report(score: Callable[[Sequence[str]], list[tuple[int, float]]], strings: list[str]) -> None:
+    """Time `score`, which returns tokens and nats of each string, and print the result as JSON."""
     score(strings[:2])  # load, allocate, choose kernels
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     started = time.perf_counter()
-    tokens = score(strings)
+    found = score(strings)
     if torch.cuda.is_available():
         torch.cuda.synchronize()
         peak = torch.cuda.max_memory_allocated()
@@ -33,6 +33,11 @@ def report(score: Callable[[Sequence[str]], int], strings: Sequence[str]) -> Non
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     print(
         json.dumps(
-            {"tokens": tokens, "seconds": seconds, "peak_bytes": peak, "sequences": len(strings)}
+            {
+                "tokens": sum(tokens for tokens, _ in found),
+                "nats": [nats for _, nats in found],
+                "seconds": seconds,
+                "peak_bytes": peak,
+            }
         )
     )

@@ -12,10 +12,10 @@ directory, dtype, _, strings = arguments()
 scorer = TransformersScorer(ModelSource(str(directory), precision=dtype))
 
 
-def score(texts: Sequence[str]) -> int:
-    """Log-likelihood of every text; returns the number of tokens."""
-    ids = tokenize(scorer.tokenizer, texts)
-    return sum(len(values) for _, values in scorer.token_logprobs(ids))
+def score(texts: Sequence[str]) -> list[tuple[int, float]]:
+    """Return the number of tokens and the log-likelihood of every text."""
+    found = dict(scorer.token_logprobs(tokenize(scorer.tokenizer, texts)))
+    return [(len(found[i]), float(found[i].sum())) for i in range(len(texts))]
 
 
 report(score, strings)
