@@ -1,7 +1,6 @@
 """Tokens per second of four engines on the same model and strings, in one run.
 
     .venv/bin/python benchmarks/throughput.py --harness-python ENV/bin/python   (or: make benchmark)
-    ... --models smollm2-135m    (a released model, whose packed weights llama.cpp reads)
 
 Engines, each in a process of its own, in turn, `--rounds` times; the median counts:
 
@@ -54,6 +53,7 @@ SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the 
 }
 # Most tokens of a string, strings, and those of them that the naive loop gets.
 RELEASED = {"smollm2-135m": (1024, 12, 4)}
+DEFAULT = ["small", "124M", *RELEASED]
 GPU_FACTOR = 16  # times as many sequences, so that a run lasts seconds there too
 
 
@@ -123,8 +123,8 @@ def run(python: str, engine: str, *arguments: object) -> dict:
 def main() -> None:
     """Measure and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", nargs="+", choices=SHAPES | RELEASED, default=["small", "124M"])
-    parser.add_argument("--harness-python", help="interpreter with lm_eval; left out if not given")
+    parser.add_argument("--models", nargs="+", choices=SHAPES | RELEASED, default=DEFAULT)
+    parser.add_argument("--harness-python", help="with lm_eval, llama_cpp; else without")
     parser.add_argument("--harness-batches", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--results", type=Path, default=Path("results"))

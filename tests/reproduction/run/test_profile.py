@@ -74,6 +74,9 @@ def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
     assert (third.canaries, third.corpus) == (first.canaries, first.corpus)
     with pytest.raises(InputError, match=r"unknown profile 'laptpo': .* has first, second"):
         load_profile(tmp_path / "fourth.yaml")
+    (tmp_path / "fifth.yaml").write_text(f"base: {tmp_path / 'first'}\n", "utf-8")  # no name
+    with pytest.raises(InputError, match=r"unknown profile '.*first'"):
+        load_profile(tmp_path / "fifth.yaml")
 
 
 def test_a_profile_without_a_corpus_trains_nothing(tmp_path: Path) -> None:
