@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_estimate, format_p, read_csv
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
-from reproduction.notebooks.canaries.tables import format_redrawn, pooled_redrawn
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.output.published import AUDITED, load_published
 from reproduction.run.injection import PLANTINGS
 from reproduction.run.profile import Architecture, Profile
+from reproduction.run.redrawn import format_redrawn, pooled_redrawn
 
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
@@ -332,6 +332,13 @@ def read_cells(cells: pd.DataFrame) -> Texts:
             values = done[name].dropna()
             low, high = (rounded(end, digits=digits) for end in (values.min(), values.max()))
             found |= texts(values=len(values), lowest=low, highest=high)
+    if "redrawn_orders" in cells:
+        pooled = pooled_redrawn(done)
+        each = [f"{TESTS[r['test']].label} {format_redrawn(r)}" for _, r in pooled.iterrows()]
+        orders = int(pooled["redrawn_orders"].max())
+        found |= texts(redrawn=f"of {orders:,} in each test, percent rejected: {'; '.join(each)}")
+    elif "permutations" in cells:
+        found |= texts(redrawn="none in this run")
     if "auc_low" in cells:
         chance = CHANCE if "auc_percent" in cells else 0.5
         found |= texts(off=(done["auc_low"] > chance) | (done["auc_high"] < chance))

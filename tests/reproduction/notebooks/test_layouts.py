@@ -18,6 +18,7 @@ from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
 from reproduction.output import published
+from reproduction.run.redrawn import pooled_redrawn, redrawn_layout
 
 REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
 LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
@@ -48,8 +49,8 @@ def exclusions() -> pd.DataFrame:
 LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "canaries": lambda: canaries.canary_layout(table("canaries"), "contaminated", 0.05),
     "canaries_clean": lambda: canaries.canary_layout(table("canaries"), "clean", 0.05),
-    "canaries_redrawn": lambda: canaries.redrawn_layout(
-        canaries.pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
+    "canaries_redrawn": lambda: redrawn_layout(
+        pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
     ),
     "canaries_published": lambda: published.published_layout(
         paper("oren2024_table1_canaries"),

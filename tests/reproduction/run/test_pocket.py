@@ -1,29 +1,69 @@
 """The profile of a model that pip fetches, on a tiny one in a wheel that the test writes."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from inspect import signature
+from typing import Any
+
+import pytest
+from scipy.stats import binom
+
+from contamination.audit import Request, audit
+from contamination.errors import InputError
 from contamination.scoring import models
-from contamination.scoring.models import ModelEntry
+from contamination.scoring.local import open_scorer
+from contamination.scoring.models import ModelEntry, find_model
+from contamination.tables import POOLED
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.records import Record
+from contamination.testsets.registry import Entry
 from fakes.data_fixtures import ROOT
 from fakes.gguf_file import wheel_in, write_gguf
 from fakes.tiny_models import grouped, save_model
-from reproduction.notebooks.open_models.measure import measure
+from reproduction.notebooks.open_models import measure as audits
+from reproduction.notebooks.open_models.tables import audit_models
+from reproduction.notebooks.wikimia import measure as wikimia
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Access
 
-NOTEBOOK = "03_open_model_audit"
-KEPT = {"max_records": 8, "permutations": 2, "start_each": False}
+AUDIT, TEXTS = "03_open_model_audit", "06_wikimia"
+KEPT = {"max_records": 8, "permutations": 3, "start_each": False, "redrawn": 50, "references": {}}
+NAMES = {"he": ("Tim", "Bob", "Carl", "Jack"), "she": ("Ann", "Eve", "Mia", "Liz")}
 
 
 class Sets(Access):
-    """Made-up records in the place of those of any set."""
+    """Made-up records in the place of those of any set: items, questions about a person, lines."""
 
     def open_set(self, name: str, **_: object) -> ExampleSet:
+        if "mmlu" in name:
+            made = [
+                {
+                    "input": f"{i}?",
+                    **dict(zip("ABCD", ("red", "green", "blue", "grey"), strict=True)),
+                    "A": f"pink {i}",
+                    "target": "B",
+                }
+                for i in range(8)
+            ]
+            return make_test_set(name, [("", one) for one in made], "mmlu/1", name)
+        if name == "gsm8k":
+            people = [(who, each) for who, names in NAMES.items() for each in names]
+            texts = [
+                f"{n} had {i} eggs{' and more' * 32}. Has {w} any left?"
+                for i, (w, n) in enumerate(people)
+            ]
+            return make_test_set(name, [("", {"question": t}) for t in texts], "{{question}}", name)
         texts = [("", {"text": f"{name} {i}"}) for i in range(8)]
         return make_test_set(name, texts, "text/1", name)
 
+    def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
+        raise InputError("WikiMIA is not at hand")
 
-def test_a_model_in_a_wheel_scores_every_set_of_the_profile(tmp_path, tokenizer, monkeypatch):
+
+@pytest.fixture
+def run(tmp_path, tokenizer, monkeypatch) -> Experiment:
     monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     sizes = grouped(64) | {"intermediate_size": 64}
@@ -31,12 +71,58 @@ def test_a_model_in_a_wheel_scores_every_set_of_the_profile(tmp_path, tokenizer,
         save_model(tmp_path / "model", tokenizer, "qwen2", sizes, biases=True), "Q4_1"
     )
     part = wheel_in(tmp_path, "tiny", path.read_bytes())
-    name = "Made up, Q4_1"
-    entry = ModelEntry(name, "smollm2-135m", parts=(part,))
-    monkeypatch.setattr(models, "load_models", lambda registry=None: {name: entry})
-    run = Experiment(ROOT / "profiles" / "pocket.yaml", tmp_path / "build")
-    asked = run.profile.notebooks[NOTEBOOK] | KEPT
-    cells = measure(run, **asked, access=Sets())["cells"]
-    assert set(cells["model"]) == {name}
-    assert set(cells["status"]) == {"ok"}, cells
+    entry = ModelEntry("Made up, Q4_1", "smollm2-135m", parts=(part,))
+    monkeypatch.setattr(models, "load_models", lambda registry=None: {entry.name: entry})
+    return Experiment(ROOT / "profiles" / "pocket.yaml", tmp_path / "build")
+
+
+def of_profile(run: Experiment, notebook: str, function: Callable[..., object]) -> dict[str, Any]:
+    asked = run.profile.notebooks[notebook] | KEPT
+    return {name: asked[name] for name in signature(function).parameters if name in asked}
+
+
+def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run):
+    asked = of_profile(run, AUDIT, audits.measure)
+    cells = audits.measure(run, **asked, access=Sets())["cells"].set_index("test")
+    assert set(cells["model"]) == {"Made up, Q4_1"}
     assert len(cells) == len(asked["sets"]) * len(asked["tests"])
+    options, orders = cells.loc["options"], cells.drop("options")
+    assert set(orders["status"]) == {"ok"}, orders
+    have = options["asked"].str.contains("mmlu")
+    assert have.sum() == 3 and (options["status"] == "ok").eq(have).all()
+    assert options.loc[~have, "status"].str.startswith("not asked: ").all()
+    assert (options["permutations"] == asked["arrangements"] - 1).all()
+
+
+def test_options_are_judged_beside_their_own_controls(run, monkeypatch):
+    asked = of_profile(run, AUDIT, audits.measure)
+    monkeypatch.setattr(Access, "open_set", Sets.open_set)
+    cells = audits.measure(run, **asked, access=Sets())["cells"]
+    published = ROOT / "data" / "published"
+    own = of_profile(run, AUDIT, audit_models)
+    table = audit_models(run, cells, **own, published=published, alpha=0.05)
+    request = Request(axis="options", arrangements=asked["arrangements"], seed=run.profile.seed)
+    request = replace(request, directory=run.build / "own")
+    scorer = open_scorer(find_model("smollm2-135m"))
+    options = table[(table["test"] == "options") & (table["status"] == "ok")]
+    for row in options.to_dict("records"):
+        (alone,) = audit(scorer, Sets().open_set(row["dataset"]), request).findings
+        assert (row["p"], row["control_p"]) == (alone.result.p, alone.control.p)
+        assert row["verdict"] == alone.diagnosis.verdict
+    redrawn = KEPT["redrawn"]
+    drawn = table["test"].ne("options") & table["dataset"].ne(POOLED)
+    assert (table["redrawn_orders"].notna() == drawn).all()
+    rejected = table["redrawn_rejections"].sum()
+    assert 0 < rejected <= binom(int(drawn.sum()) * redrawn, 0.05).isf(1e-6)
+
+
+def test_a_random_half_of_the_questions_gets_another_name(run):
+    asked = of_profile(run, TEXTS, wikimia.measure)
+    tables = wikimia.measure(run, **asked, access=Sets())
+    cells = tables["cells"].set_index("source")
+    assert cells.loc[wikimia.WIKIMIA, "status"].str.contains("not at hand").all()
+    renamed = cells.loc["gsm8k, renamed"]
+    assert set(renamed["length"]) == {*asked["lengths"]} and set(renamed["status"]) == {"ok"}
+    for _, found in tables["scored"].groupby("cell"):
+        assert (found["member"].sum(), len(found)) == (4, 8)
+        assert found[["loss", "min_k_20", "neighbour"]].notna().all(axis=None)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry
 from contamination.testsets import example_set
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.options import items_of
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available
 from reproduction.run.experiment import Experiment, named_models, store_plan, trained_here
@@ -81,6 +82,7 @@ def measure(
     permutations: int,
     max_records: int | None,
     start_each: bool,
+    arrangements: int = 24,
     by_line: bool = False,
     access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
@@ -88,8 +90,9 @@ def measure(
 
     The table `cells` has a row for each, `CELLS`: `store` is the folder of the store in `STORES`,
     "" where the profile's own stages scored it. `model_revision` is the commit of a hub id, else
-    the checksum of what was loaded; `status` is that of `reproduction.run.grid.grid`. Raises
-    InputError for a test that is unknown, two models or sets of one name, or no permutation.
+    the checksum of what was loaded; `status` is that of `reproduction.run.grid.grid`, or "not
+    asked: reason" for the order of options in a set without any. Raises InputError for a test that
+    is unknown, two models or sets of one name, or no permutation.
 
     Parameters
     ----------
@@ -97,21 +100,24 @@ def measure(
     permutations : m, shuffled orderings per shard. Models that were trained here keep the shards
         and permutations of the profile on its canary sets, which the score stage has scored.
     max_records : only so many records of a set, from its start; canary sets stay whole.
+    arrangements : of the options of an item, in the test of their order; the published one counts.
     start_each : read sets as `contamination.testsets.example_set.start_each`; not those that the
         score stage has scored.
     by_line : an example is a line of the file, with all of its fields; not of canary sets.
     """
     seed, directory = experiment.profile.seed, experiment.build / STORES
-    each = tuple(dict.fromkeys(tests))
-    request = Request(each, permutations=permutations, seed=seed, directory=directory)
+    settings: Row = {"permutations": permutations, "seed": seed, "directory": directory}
+    options = Request(axis="options", arrangements=arrangements, **settings)
+    order = Request([one for one in tests if one != OPTION_TEST] or None, **settings)
+    requests = {test: options if test == OPTION_TEST else order for test in tests}
     entries, trained = entries_of(experiment, models), trained_here(experiment)
     opened = open_sets(experiment, sets, max_records, by_line=by_line, access=access)
 
     def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, str, ExampleSet] | str]]:
-        for (name, one), test in product(opened.items(), request.order_tests):
-            row = {"asked": name, "test": test, "permutations": permutations}
-            found = one if isinstance(one, str) else (name, test, one)
-            yield row | {"store": "", "model_revision": ""}, found
+        for (name, one), test in product(opened.items(), requests):
+            others = arrangements - 1 if test == OPTION_TEST else permutations
+            row = {"asked": name, "test": test, "permutations": others}
+            yield row | {"store": "", "model_revision": ""}, _asked(name, test, one)
 
     def open_model(entry: ModelEntry) -> tuple[Scorer, Row]:
         scorer = access.open_model(entry)
@@ -121,14 +127,27 @@ def measure(
 
     def cell(entry: ModelEntry, scorer: Scorer, wanted: tuple[str, str, ExampleSet]) -> Row:
         asked, test, examples = wanted
-        if asked.startswith(OF_PROFILE) and entry in trained:
+        if asked.startswith(OF_PROFILE) and entry in trained and test != OPTION_TEST:
             count = len(examples.examples)
             plan, own = store_plan(experiment.profile.scoring, TESTS[test], count)
             experiment.score(entry.name, examples.name, plan, own)
             return {"permutations": own}
-        own_request = replace(request, name=entry.name)
+        own_request = replace(requests[test], name=entry.name)
         begun = example_set.start_each(examples, start_each)
-        return {"store": access.score_orders(test, scorer, begun, own_request)}
+        keep = test != OPTION_TEST  # a store of arrangements has one place, whatever the model
+        return {"store": access.score_orders(test, scorer, begun, own_request, keep_revisions=keep)}
 
     rows = grid(entries, asked, cell, open_model=open_model)
     return {"cells": pd.DataFrame(rows, columns=list(CELLS))}
+
+
+def _asked(name: str, test: str, one: ExampleSet | str) -> tuple[str, str, ExampleSet] | str:
+    """What a cell computes, or why there is nothing to compute."""
+    if isinstance(one, str):
+        return one
+    if test == OPTION_TEST:
+        try:
+            items_of(one)
+        except InputError as error:
+            return f"not asked: {error}"
+    return name, test, one

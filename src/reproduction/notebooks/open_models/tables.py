@@ -18,9 +18,10 @@ import pandas as pd
 from tqdm import tqdm
 
 from contamination.audit import conclusion
-from contamination.audit.battery import TESTS
-from contamination.audit.compressor import compressor_scores
-from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.battery import ITEM_TESTS, TESTS
+from contamination.audit.compressor import compressor_alternatives, compressor_scores
+from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
+from contamination.audit.request import Request
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import adjust, pooled_exact_test, sharded_exact_test
@@ -29,6 +30,8 @@ from reproduction.notebooks.open_models import measure
 from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Row, attempt, p_or_status
+from reproduction.run.redrawn import COUNTS as REDRAWN
+from reproduction.run.redrawn import redrawn_counts, with_rates
 
 FEWEST = 2  # sets to pool
 CONTROL = "negative_control"  # role of a model
@@ -47,7 +50,8 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
 
     `rows` have their controls, and where they are done `texts`, their examples, and `scores` and
     `control_scores`: functions that return the scores of all shards, (r, m + 1). Tests that take
-    the best of several statistics have no such scores and no row. All others are pooled by
+    the best of several statistics have no such scores and no row, nor have those of options, which
+    test no order of records. All others are pooled by
     `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is that of every
     set, whose orders are independent draws given the model.
 
@@ -59,7 +63,8 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row["model"], row["test"]), []).append(row)
+        if row["test"] not in ITEM_TESTS:
+            groups.setdefault((row["model"], row["test"]), []).append(row)
     found = [_pooled(group) for group in groups.values() if len(group) >= FEWEST]
     return [row for row in found if row["status"] != OK or "p" in row]
 
@@ -119,6 +124,7 @@ def audit_models(
     published: Path | str,
     alpha: float,
     by_line: bool = False,
+    redrawn: int = 0,
 ) -> pd.DataFrame:
     """Test every cell of `reproduction.notebooks.open_models.measure`.
 
@@ -127,7 +133,9 @@ def audit_models(
     are those of `judged`, `published_p` that of `reproduction.output.published.published_p`,
     `verdict` that of `contamination.audit.diagnostics` on the records. `dup_count` says how often
     the set was planted, where that is known. `control_p` is the same test under the first negative
-    control of the audit, or the exact test under a compressor; `control` says which.
+    control of the audit, or the exact test under a compressor; `control` says which. Of so many
+    canonical orders `redrawn` for each set, if any, there are the columns of
+    `reproduction.run.redrawn.redrawn_counts` as well.
 
     Parameters are those of `measure`, whose table is `cells`; `published` is the directory of the
     papers' tables.
@@ -141,19 +149,32 @@ def audit_models(
     verdict = cache(lambda name, **cut: diagnose_order(known[name], **cut).verdict)
     compressed = cache(lambda name, **store: compressor_scores(known[name], **store))
 
+    @cache
+    def on_options(name: str, **asked: Any) -> Row:
+        request = Request(axis="options", **asked)
+        diagnosis = diagnose_arrangements(known[name], seed=request.seed, keep=request.keep)
+        p = compressor_alternatives(request.alternatives(known[name])).p
+        return {"verdict": diagnosis.verdict, "compressor_p": p}
+
     def compute(cell: Row) -> Row:
         test, permutations, name = TESTS[cell["test"]], cell["permutations"], cell["asked"]
         if cell["store"]:
             store = open_store(experiment.build / measure.STORES / cell["store"])
         else:
             store, permutations = experiment.store_for(cell["model"], known[name].name, test)
-        cut = {"shards": store.header.shards, "seed": store.header.seed}
+        seed, tokens = store.header.seed, store.header.tokens_of(permutations)
+        found = outcome_row(test.result(store, permutations)) | {"tokens_scored": tokens}
+        if test.kind == "alternatives":
+            return found | on_options(name, arrangements=permutations + 1, seed=seed)
+        cut = {"shards": store.header.shards, "seed": seed}
         same = {"kind": store.header.kind, "permutations": permutations}
-        return outcome_row(test.result(store, permutations)) | {
+        if redrawn:
+            drawn = test, store, test.scores(store, permutations), found["p"]
+            found |= redrawn_counts(*drawn, orders=redrawn, alpha=alpha)
+        return found | {
             "scores": partial(test.scores, store, permutations),
             "control_scores": partial(compressed, name, **cut, **same),
             "verdict": verdict(name, **cut),
-            "tokens_scored": store.header.tokens_of(permutations),
         }
 
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
@@ -169,14 +190,18 @@ def audit_models(
             row["status"] = opened[name]
         rows.append(attempt(row, partial(compute, cell)))
     add_controls(rows)
-    return judged([*rows, *pooled_rows(rows)], alpha)
+    table = judged([*rows, *pooled_rows(rows)], alpha)
+    if redrawn:
+        counts = pd.DataFrame(rows).reindex(columns=[*REDRAWN, "redrawn_alpha"])
+        table = with_rates(table.join(counts.astype(dict.fromkeys(REDRAWN, "Int64"))))
+    return table
 
 
 def add_controls(rows: Sequence[Row]) -> None:
     """Put beside each p-value that of the first negative control.
 
-    Of a row without such a control it is that of `control_scores`, which are a compressor's: it
-    reads what the model has read.
+    Of a row without such a control it is that of a compressor: `compressor_p`, or the exact test
+    of `control_scores`, where it reads what the model has read.
     """
     done = [row for row in rows if row["status"] == OK]
     silent = [row for row in reversed(done) if row["role"] == CONTROL]
@@ -185,9 +210,10 @@ def add_controls(rows: Sequence[Row]) -> None:
         control = first.get((row["dataset"], row["test"]), row)
         if control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
-            row["control_scores"] = control["scores"]
+            row["control_scores"] = control.get("scores")
         else:
-            p = sharded_exact_test(row["control_scores"]()).p
+            scores = row.get("control_scores")
+            p = sharded_exact_test(scores()).p if scores else row["compressor_p"]
             row |= {"control": COMPRESSOR, "control_p": p}
 
 
@@ -208,8 +234,9 @@ def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
 
     def evidence(row: Any) -> conclusion.Evidence:
         floor = min(1.0, len(index) * 10 ** conclusion.log10_floor(row))
-        control = {row.control: row.control_p}
-        return conclusion.Evidence(row.test, row.holm_p, floor, row.verdict, control)
+        name = conclusion.COMPRESSOR if row.control == COMPRESSOR else row.control
+        decides = row.test, row.holm_p, floor, row.verdict, {name: row.control_p}
+        return conclusion.Evidence(*decides, habit=row.test in ITEM_TESTS)
 
     for _, group in table.loc[index].groupby(["model", "dataset"]):
         found = list(map(evidence, group.itertuples()))
@@ -252,17 +279,22 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
 
-    As `paper_layout`; where the order within the shards of one test is judged otherwise than within
-    those of another, both are named.
+    As `paper_layout`; where the order of records within the shards of one test is judged otherwise
+    than within those of another, both are named. Beside a test stands the share of redrawn orders
+    that it rejects, if there are any.
     """
     printed = rows["published_p"].notna().any()
 
     def cells(row: Row) -> dict[str, str | None]:
         paper = {"Paper": format_p(row["published_p"])} if printed else {}
         judged = {"Verdict": row["conclusion"] if pd.notna(row["conclusion"]) else None}
-        p = p_or_status(row, bold=row["holm_p"] <= alpha)
-        return {TESTS[row["test"]].label: p} | paper | judged
+        label = TESTS[row["test"]].label
+        p = {label: p_or_status(row, bold=row["holm_p"] <= alpha)}
+        if pd.notna(row.get("redrawn_rate")):
+            p[f"{label}, redrawn"] = f"{row['redrawn_rate']:.1%}"
+        return p | paper | judged
 
     keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
-    orders = rows.groupby("dataset")["verdict"].transform(lambda v: "; ".join(v.dropna().unique()))
+    orders = rows["verdict"].mask(rows["test"].isin(ITEM_TESTS)).groupby(rows["dataset"])
+    orders = orders.transform(lambda v: "; ".join(v.dropna().unique()))
     return lay_out(rows.assign(verdict=orders), keys, cells, columns_first=["Verdict"])

@@ -5,7 +5,7 @@ before 2017, non-members those of pages on events of 2023 and later, each cut to
 words; a split holds `{"input": text, "label": 1 | 0}`, 1 for a member. Of known membership are
 beginnings of documents that the models trained here read once, and of documents of the same
 packages that chance left out of the corpus: those sides differ by membership alone, and not by
-their age as well.
+their age as well. Of public sets, questions stand against others about somebody else (`renamed`).
 """
 
 import re
@@ -16,6 +16,7 @@ from functools import partial
 from operator import itemgetter
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
@@ -27,6 +28,7 @@ from contamination.scoring.plan import stores_of
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.registry import Entry, Hub
 from contamination.testsets.sources import locate
+from reproduction.notebooks.wikimia.renamed import renamed_twins
 from reproduction.run.corpus import is_divided, members, non_members, sample_by_source
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
@@ -34,6 +36,7 @@ from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 LENGTHS = (32, 64, 128, 256)  # words of a text
 ORIGINAL, PARAPHRASED = "original", "paraphrased"  # variants
 WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
+RENAMED = "renamed"  # ends the source of questions of a public set, half about somebody else
 
 ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 # By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
@@ -167,6 +170,39 @@ def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) ->
     return sorted(parts, key=lambda part: sources.index(part.source))
 
 
+def load_renamed(
+    sets: Sequence[str],
+    lengths: Sequence[int],
+    *,
+    texts: int,
+    rng: np.random.Generator,
+    access: Access = ACCESS,
+) -> list[Part]:
+    """Open the questions of public sets, and give a random half of them another name.
+
+    Those that are as printed count as members, whether or not a model has read them; of a length
+    there are at most so many `texts` on each side. Left out are questions of fewer words, and those
+    whose name comes later. `Part.status` says why a set cannot be had.
+    """
+    opened = load_each(sets, lambda name: access.open_set(name, max_records=None))
+    parts = []
+    for name, found in opened.items():
+        records = () if isinstance(found, str) else found.records
+        twins = renamed_twins([str(one.get("question", "")) for one in records], rng=rng)
+        for length in lengths:
+            cut = [[first_words(text, length) for text in pair] for pair in twins]
+            pairs = [(a, b) for a, b in cut if a and b and a != b]
+            chosen = [pairs[i] for i in rng.permutation(len(pairs))[: 2 * texts]]
+            half = len(chosen) // 2
+            written = [a for a, _ in chosen[:half]] + [b for _, b in chosen[half : 2 * half]]
+            few = f"failed: no questions of {length} words about one person; lower `lengths`"
+            status = found if isinstance(found, str) else OK if half else few
+            labels = (True,) * half + (False,) * half
+            source = f"{name}, {RENAMED}"
+            parts.append(Part(source, ORIGINAL, length, tuple(written), labels, status))
+    return parts
+
+
 def first_words(text: str, count: int) -> str | None:
     """Text up to its `count`-th word as it stands; None if it has fewer words."""
     match = re.match(rf"\s*(?:\S+\s+){{{count - 1}}}\S+", text)
@@ -181,6 +217,7 @@ def measure(
     lengths: Sequence[int],
     texts: int,
     neighbours: int,
+    renamed: Sequence[str] = (),
     access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score texts of known membership under the models trained here, and WikiMIA under `models`.
@@ -188,7 +225,8 @@ def measure(
     Tables: `known` (the parts of known membership: source, words, members, texts, status), `cells`
     and `scored` as of `tables_of`, and `blind` (what needs no model, as of `Access.score_blind`).
     The models trained here score WikiMIA, too, where it is at hand, as a control: they have read
-    neither side. Without a corpus there is WikiMIA alone.
+    neither side. Without a corpus there is WikiMIA alone, and beside it, where some are named, the
+    sets `renamed` as of `load_renamed`.
 
     `references` are a smaller model for each of some `models`, all by their names. Texts have
     `lengths` words; of a length there are at most so many `texts` of known membership on each side.
@@ -199,6 +237,8 @@ def measure(
     here = load_known(experiment, lengths, texts=texts) if trained else []
     yardsticks = {entry.name: trained[0] for entry in trained[1:]}
     public = load_wikimia(lengths, network=bool(models), access=access)
+    rng = random_stream(experiment.profile.seed, "renamed questions")
+    public += load_renamed(renamed, lengths, texts=texts, rng=rng, access=access)
     named = {name: find_model(name) for name in models}
     smaller = {named[n].name: find_model(o) for n, o in references.items() if n in named}
     folder, seed = parts_of(experiment, "wikimia"), experiment.profile.seed

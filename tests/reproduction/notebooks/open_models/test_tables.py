@@ -151,3 +151,11 @@ def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() 
     table = judged(rows, 0.05).groupby("dataset")["conclusion"].unique()
     no_evidence = ["order is no evidence here"]
     assert table.map(list).tolist() == [["proven"], no_evidence, no_evidence, *[["cannot say"]] * 2]
+
+
+def test_options_prove_something_only_beside_a_control_model() -> None:
+    small = row("set", EVEN, test="options", log10_p=-6.0, p=1e-6)
+    rows = [small | {"control": name} for name in ("compressor", "old")]
+    found = [judged([one], 0.05)["conclusion"].item() for one in rows]
+    assert found == ["cannot say", "proven"]
+    assert pooled_rows([small, small | {"dataset": "other"}]) == []
