@@ -24,7 +24,7 @@ from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.notebooks.table import NOTEBOOKS
-from reproduction.output.published import AUDITED, load_published
+from reproduction.output.published import AUDITED, MEASURED, load_published
 from reproduction.run.injection import PLANTINGS
 from reproduction.run.profile import Architecture, Profile
 from reproduction.run.redrawn import format_redrawn, pooled_redrawn
@@ -347,7 +347,7 @@ def read_cells(cells: pd.DataFrame) -> Texts:
 
 LEVEL = np.log10(SIGNIFICANT)
 COMPARED = "status == 'ok' and unit == 'log10 p'"
-SUBSETS = "source == 'measured' and test == 'sharded_t'"
+SUBSETS = "source == 'measured' and test == @test"  # of `counted_test`
 # Section of the report, called as the package of its notebook -> beginning of the names of its
 # facts -> the table that they are read from, and which of its rows.
 RELEASED: dict[str, dict[str, tuple[str, str]]] = {
@@ -378,6 +378,15 @@ def read_section(section: str, table: Callable[[str], pd.DataFrame]) -> Texts:
     found: Texts = {}
     for begin, (name, rows) in RELEASED[section].items():
         cells = table(name)
+        if "@test" in rows:
+            test = counted_test(cells)
+            found["test"] = TESTS[test].label.lower()
         read = read_cells(cells.query(rows) if rows else cells)
         found |= {f"{begin}{key}": text for key, text in read.items()}
     return found
+
+
+def counted_test(subsets: pd.DataFrame) -> str:
+    """Name the test whose p-values of MMLU are counted: the paper's, or the first of the run."""
+    asked = subsets.loc[subsets["source"] == MEASURED, "test"].unique()
+    return "sharded_t" if "sharded_t" in asked or not len(asked) else str(asked[0])

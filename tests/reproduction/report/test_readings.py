@@ -43,6 +43,21 @@ def test_every_variable_of_a_section_is_written_where_nothing_could_run(
     assert found["measured"] == "0"
 
 
+def test_p_values_of_mmlu_are_counted_of_one_test_the_papers_if_it_was_asked() -> None:
+    rows = [("published", "sharded_t", "x", "ok", 0.5), ("measured", "successor", "x", "ok", 0.01)]
+    for more, expected in (
+        ([], "successor"),
+        ([("measured", "sharded_t", "x", "ok", 1.0)], "sharded t"),
+    ):
+        tables = table("source test subset status p", *rows, *more).assign(excluded=False)
+        found = readings.read_section("mmlu", lambda name, cells=tables: cells)
+        assert (found["test"], found["measured"], found["rejected"]) == (
+            expected,
+            "1",
+            str(int(not more)),
+        )
+
+
 def test_cells_are_counted_as_the_table_has_them() -> None:
     rows = [
         ("a", "x", "ok", 0.001, 0.05, 49.0, 45.0, 49.9),
