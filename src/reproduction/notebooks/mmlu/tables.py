@@ -74,8 +74,12 @@ def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFram
         ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
     )
     rows = long.assign(source="published", test=TEST)
-    rejected = rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
-    return _excluded(rows, rejected, exclude_below)
+    return _excluded(rows, _of_controls(rows, exclude_below), exclude_below)
+
+
+def _of_controls(rows: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Published p-values of the paper's controls below that level."""
+    return rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
 
 
 def measured_subsets(
@@ -84,22 +88,30 @@ def measured_subsets(
     free: pd.DataFrame,
     controls: list[str],
     exclude_below: float,
+    printed: pd.DataFrame,
 ) -> pd.DataFrame:
     """Apply two filters to what was measured by record, a row for each: `SUBSET_COLUMNS`.
 
     `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could not be
     measured, which come last, `status` says why. The paper's (`MEASURED`): a control
-    excludes a subset where its p-value is below `exclude_below` in the same test. Ours (`STRICTER`)
-    lets a compressor exclude as well, in all tests.
+    excludes a subset where its p-value is below `exclude_below` in the same test; without any
+    `controls` those of Table 4 decide, as `published_subsets` has it `printed`, and a subset that
+    it lacks is out. Ours (`STRICTER`) lets a compressor exclude as well, in all tests.
     """
     rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
+    tests = rows[["test"]].drop_duplicates()
     rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
+    if not controls:
+        rejected = _of_controls(printed, exclude_below)[["subset", "model"]].merge(tests, "cross")
     silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
-    compressed = silent[["subset"]].merge(rows[["test"]].drop_duplicates(), how="cross")
+    compressed = silent[["subset"]].merge(tests, "cross")
     both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
     filters = {MEASURED: rejected, STRICTER: both}
     found = [_excluded(rows.assign(source=s), out, exclude_below) for s, out in filters.items()]
+    for each in found if not controls else ():
+        unjudged = ~each["excluded"] & ~each["subset"].isin(printed["subset"])
+        each.loc[unjudged, ["excluded", "reason"]] = True, "not in Table 4"
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
     lost = lost.assign(source=MEASURED, excluded=False, reason="")
     lost = lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)

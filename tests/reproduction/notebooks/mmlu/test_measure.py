@@ -28,6 +28,7 @@ from reproduction.notebooks.mmlu.tables import (
     fisher_table,
     judge_stores,
     measured_subsets,
+    published_subsets,
     table4_layout,
 )
 from reproduction.output.published import load_published
@@ -151,6 +152,7 @@ SETS = {name: made_up_subset(name, lines) for name, lines in LINES.items()}
 BOTH = segmented(SETS)
 FREE = model_free(BOTH, seed=SEED)
 TABLE2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+PRINTED = published_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.01)
 
 
 class World(Opening):
@@ -195,7 +197,7 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     rows = world.rows(cells)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
-    together = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
+    together = measured_subsets(cells, rows, FREE, ["clean"], 0.01, PRINTED)
     failed = together["status"] != "ok"
     assert together.loc[failed, "p"].isna().all() and not together.loc[failed, "excluded"].any()
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
@@ -212,7 +214,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
-    subsets = measured_subsets(cells, rows, FREE, ["clean"], 0.01)
+    subsets = measured_subsets(cells, rows, FREE, ["clean"], 0.01, PRINTED)
     assert not subsets["excluded"].any()
     combined = fisher_table(subsets, TABLE2, {"contaminated": None})
     assert combined["model"].tolist() == ["contaminated"] * 4  # two filters, two tests
@@ -223,7 +225,7 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
     ]:
         one = cells.copy()
         one.loc[one["model"] == lost, "status"] = "not run here: no way out"
-        subsets = measured_subsets(one, world.rows(one), FREE, ["clean"], 0.01)
+        subsets = measured_subsets(one, world.rows(one), FREE, ["clean"], 0.01, PRINTED)
         combined = fisher_table(subsets, TABLE2, {"contaminated": None}, ["clean"])
         assert set(combined["status"]) == {status}
         assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()

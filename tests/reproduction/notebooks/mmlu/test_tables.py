@@ -82,14 +82,17 @@ def made_up_measurements() -> pd.DataFrame:
     return pd.DataFrame(rows + by_line, columns=list(ROWS))
 
 
-def filtered(controls: list[str], compressor: Sequence[float]) -> pd.DataFrame:
+def filtered(
+    controls: list[str], compressor: Sequence[float], table4: pd.DataFrame = TABLE4
+) -> pd.DataFrame:
     rows = [
         (subset, kind, 20, 1.0, 0.0, 0.0, "quiet", value if kind == "record" else -20.0)
         for subset, value in zip(NAMES, compressor, strict=True)
         for kind in ("record", "line")
     ]
     free = pd.DataFrame(rows, columns=list(MODEL_FREE))
-    return measured_subsets(NOTHING, made_up_measurements(), free, controls, 0.05)
+    printed = published_subsets(table4, 0.05)
+    return measured_subsets(NOTHING, made_up_measurements(), free, controls, 0.05, printed)
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,18 @@ def test_a_control_that_rejects_excludes_in_its_own_test(source: str, nutrition:
             "professional_law": "p < 0.05 under clean",
         }
     assert (subsets["excluded"] == (subsets["reason"] != "")).all()
+
+
+def test_without_controls_those_of_the_paper_decide_and_what_they_have_not_judged_is_out() -> None:
+    rejecting = TABLE4["gpt2_xl"].mask(TABLE4["subset"] == "nutrition", 0.01)
+    subsets = filtered([], [-0.1, -0.1, -0.1], TABLE4.assign(gpt2_xl=rejecting))
+    for _, found in subsets.groupby(["source", "model", "test"]):
+        assert dict(zip(found["subset"], found["reason"], strict=True)) == {
+            "anatomy": "",
+            "nutrition": "p < 0.05 under GPT-2 XL",
+            "professional_law": "not in Table 4",
+        }
+        assert (found["excluded"] == (found["reason"] != "")).all()
 
 
 def test_fisher_over_what_is_kept() -> None:
