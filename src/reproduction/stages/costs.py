@@ -29,6 +29,7 @@ from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.status import OK
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record
 from contamination.testsets.registry import FIRST, Entry, entries
@@ -187,15 +188,20 @@ def measure_devices() -> tuple[list[int], float, int]:
 def count_profile(experiment: Experiment) -> Counting:
     """Make the measurements of every notebook of a profile without a corpus on models that count.
 
-    Notebooks without a measurement are left out. Raises InputError as `notebook_parameters` does.
+    Notebooks without a measurement are left out. Raises InputError as `notebook_parameters` does,
+    and where no set can be opened.
     """
     counting = Counting(pd.read_csv(MEASURED))
+    problems: list[str] = []
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
         measure, wanted = measurement_of(source, experiment, source)
         if measure is not None:
             counting.notebook = name
-            measure(experiment, **wanted, access=counting)
+            tables = measure(experiment, **wanted, access=counting).values()
+            problems += [s for table in tables if "status" in table for s in table["status"]]
+    if not counting.works:
+        raise InputError(f"nothing can be counted: {next(s for s in problems if s != OK)}")
     return counting
 
 

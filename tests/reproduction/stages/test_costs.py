@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from contamination.errors import InputError
 from contamination.scoring.cost import Workload
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_values
@@ -133,3 +134,9 @@ def test_every_notebook_of_a_profile_has_work_for_every_model(
         passes = set(experiment.profile.notebooks) - {"13_beside_the_papers"}
         assert {notebook for notebook, *_ in counting.works} == passes
         assert {*cost_table(counting)["model"]} == {*counting.models}
+
+
+def test_a_mirror_that_is_not_there_is_named(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="nowhere"):
+        count_profile(Experiment("profiles/pocket.yaml", tmp_path))
