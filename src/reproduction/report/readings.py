@@ -332,7 +332,7 @@ def read_cells(cells: pd.DataFrame) -> Texts:
             values = done[name].dropna()
             low, high = (rounded(end, digits=digits) for end in (values.min(), values.max()))
             found |= texts(values=len(values), lowest=low, highest=high)
-    if "redrawn_orders" in cells:
+    if "redrawn_orders" in cells and done["redrawn_orders"].notna().any():
         pooled = pooled_redrawn(done)
         each = [f"{TESTS[r['test']].label} {format_redrawn(r)}" for _, r in pooled.iterrows()]
         orders = int(pooled["redrawn_orders"].max())

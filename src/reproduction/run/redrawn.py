@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
-from contamination.audit.battery import TESTS, Test
+from contamination.audit.battery import Test
 from contamination.audit.redrawn import redrawn_p_values
 from contamination.scoring.store import Store
-from contamination.tables import Layout, format_estimate, lay_out
-from reproduction.run.experiment import MODELS
+from contamination.tables import format_estimate
 
 COUNTS = ("redrawn_orders", "redrawn_rejections", "redrawn_as_small")
 
@@ -51,22 +50,6 @@ def with_rates(table: pd.DataFrame) -> pd.DataFrame:
     hits, orders = (table[f"redrawn_{name}"].astype(float) for name in ("rejections", "orders"))
     low, high = proportion_confint(hits, orders, method="beta")
     return table.assign(redrawn_rate=hits / orders, redrawn_low=low, redrawn_high=high)
-
-
-def redrawn_layout(pooled: pd.DataFrame) -> Layout:
-    """Lay out `pooled_redrawn`: a row for each test, a column for each model."""
-
-    def heading(model: str) -> str:
-        return f"{model.capitalize()} model" if model in MODELS else model
-
-    return lay_out(
-        pooled.assign(
-            label=[TESTS[test].label for test in pooled["test"]],
-            orders=pooled["redrawn_orders"].map("{:,.0f}".format),
-        ),
-        {"label": "Test", "orders": "Redrawn orders"},
-        lambda row: {heading(row["model"]): format_redrawn(row)},
-    )
 
 
 def format_redrawn(row: Mapping[str, float]) -> str:

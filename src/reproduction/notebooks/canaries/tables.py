@@ -10,7 +10,7 @@ from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.canaries.score import CANARY_TESTS
 from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.redrawn import COUNTS, redrawn_counts, with_rates
+from reproduction.run.redrawn import COUNTS, format_redrawn, redrawn_counts, with_rates
 
 
 def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.DataFrame:
@@ -64,4 +64,16 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
         rows.assign(dup_count=0) if model == "clean" else rows,
         {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"},
         cells,
+    )
+
+
+def redrawn_layout(pooled: pd.DataFrame) -> Layout:
+    """Lay out `pooled_redrawn`: a row for each test, a column for each model."""
+    return lay_out(
+        pooled.assign(
+            label=[TESTS[test].label for test in pooled["test"]],
+            orders=pooled["redrawn_orders"].map("{:,.0f}".format),
+        ),
+        {"label": "Test", "orders": "Redrawn orders"},
+        lambda row: {f"{row['model'].capitalize()} model": format_redrawn(row)},
     )

@@ -108,7 +108,8 @@ def measure(
     seed, directory = experiment.profile.seed, experiment.build / STORES
     settings: Row = {"permutations": permutations, "seed": seed, "directory": directory}
     options = Request(axis="options", arrangements=arrangements, **settings)
-    order = Request([one for one in tests if one != OPTION_TEST] or None, **settings)
+    orders = [test for test in tests if test != OPTION_TEST]
+    order = Request(orders if orders or not tests else None, **settings)
     requests = {test: options if test == OPTION_TEST else order for test in tests}
     entries, trained = entries_of(experiment, models), trained_here(experiment)
     opened = open_sets(experiment, sets, max_records, by_line=by_line, access=access)
