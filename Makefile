@@ -89,7 +89,7 @@ frontier: ## candidates at 1, 2 and 4 copies: chosen on one seed, confirmed on a
 	  $(BIN)/python benchmarks/frontier/run.py score $$p --widths 64 256 512 --what plain white_box && \
 	  $(BIN)/python benchmarks/frontier/run.py score $$p --what context triples || exit; done
 	$(BIN)/python benchmarks/frontier/run.py tables "$$(date -I)"
-benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
+benchmark: $(SETUP) build/harness/.installed ## tokens per second beside other engines (results/tables/throughput.csv)
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
 attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)
 	$(BIN)/python benchmarks/attack/run.py
