@@ -81,39 +81,30 @@ def of_profile(run: Experiment, notebook: str, function: Callable[..., object]) 
     return {name: asked[name] for name in signature(function).parameters if name in asked}
 
 
-def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run):
-    asked = of_profile(run, AUDIT, audits.measure)
-    cells = audits.measure(run, **asked, access=Sets())["cells"].set_index("test")
-    assert set(cells["model"]) == {"Made up, Q4_1"}
-    assert len(cells) == len(asked["sets"]) * len(asked["tests"])
-    options, orders = cells.loc["options"], cells.drop("options")
-    assert set(orders["status"]) == {"ok"}, orders
-    have = options["asked"].str.contains("mmlu")
-    assert have.sum() == 3 and (options["status"] == "ok").eq(have).all()
-    assert options.loc[~have, "status"].str.startswith("not asked: ").all()
-    assert (options["permutations"] == asked["arrangements"] - 1).all()
-
-
-def test_options_are_judged_beside_their_own_controls(run, monkeypatch):
+def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
     asked = of_profile(run, AUDIT, audits.measure)
     monkeypatch.setattr(Access, "open_set", Sets.open_set)
-    cells = audits.measure(run, **asked, access=Sets())["cells"]
-    published = ROOT / "data" / "published"
+    cells = audits.measure(run, **asked)["cells"]
+    assert set(cells["model"]) == {"Made up, Q4_1"}
+    assert len(cells) == len(asked["sets"]) * len(asked["tests"])
     own = of_profile(run, AUDIT, audit_models)
-    table = audit_models(run, cells, **own, published=published, alpha=0.05)
+    table = audit_models(run, cells, **own, published=ROOT / "data" / "published", alpha=0.05)
+    options = table[table["test"] == "options"].set_index("dataset")
+    have = options.index.str.contains("mmlu")
+    assert have.sum() == 3 and ((options["status"] == "ok") == have).all()
+    assert options.loc[~have, "status"].str.startswith("not asked: ").all()
     request = Request(axis="options", arrangements=asked["arrangements"], seed=run.profile.seed)
     request = replace(request, directory=run.build / "own")
     scorer = open_scorer(find_model("smollm2-135m"))
-    options = table[(table["test"] == "options") & (table["status"] == "ok")]
-    for row in options.to_dict("records"):
-        (alone,) = audit(scorer, Sets().open_set(row["dataset"]), request).findings
+    for name, row in options[have].iterrows():
+        (alone,) = audit(scorer, Sets().open_set(name), request).findings
         assert (row["p"], row["control_p"]) == (alone.result.p, alone.control.p)
         assert row["verdict"] == alone.diagnosis.verdict
-    redrawn = KEPT["redrawn"]
     drawn = table["test"].ne("options") & table["dataset"].ne(POOLED)
+    assert (table.loc[drawn, "status"] == "ok").all()
     assert (table["redrawn_orders"].notna() == drawn).all()
     rejected = table["redrawn_rejections"].sum()
-    assert 0 < rejected <= binom(int(drawn.sum()) * redrawn, 0.05).isf(1e-6)
+    assert 0 < rejected <= binom(int(drawn.sum()) * KEPT["redrawn"], 0.05).isf(1e-6)
 
 
 def test_a_random_half_of_the_questions_gets_another_name(run):
