@@ -5,6 +5,7 @@ Exit status: 0 done; 1 proven; 3 the order is no evidence, or nothing can be sai
 130 interrupted; 141 the reader of the output has gone.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -75,6 +76,7 @@ def run(app: Callable[..., Any]) -> None:
     Bad input becomes one line and status 2, a bug its traceback and status 2. Where the reader of
     the output has gone, the status is 141, as a shell reports it.
     """
+    gc.set_threshold(50_000)  # torch and transformers make a million objects at the start that stay
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
