@@ -149,6 +149,7 @@ build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*
 	@touch $@
 
 # --- set-up: one at a time, so that two makes cannot install over each other ------------------------
+# Older pips compare every file of an index with every platform: half of the time of an installation.
 $(SETUP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11; give a newer one with PYTHON=python3.12" >&2; exit 2; }
@@ -156,7 +157,8 @@ $(SETUP): requirements.lock pyproject.toml
 	  { echo "error: another make installs into $(VENV); wait for it, or 'rmdir build/installing' if it was killed" >&2; exit 2; }
 	@echo "installing the packages of requirements.lock into $(VENV): a few minutes; log: build/setup.log"
 	@trap 'rmdir build/installing' EXIT; \
-	{ { test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); } && $(PIP) --requirement requirements.lock && \
+	{ { test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); } && $(PIP) "pip>=25" && \
+	  $(PIP) --requirement requirements.lock && \
 	  $(PIP) --no-deps --no-build-isolation --editable .; } > build/setup.log 2>&1 || \
 	  { tail -n 15 build/setup.log; echo "error: the installation failed; all that pip said: build/setup.log" >&2; exit 2; }
 	@touch $@

@@ -42,16 +42,16 @@ BUILD, RESULTS = ROOT / "build" / "rehearsal", ROOT / "results" / "rehearsal"
 CACHE = BUILD / "cache"
 # At most so much of what the notebooks of the profile ask for, so that it takes minutes.
 LIMITS = {
-    "permutations": 3,
-    "resamples": 50,
+    "permutations": 2,
+    "resamples": 20,
     "neighbours": 1,
-    "max_records": 100,
-    "texts": 20,
+    "max_records": 50,
+    "texts": 10,
     "length": 256,
 }
 # Otherwise: of 57 small subsets one test, and the lengths of which there are fewest texts.
 OTHERWISE = {
-    "04_mmlu_fisher": {"tests": ["sharded_t"], "shards": 12},
+    "04_mmlu_fisher": {"tests": ["sharded_t"], "shards": 6},
     "06_wikimia": {"lengths": [128, 256]},
 }
 AUDIT = "03_open_model_audit"

@@ -5,6 +5,7 @@ Exit status: 0 done; 1 proven; 3 the order is no evidence, or nothing can be sai
 130 interrupted; 141 the reader of the output has gone.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -70,11 +71,8 @@ def _print_version(wanted: bool) -> None:
 
 
 def run(app: Callable[..., Any]) -> None:
-    """Run an application of typer, and end with its status: 1 is kept for a rejection.
-
-    Bad input becomes one line and status 2, a bug its traceback and status 2. Where the reader of
-    the output has gone, the status is 141, as a shell reports it.
-    """
+    """Run an application of typer, and end with a status as above: 1 is kept for a rejection."""
+    gc.set_threshold(50_000)  # torch and transformers make a million objects at the start that stay
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
