@@ -135,11 +135,15 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
 
     The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
-    whose line is returned, and the strongest evidence can both be read.
+    whose line is returned, and the strongest evidence can both be read. It is linear throughout if
+    the strongest evidence is little more.
     """
     name, axis = ("x", axes.xaxis) if sideways else ("y", axes.yaxis)
-    getattr(axes, f"set_{name}scale")("symlog", linthresh=LINEAR)
     top = 1.3 * max(most, LINEAR)
+    if most <= 2 * LINEAR:
+        axes.set(**{f"{name}lim": (-0.15, top), f"{name}ticks": range(int(top) + 1)})
+        return mark_level(axes, sideways=sideways)
+    getattr(axes, f"set_{name}scale")("symlog", linthresh=LINEAR)
     shown = [tick for tick in (0, *(s * 10**k for k in range(5) for s in (1, 2, 5))) if tick < top]
     axis.set_ticks(shown, [str(tick) for tick in shown])
     axes.minorticks_off()

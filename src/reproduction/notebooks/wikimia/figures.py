@@ -44,6 +44,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -
     present = {score: label for score, label in SCORES.items() if (rows["score"] == score).any()}
     values = draw_aucs(axes, rows, x, present)
     band = control[control[x].isin(values)].groupby(x)["auc"].agg(["min", "max"])
-    places = [values.index(value) for value in band.index]
-    height = band["max"] - band["min"]
-    axes.bar(places, height, bottom=band["min"], color="0.85", lw=0, zorder=0, label=BAND)
+    if len(band):
+        places = [values.index(value) for value in band.index]
+        height = band["max"] - band["min"]
+        axes.bar(places, height, bottom=band["min"], color="0.85", lw=0, zorder=0, label=BAND)

@@ -83,7 +83,9 @@ class Part:
 
     @property
     def split(self) -> str:
-        """Name of the split, as the hub has it."""
+        """Name of the split, as the hub has it; of renamed questions the number of words."""
+        if self.source.endswith(RENAMED):
+            return f"{self.length} words"
         mark = f"_{self.variant}" if self.variant != ORIGINAL else ""
         return f"WikiMIA_length{self.length}{mark}"
 
