@@ -42,7 +42,7 @@ BUILD, RESULTS = ROOT / "build" / "rehearsal", ROOT / "results" / "rehearsal"
 CACHE = BUILD / "cache"
 # At most so much of what the notebooks of the profile ask for, so that it takes minutes.
 LIMITS = {
-    "permutations": 2,
+    "permutations": 3,
     "resamples": 20,
     "neighbours": 1,
     "max_records": 50,

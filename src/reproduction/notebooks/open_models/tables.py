@@ -280,19 +280,15 @@ def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
 
     As `paper_layout`; where the order of records within the shards of one test is judged otherwise
-    than within those of another, both are named. Beside a test stands the share of redrawn orders
-    that it rejects, if there are any.
+    than within those of another, both are named.
     """
     printed = rows["published_p"].notna().any()
 
     def cells(row: Row) -> dict[str, str | None]:
         paper = {"Paper": format_p(row["published_p"])} if printed else {}
         judged = {"Verdict": row["conclusion"] if pd.notna(row["conclusion"]) else None}
-        label = TESTS[row["test"]].label
-        p = {label: p_or_status(row, bold=row["holm_p"] <= alpha)}
-        if pd.notna(row.get("redrawn_rate")):
-            p[f"{label}, redrawn"] = f"{row['redrawn_rate']:.1%}"
-        return p | paper | judged
+        p = p_or_status(row, bold=row["holm_p"] <= alpha)
+        return {TESTS[row["test"]].label: p} | paper | judged
 
     keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
     orders = rows["verdict"].mask(rows["test"].isin(ITEM_TESTS)).groupby(rows["dataset"])
