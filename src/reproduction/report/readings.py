@@ -332,13 +332,6 @@ def read_cells(cells: pd.DataFrame) -> Texts:
             values = done[name].dropna()
             low, high = (rounded(end, digits=digits) for end in (values.min(), values.max()))
             found |= texts(values=len(values), lowest=low, highest=high)
-    if "redrawn_orders" in cells and done["redrawn_orders"].notna().any():
-        pooled = pooled_redrawn(done)
-        each = [f"{TESTS[r['test']].label} {format_redrawn(r)}" for _, r in pooled.iterrows()]
-        orders = int(pooled["redrawn_orders"].max())
-        found |= texts(redrawn=f"of {orders:,} in each test, percent rejected: {'; '.join(each)}")
-    elif "permutations" in cells:
-        found |= texts(redrawn="none in this run")
     if "auc_low" in cells:
         chance = CHANCE if "auc_percent" in cells else 0.5
         found |= texts(off=(done["auc_low"] > chance) | (done["auc_high"] < chance))
@@ -383,6 +376,12 @@ def read_section(section: str, table: Callable[[str], pd.DataFrame]) -> Texts:
             found["test"] = TESTS[test].label.lower()
         read = read_cells(cells.query(rows) if rows else cells)
         found |= {f"{begin}{key}": text for key, text in read.items()}
+    if section == "open_models":
+        found["redrawn"] = "none in this run"
+        if "redrawn_orders" in cells and len(pooled := pooled_redrawn(cells)):
+            each = [f"{TESTS[r['test']].label} {format_redrawn(r)}" for _, r in pooled.iterrows()]
+            orders = int(pooled["redrawn_orders"].max())
+            found["redrawn"] = f"of {orders:,} in each test, percent rejected: {'; '.join(each)}"
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from contamination.membership.blind import FIELDS as BLIND
 from contamination.tables import read_csv, write_csv
+from fakes.data_fixtures import ROOT
 from fakes.made_up_run import PAPER, variables_used
 from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS
 from reproduction.notebooks.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
@@ -51,11 +52,19 @@ def test_p_values_of_mmlu_are_counted_of_one_test_the_papers_if_it_was_asked() -
     ):
         tables = table("source test subset status p", *rows, *more).assign(excluded=False)
         found = readings.read_section("mmlu", lambda name, cells=tables: cells)
-        assert (found["test"], found["measured"], found["rejected"]) == (
-            expected,
-            "1",
-            str(int(not more)),
-        )
+        assert (found["test"], found["rejected"]) == (expected, str(int(not more)))
+
+
+def test_rates_of_redrawn_orders_stand_in_the_report_where_there_are_any() -> None:
+    audits = read_csv(ROOT / "results" / "reference" / "pocket", "open_models")
+    rows = audits[audits["redrawn_orders"].notna()]
+    found = readings.read_section("open_models", lambda name: audits)["redrawn"]
+    for _, group in rows.groupby("test"):
+        rate = 100 * group["redrawn_rejections"].sum() / group["redrawn_orders"].sum()
+        assert f" {rate:.1f} (" in found
+    assert found.startswith(f"of {int(group['redrawn_orders'].sum()):,} ")
+    none = audits.drop(columns="redrawn_orders")
+    assert readings.read_section("open_models", lambda name: none)["redrawn"] == "none in this run"
 
 
 def test_cells_are_counted_as_the_table_has_them() -> None:
