@@ -29,6 +29,7 @@ from reproduction.run.grid import Access
 AUDIT, TEXTS = "03_open_model_audit", "06_wikimia"
 KEPT = {"max_records": 8, "permutations": 3, "start_each": False, "redrawn": 50, "references": {}}
 NAMES = {"he": ("Tim", "Bob", "Carl", "Jack"), "she": ("Ann", "Eve", "Mia", "Liz")}
+OTHERS = {"B": "red", "C": "green", "D": "blue", "target": "B"}
 
 
 class Sets(Access):
@@ -36,25 +37,14 @@ class Sets(Access):
 
     def open_set(self, name: str, **_: object) -> ExampleSet:
         if "mmlu" in name:
-            made = [
-                {
-                    "input": f"{i}?",
-                    **dict(zip("ABCD", ("red", "green", "blue", "grey"), strict=True)),
-                    "A": f"pink {i}",
-                    "target": "B",
-                }
-                for i in range(8)
-            ]
-            return make_test_set(name, [("", one) for one in made], "mmlu/1", name)
+            made = [("", {"input": f"{i}?", "A": f"pink {i}"} | OTHERS) for i in range(8)]
+            return make_test_set(name, made, "mmlu/1", name)
         if name == "gsm8k":
-            people = [(who, each) for who, names in NAMES.items() for each in names]
-            texts = [
-                f"{n} had {i} eggs{' and more' * 32}. Has {w} any left?"
-                for i, (w, n) in enumerate(people)
-            ]
+            people = [(each, who) for who, names in NAMES.items() for each in names]
+            texts = [f"{n} had eggs{' and more' * 32}. Has {who} any left?" for n, who in people]
             return make_test_set(name, [("", {"question": t}) for t in texts], "{{question}}", name)
-        texts = [("", {"text": f"{name} {i}"}) for i in range(8)]
-        return make_test_set(name, texts, "text/1", name)
+        made = [("", {"text": f"{name} {i}"}) for i in range(8)]
+        return make_test_set(name, made, "text/1", name)
 
     def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
         raise InputError("WikiMIA is not at hand")
