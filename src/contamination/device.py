@@ -14,8 +14,10 @@ def has_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
-        capabilities = torch.cpu.get_capabilities()
-        return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+        found = torch.cpu.get_capabilities()
+        # Without AMX, Intel's processors multiply bfloat16 at about 0.6 of the rate of float32.
+        amd = found.get("avx512_bf16") and not str(found.get("cpu_name")).startswith("Intel")
+        return bool(amd or found.get("amx_bf16") or found.get("bf16"))
     return False
 
 

@@ -125,36 +125,43 @@ class DataOptions:
     mirror: Annotated[Path | None, option("Mirror; default: that of CONTAMINATION_DATA.")] = None
     split: Annotated[str | None, option("Split of a data set of the hub; default: test.")] = None
     data_revision: Annotated[str | None, option("Branch, tag or commit of a hub's set.")] = None
-    answer: AnswerFields = None
-    options: OptionsFields = None
-    other: OtherFields = None
 
-    def load(self, dataset: str, *, items: bool = False) -> "ExampleSet":
-        """Open the test set, one of `items` if their options matter.
+    def load(self, dataset: str) -> "ExampleSet":
+        """Open the test set. Raises `InputError` as `open_test_set` does."""
+        from contamination.testsets.sources import open_test_set
 
-        Raises `InputError` as `open_test_set` and `open_items` do.
-        """
+        return open_test_set(dataset, **self.chosen)
+
+    @property
+    def chosen(self) -> dict[str, Any]:
+        """What `open_test_set` and `open_items` take beside the name of a set."""
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
         template = self.template if self.field is None else f"{{{self.field}}}\n"
-        chosen: dict[str, Any] = {
+        return {
             "template": template_of(template),
             "max_records": self.max_records,
             "mirror": self.mirror,
             "revision": self.data_revision,
             "split": self.split,
         }
-        if items:
-            from contamination.testsets.alternatives import open_items
-            from contamination.testsets.example_set import Declared
 
-            named = (tuple(fields or ()) for fields in (self.answer, self.options, self.other))
-            return open_items(dataset, declared=Declared(*named), **chosen)
-        if self.answer or self.options or self.other:
-            raise InputError("--answer, --options and --other are about items: give --axis options")
-        from contamination.testsets.sources import open_test_set
 
-        return open_test_set(dataset, **chosen)
+@dataclass(frozen=True)
+class ItemOptions(DataOptions):
+    """Which fields make a record an item whose options can be rearranged."""
+
+    answer: AnswerFields = None
+    options: OptionsFields = None
+    other: OtherFields = None
+
+    def load_items(self, dataset: str) -> "ExampleSet":
+        """Open a test set of items. Raises `InputError` as `open_items` does."""
+        from contamination.testsets.alternatives import open_items
+        from contamination.testsets.example_set import Declared
+
+        named = (tuple(fields or ()) for fields in (self.answer, self.options, self.other))
+        return open_items(dataset, declared=Declared(*named), **self.chosen)
 
 
 @dataclass(frozen=True)
@@ -222,9 +229,6 @@ class TestOptions(ModelOptions, DataOptions, Request):
         list[str] | None,
         option(f"May be repeated.\n\n\b\n{help_text()}", "--test", show_default=False),
     ]
-    axis: Annotated[
-        Axis, option("Test the order of records, of the options of each item, or both combined.")
-    ]
     shards: Annotated[
         int | None,
         option("Contiguous parts of the set; default: of 10 examples, 4 for other tests."),
@@ -236,20 +240,23 @@ class TestOptions(ModelOptions, DataOptions, Request):
             " permit a smaller p-value. Tests of pairs sample thousands of their own."
         ),
     ]
-    arrangements: Annotated[
-        int, option("Orders of the options of an item, the published one included.", min=2)
-    ]
-    keep_answer: Annotated[bool, option("Move the wrong options alone.", "--keep-answer")]
-    drawn: Annotated[bool, option("A seed alone has arranged the options.", "--drawn")]
     seed: Seed
     directory: Annotated[Path, option("Where log-probabilities are kept.", "--store")]
     as_json: AsJson = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(TestOptions, ScoringOptions):
+class AuditOptions(ItemOptions, TestOptions, ScoringOptions):
     """What `test` and `score` share: a model, a set, and what they are asked."""
 
+    axis: Annotated[
+        Axis, option("Test the order of records, of the options of each item, or both combined.")
+    ]
+    arrangements: Annotated[
+        int, option("Orders of the options of an item, the published one included.", min=2)
+    ]
+    keep_answer: Annotated[bool, option("Move the wrong options alone.", "--keep-answer")]
+    drawn: Annotated[bool, option("A seed alone has arranged the options.", "--drawn")]
     dry_run: Annotated[bool, option("Print how much there is to score.", "--dry-run")] = False
     access: str = "logprobs"
 
@@ -271,9 +278,11 @@ class AuditOptions(TestOptions, ScoringOptions):
         if control is not None:
             beside = label_control(control, self.model)
             requests.append(dataclasses.replace(self, model=control, name=beside))
-        examples = self.load(self.dataset, items=self.axis != "order")
         if self.axis == "order":
-            return requests, examples, None
+            if self.answer or self.options or self.other:
+                raise InputError("--answer, --options and --other need --axis options")
+            return requests, self.load(self.dataset), None
+        examples = self.load_items(self.dataset)
         count = self.arrangements if self.access == "logprobs" else CHOICES
         asked, typed = dataclasses.replace(self, arrangements=count), self.template or self.field
         template = examples.template if typed else None

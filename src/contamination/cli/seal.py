@@ -16,7 +16,7 @@ from contamination.cli.options import (
     AnswerFields,
     AsJson,
     CsvFile,
-    DataOptions,
+    ItemOptions,
     OptionsFields,
     OtherFields,
     TestedOptions,
@@ -248,7 +248,7 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
         raise InputError(
             "--seal and --key go together: the seal.json that was published proves nothing alone"
         )
-    stated = (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
+    stated = (*dataclasses.fields(ItemOptions), *dataclasses.fields(Request))
     changed = [each.name for each in stated if getattr(options, each.name) != each.default]
     given = [name for name in changed if name not in ("directory", "name")]
     if given or alpha != 0.05:
