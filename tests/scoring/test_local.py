@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.scoring import local
 from contamination.scoring.loading import ModelSource
@@ -23,6 +24,20 @@ BFLOAT16_NATS = 0.1
 @pytest.fixture
 def float32(monkeypatch):
     monkeypatch.setattr(local, "has_bfloat16", lambda device: False)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "faster"),
+    [
+        ({"cpu_name": "AMD EPYC", "avx512_bf16": True}, True),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": False}, False),
+        ({"cpu_name": "Intel Xeon", "avx512_bf16": True, "amx_bf16": True}, True),
+        ({"bf16": True}, True),  # Arm
+    ],
+)
+def test_bfloat16_is_taken_where_it_is_faster(monkeypatch, capabilities, faster):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    assert has_bfloat16(torch.device("cpu")) is faster
 
 
 def test_bfloat16_stays_within_its_tolerance(monkeypatch, model_directory):

@@ -52,16 +52,8 @@ def test_loss_and_gradients_are_those_of_torch(monkeypatch, block, attention, sh
     loss = NextTokenLoss(ours)(IDS)
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, expected)
-    wanted, found = gradients(expected, theirs), gradients(loss, ours)
+    wanted, found = gradients(expected / 4, theirs), gradients(loss / 4, ours)  # part of a batch
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
-
-
-def test_the_gradient_of_a_part_of_the_loss_is_that_part(monkeypatch):
-    monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
-    whole, part = model(), model()
-    wanted = gradients(NextTokenLoss(whole)(IDS), whole)
-    found = gradients(NextTokenLoss(part)(IDS) / 4, part)
-    torch.testing.assert_close({n: 4 * g for n, g in found.items()}, wanted)
 
 
 def test_the_loss_of_rough_logits_is_not_rounded(monkeypatch):
