@@ -4,9 +4,10 @@
 
 Reads results/<profile>/tables/canaries.csv and min_k.csv of every profile that is named, and the
 canaries of results/reference; scores the sets of `planted` in shards of four, too, since its own
-shards of two leave tests of whole orderings but two orderings each. Writes
-docs/measurements/planted.csv (a row for each profile, model, set and test), planted_means.csv and
-docs/planted.svg, and prints the table of docs/power.md.
+shards of two leave tests of whole orderings but two orderings each. Writes their rows in
+docs/measurements/planted.csv (one for each profile, model, set and test), leaves those of others,
+draws all in planted_means.csv and docs/planted.svg, and prints the tables of docs/power.md. Keeps
+options.csv of a profile with notebook 14 as docs/measurements/<profile>_options.csv.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from reproduction.run.experiment import MODELS, Experiment, store_plan
 
 ROOT = Path(__file__).parents[1]
 PROFILES = ROOT / "profiles"
+MEASUREMENTS = ROOT / "docs" / "measurements"
 SHOWN = ("sharded_t", "sharded_exact", "successor")
 KEPT = ["model", "dataset", "kind", "examples", "dup_count", "test", "shards"]
 KEPT += ["p", "log10_p", "holm_p"]
@@ -72,7 +74,7 @@ def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
 
 def by_count(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean log10 p by duplication count and test, and how many sets Holm's correction leaves."""
-    keys = ["model", "planting", "dup_count", "test", "shards"]
+    keys = ["profile", "model", "planting", "dup_count", "test", "shards"]
     found = rows.assign(proven=rows["holm_p"] <= SIGNIFICANT).groupby(keys, sort=False)
     given = {"sets": ("p", "size"), "proven": ("proven", "sum"), "log10_p": ("log10_p", "mean")}
     return found.agg(**given, auc=(f"auc_{SCORE}", "mean")).reset_index()
@@ -99,12 +101,22 @@ def main() -> None:
     """Join the profiles named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("profiles", nargs="+")
-    rows = pd.concat(map(of_profile, parser.parse_args().profiles), ignore_index=True)
+    chosen = parser.parse_args().profiles
+    tables = list(map(of_profile, chosen))
+    if (kept := MEASUREMENTS / "planted.csv").is_file():
+        before = pd.read_csv(kept)
+        tables.insert(0, before[~before["profile"].isin(chosen)])
+    rows = pd.concat(tables, ignore_index=True)
     means = by_count(rows)
     for name, table in (("planted", rows), ("planted_means", means)):
-        with replacing(ROOT / "docs" / "measurements" / f"{name}.csv") as path:
+        with replacing(MEASUREMENTS / f"{name}.csv") as path:
             table.to_csv(path, index=False, lineterminator="\n")
-    print(as_markdown(means))
+    for profile in chosen:
+        print(as_markdown(means[means["profile"] == profile]), end="\n\n")
+        options = ROOT / "results" / profile / "tables" / "options.csv"
+        if options.is_file():
+            with replacing(MEASUREMENTS / f"{profile}_options.csv") as path:
+                path.write_bytes(options.read_bytes())
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
     whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
     four = whole["shards"] == SHARDS

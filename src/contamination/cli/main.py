@@ -5,6 +5,7 @@ Exit status: 0 done; 1 proven; 3 the order is no evidence, or nothing can be sai
 130 interrupted; 141 the reader of the output has gone.
 """
 
+import ctypes
 import gc
 import os
 import sys
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import typer
 
 MOST_SHOWN = 200  # characters of a path, from its end
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 ROOMS = {  # the commands, by the modules that hold them
     "audit": ["test", "audit", "score"],
     "verify": ["verify"],
@@ -73,6 +75,10 @@ def _print_version(wanted: bool) -> None:
 def run(app: Callable[..., Any]) -> None:
     """Run an application of typer, and end with a status as above: 1 is kept for a rejection."""
     gc.set_threshold(50_000)  # torch and transformers make a million objects at the start that stay
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):  # glibc's
+        # Freed memory stays here: of a virtual machine's host, large buffers come slowly.
+        libc.mallopt(M_MMAP_MAX, 0)
+        libc.mallopt(M_TRIM_THRESHOLD, -1)
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
