@@ -6,8 +6,8 @@ Reads results/<profile>/tables/canaries.csv and min_k.csv of every profile that 
 canaries of results/reference; scores the sets of `planted` in shards of four, too, since its own
 shards of two leave tests of whole orderings but two orderings each. Writes their rows in
 docs/measurements/planted.csv (one for each profile, model, set and test), leaves those of others,
-draws all in planted_means.csv and docs/planted.svg, and prints the tables of docs/power.md. Keeps
-options.csv of a profile with notebook 14 as docs/measurements/<profile>_options.csv.
+draws all in planted_means.csv and docs/planted.svg, and prints the table of docs/power.md, in its
+cells one profile after the other. Keeps options.csv of notebook 14 as <profile>_options.csv.
 """
 
 import argparse
@@ -81,18 +81,21 @@ def by_count(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def as_markdown(means: pd.DataFrame) -> str:
-    """A row for each model, planting and number of copies, a column for each test."""
-    columns = list(means.groupby(["shards", "test"]).groups)
+    """A row for each model, planting and number of copies, a column for each test; by profile."""
+    columns = list(means.groupby(["shards", "test"], sort=False).groups)
     heads = " | ".join(f"{test}, {shards} shards" for shards, test in columns)
     lines = [f"| model | planted | copies | {heads} | AUC of Min-20% |"]
     lines.append("|---|---|---:|" + "---:|" * (1 + len(columns)))
     for place, group in means.groupby(["model", "planting", "dup_count"], sort=False):
-        one = group.set_index(["shards", "test"])
+        found = dict(list(group.groupby(["shards", "test"])))
         cells = [
-            f"{row['log10_p']:.2f} ({row['proven']} of {row['sets']})" if row is not None else ""
-            for row in (one.loc[key] if key in one.index else None for key in columns)
+            "; ".join(
+                f"{row.log10_p:.2f} ({row.proven} of {row.sets})"
+                for row in (found[key].itertuples() if key in found else ())
+            )
+            for key in columns
         ]
-        auc = f"{group['auc'].iloc[0]:.2f}"
+        auc = "; ".join(f"{value:.2f}" for value in group.groupby("profile")["auc"].first())
         lines.append(f"| {' | '.join(map(str, place))} | {' | '.join(cells)} | {auc} |")
     return "\n".join(lines).replace(" -", " −")
 
@@ -111,8 +114,8 @@ def main() -> None:
     for name, table in (("planted", rows), ("planted_means", means)):
         with replacing(MEASUREMENTS / f"{name}.csv") as path:
             table.to_csv(path, index=False, lineterminator="\n")
+    print(as_markdown(means[(means["test"] == "successor") | (means["shards"] == SHARDS)]))
     for profile in chosen:
-        print(as_markdown(means[means["profile"] == profile]), end="\n\n")
         options = ROOT / "results" / profile / "tables" / "options.csv"
         if options.is_file():
             with replacing(MEASUREMENTS / f"{profile}_options.csv") as path:
