@@ -76,7 +76,7 @@ def main() -> None:
                 print(f"{test} {copies} {alpha:g}: {predicted:.2f}, found {found:.2f} of {sets}")
     planted = pd.read_csv(ROOT / "docs" / "measurements" / "planted.csv")
     planted = planted[(planted["model"] == "contaminated") & (planted["planting"] == "whole")]
-    planted = planted[(planted["profile"] == "planted") & (planted["shards"] == RELEASED)]
+    planted = planted[planted["shards"] == RELEASED]
     for copies, group in planted[planted["test"] == "successor"].groupby("dup_count"):
         z = norm.isf(group["p"])
         following = float(np.sqrt(group["examples"].iloc[0] - RELEASED))
