@@ -3,10 +3,11 @@
     .venv/bin/python benchmarks/effects.py
 
 Reads docs/measurements/power.csv (second seed, on which nothing was chosen) and planted.csv, writes
-src/contamination/audit/effects.csv, and prints what it predicts of the first seed beside what was
-found there. An effect is z of a set divided by the root of its records that follow another one in
-their shard. Its sd, of another set, is what the variance of z over sets exceeds its noise of 1 by,
-and the error of the mean.
+src/contamination/audit/effects.csv, and prints what one seed predicts of another beside what was
+found there: of our models the second of the first, of the pretrained one the first of the second.
+An effect is z of a set divided by the root of its records that follow another one in their shard.
+Its sd, of another set, is what the variance of z over sets exceeds its noise of 1 by, and the error
+of the mean.
 """
 
 from pathlib import Path
@@ -53,6 +54,17 @@ def effect(mean: float, sd: float, sets: int, following: float) -> tuple[float, 
     return round(mean / following, 3), round(np.sqrt(variance) / following, 3)
 
 
+def spread_of(z: "pd.Series[float]") -> tuple[float, float, int]:
+    """Mean, sd and number of the z of sets."""
+    return float(z.mean()), float(z.std(ddof=1)), len(z)
+
+
+def found_with(told: tuple[float, float], following: float, alpha: float) -> float:
+    """Probability that a set with this mean and sd of the effect is found at a level."""
+    spread = np.hypot(1, told[1] * following)
+    return float(norm.sf((norm.isf(alpha) - told[0] * following) / spread))
+
+
 def main() -> None:
     """Write the effects, and print the check."""
     power = pd.read_csv(ROOT / "docs" / "measurements" / "power.csv")
@@ -69,18 +81,20 @@ def main() -> None:
             told = effect(*z, second.datasets, following)
             rows.append((test, "4.3 million parameters", copies, second.datasets, *told))
             for alpha in (0.05, 0.001):
-                spread = np.hypot(1, told[1] * following)
-                predicted = norm.sf((norm.isf(alpha) - told[0] * following) / spread)
+                predicted = found_with(told, following, alpha)
                 found = np.average(first[f"power_{alpha:g}"], weights=first["datasets"])
                 sets = first["datasets"].sum()
                 print(f"{test} {copies} {alpha:g}: {predicted:.2f}, found {found:.2f} of {sets}")
     planted = pd.read_csv(ROOT / "docs" / "measurements" / "planted.csv")
     planted = planted[(planted["model"] == "contaminated") & (planted["planting"] == "whole")]
-    planted = planted[planted["shards"] == RELEASED]
-    for copies, group in planted[planted["test"] == "successor"].groupby("dup_count"):
-        z = norm.isf(group["p"])
+    planted = planted[(planted["shards"] == RELEASED) & (planted["test"] == "successor")]
+    for copies, group in planted.groupby("dup_count"):
         following = float(np.sqrt(group["examples"].iloc[0] - RELEASED))
-        told = effect(float(z.mean()), float(z.std(ddof=1)), len(group), following)
+        z = dict(list(group.assign(z=norm.isf(group["p"])).groupby("profile")["z"]))
+        told = effect(*spread_of(z["planted"]), following)
+        expected, found = found_with(told, following, 0.05), norm.sf(z["planted-2"]) <= 0.05
+        print(f"pretrained {copies} 0.05: {expected:.2f}, found {found.sum()} of {found.size}")
+        told = effect(*spread_of(pd.concat(z)), following)
         rows.append(("successor", "135 million parameters, pretrained", copies, len(group), *told))
     with replacing(OUT) as temporary:
         columns = ["test", "model", "copies", "sets", "mean", "sd"]

@@ -130,6 +130,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--results", type=Path, default=Path("results"))
     options = parser.parse_args()
+    if options.harness_python:  # before anything is measured: what is missing would end it late
+        subprocess.run([options.harness_python, "-c", "import lm_eval, llama_cpp"], check=True)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     factor = GPU_FACTOR if device.type == "cuda" else 1
     dtypes = ["float32"] + ["bfloat16"] * has_bfloat16(device)  # where it is not made of float32

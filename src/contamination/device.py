@@ -15,7 +15,7 @@ def has_bfloat16(device: torch.device) -> bool:
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
         found = torch.cpu.get_capabilities()
-        # Without AMX, Intel's processors multiply bfloat16 at about 0.6 of the rate of float32.
+        # A Xeon without AMX multiplied it at 0.57 of the rate of float32 (docs/throughput.md).
         amd = found.get("avx512_bf16") and not str(found.get("cpu_name")).startswith("Intel")
         return bool(amd or found.get("amx_bf16") or found.get("bf16"))
     return False

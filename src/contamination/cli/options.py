@@ -21,7 +21,7 @@ from contamination.scoring.models import label, label_control
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
     from contamination.testsets.alternatives import AlternativeSet
-    from contamination.testsets.example_set import ExampleSet
+    from contamination.testsets.example_set import Declared, ExampleSet
 
 WRITTEN = ("csv", "html", "output")  # options that name files
 LIMITS = ("concurrency", "max_requests", "timeout", "api_key_env")  # of the client of an endpoint
@@ -39,18 +39,6 @@ ModelName = Annotated[
     typer.Argument(
         help="Directory, hub id, .gguf file, or smollm2-135m; with --endpoint, its name there."
     ),
-]
-_fields = functools.partial(option, metavar="FIELD")
-AnswerFields = Annotated[
-    list[str] | None,
-    _fields("Field that names the right option, by label, index, text or flags; may be repeated."),
-]
-OptionsFields = Annotated[
-    list[str] | None,
-    _fields("Field with options, as a list or one for each, or parallel to them; may be repeated."),
-]
-OtherFields = Annotated[
-    list[str] | None, _fields("Field that does not depend on the options; may be repeated.")
 ]
 AsJson = Annotated[bool, option("Print JSON on standard output.", "--json")]
 Seed = Annotated[int, option("Seed of all that is drawn.", min=0)]
@@ -126,42 +114,54 @@ class DataOptions:
     split: Annotated[str | None, option("Split of a data set of the hub; default: test.")] = None
     data_revision: Annotated[str | None, option("Branch, tag or commit of a hub's set.")] = None
 
-    def load(self, dataset: str) -> "ExampleSet":
-        """Open the test set. Raises `InputError` as `open_test_set` does."""
-        from contamination.testsets.sources import open_test_set
+    def load(self, dataset: str, declared: "Declared | None" = None) -> "ExampleSet":
+        """Open the test set; one of items, of which that is declared.
 
-        return open_test_set(dataset, **self.chosen)
-
-    @property
-    def chosen(self) -> dict[str, Any]:
-        """What `open_test_set` and `open_items` take beside the name of a set."""
+        Raises `InputError` as `open_test_set` and `open_items` do.
+        """
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
         template = self.template if self.field is None else f"{{{self.field}}}\n"
-        return {
+        chosen: dict[str, Any] = {
             "template": template_of(template),
             "max_records": self.max_records,
             "mirror": self.mirror,
             "revision": self.data_revision,
             "split": self.split,
         }
+        if declared is not None:
+            from contamination.testsets.alternatives import open_items
+
+            return open_items(dataset, declared=declared, **chosen)
+        from contamination.testsets.sources import open_test_set
+
+        return open_test_set(dataset, **chosen)
+
+
+def _fields(text: str) -> Any:
+    return option(f"{text}; may be repeated.", metavar="FIELD")
 
 
 @dataclass(frozen=True)
-class ItemOptions(DataOptions):
+class ItemOptions:
     """Which fields make a record an item whose options can be rearranged."""
 
-    answer: AnswerFields = None
-    options: OptionsFields = None
-    other: OtherFields = None
+    answer: Annotated[
+        list[str] | None,
+        _fields("Field that names the right option, by label, index, text or flags"),
+    ] = None
+    options: Annotated[
+        list[str] | None,
+        _fields("Field with options, as a list or one for each, or parallel to them"),
+    ] = None
+    other: Annotated[list[str] | None, _fields("Field that does not depend on the options")] = None
 
-    def load_items(self, dataset: str) -> "ExampleSet":
-        """Open a test set of items. Raises `InputError` as `open_items` does."""
-        from contamination.testsets.alternatives import open_items
+    @property
+    def declared(self) -> "Declared":
+        """The fields that were named."""
         from contamination.testsets.example_set import Declared
 
-        named = (tuple(fields or ()) for fields in (self.answer, self.options, self.other))
-        return open_items(dataset, declared=Declared(*named), **self.chosen)
+        return Declared(*(tuple(each or ()) for each in (self.answer, self.options, self.other)))
 
 
 @dataclass(frozen=True)
@@ -279,10 +279,10 @@ class AuditOptions(ItemOptions, TestOptions, ScoringOptions):
             beside = label_control(control, self.model)
             requests.append(dataclasses.replace(self, model=control, name=beside))
         if self.axis == "order":
-            if self.answer or self.options or self.other:
+            if any(dataclasses.astuple(self.declared)):
                 raise InputError("--answer, --options and --other need --axis options")
             return requests, self.load(self.dataset), None
-        examples = self.load_items(self.dataset)
+        examples = self.load(self.dataset, self.declared)
         count = self.arrangements if self.access == "logprobs" else CHOICES
         asked, typed = dataclasses.replace(self, arrangements=count), self.template or self.field
         template = examples.template if typed else None

@@ -1,8 +1,8 @@
 """`contamination seal`, `audit-logs`, `test --seal`: a set whose order a secret key draws."""
 
-import dataclasses
 import datetime
 import json
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,12 +13,10 @@ from contamination.audit.battery import DEFAULT_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import run, show_result
 from contamination.cli.options import (
-    AnswerFields,
     AsJson,
     CsvFile,
+    DataOptions,
     ItemOptions,
-    OptionsFields,
-    OtherFields,
     TestedOptions,
     add_options,
     option,
@@ -26,13 +24,14 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.testsets.example_set import Declared
 
 if TYPE_CHECKING:
     from contamination.seal.files import SealFiles
 
 
+@add_options
 def seal(
+    items: ItemOptions,
     file: Annotated[
         Path,
         typer.Argument(
@@ -53,9 +52,6 @@ def seal(
         Literal["order", "both"],
         option("Permute the order of records alone, or the options of items as well."),
     ] = "both",
-    answer: AnswerFields = None,
-    options: OptionsFields = None,
-    other: OtherFields = None,
     wordings_of: Annotated[str | None, option("Field that one of its `wordings` fills.")] = None,
     answers: Annotated[
         str | None, option("Field that one of its `answers` fills, all of which are right.")
@@ -102,7 +98,7 @@ def seal(
             out,
             template=template_of(template),
             options=axis == "both",
-            declared=Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
+            declared=items.declared,
             wordings_of=wordings_of,
             answers_of=answers,
             tests=tuple(tests or DEFAULT_TESTS),
@@ -216,7 +212,7 @@ def audit_logs(
     sealed = verify(None, seal, key)
     level = sealed.seal.level
     found = audit(sealed, (one for path in logs for one in read_log(path)))
-    rows = [dataclasses.asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
+    rows = [asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
     save_table(rows, csv)
     if as_json:
         stated = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": sealed.seal.guarantee}
@@ -248,7 +244,7 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
         raise InputError(
             "--seal and --key go together: the seal.json that was published proves nothing alone"
         )
-    stated = (*dataclasses.fields(ItemOptions), *dataclasses.fields(Request))
+    stated = [each for kind in (DataOptions, ItemOptions, Request) for each in fields(kind)]
     changed = [each.name for each in stated if getattr(options, each.name) != each.default]
     given = [name for name in changed if name not in ("directory", "name")]
     if given or alpha != 0.05:
