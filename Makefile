@@ -41,9 +41,7 @@ STEPS  = $(if $(DRY),,$(eval STEPS := $(shell MAKEFLAGS='$(MAKEFLAGS)' \
   $(MAKE) -n $(MAKECMDGOALS) 2>/dev/null | sed -n 's/.*-m reproduction //p' > $(B)/steps; echo $(B)/steps))$(STEPS))
 # Bars on terminals alone: a pipe gets plain lines.
 BARS  := $(shell test -t 2 || echo TQDM_DISABLE=1)
-# Memory of glibc in huge pages: the same numbers in 5 to 10% less time.
-GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
-ENV    = STEPS=$(STEPS) $(BARS) GLIBC_TUNABLES=$(GLIBC_TUNABLES) $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS))
+ENV    = STEPS=$(STEPS) $(BARS) $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS))
 RUN    = @$(ENV) $(STAGE)
 # Every pass over a model: LAUNCH starts it in all processes, by a program of the environment or another.
 SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) -m reproduction,$(STAGE))

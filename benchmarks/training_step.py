@@ -56,7 +56,10 @@ class Variant:
 
     def step(self) -> None:
         """Take a step on made-up tokens and keep its times."""
-        shape = (PROFILE.training.micro_batch_size, PROFILE.model.n_positions + 1)
+        shape = (
+            PROFILE.require_pretraining().training.micro_batch_size,
+            PROFILE.model.n_positions + 1,
+        )
         ids = torch.from_numpy((self.rng.zipf(1.3, shape) % VOCABULARY).astype(np.int64))
         torch.set_num_threads(self.threads)
         begun = time.process_time(), time.perf_counter()

@@ -58,7 +58,7 @@ def audit_pairs(
     if len({label(model) for model in models}) < len(models):
         raise InputError("two models have one name, and would share stores: rename a folder")
     if request.axis != "order":
-        raise InputError("many sets are audited by the order of their records: leave out --axis")
+        raise InputError("of many sets the order of records is tested: give axis='order'")
     opened = {name: _tried(load) for name, load in sets.items()}
     count = Counter(each.name for each in opened.values() if isinstance(each, ExampleSet))
     for name, each in opened.items():
