@@ -2,16 +2,19 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 import yaml
 
+from contamination.extras import EXTRAS
 from fakes.data_fixtures import ROOT
 
 BUILD = "import setuptools.build_meta as b; b.build_wheel('dist'); b.build_sdist('dist')"
@@ -89,3 +92,61 @@ def test_the_action_gives_its_inputs_to_the_command(
         given[2] = str(tmp_path / dataset)
         found, shown, _ = call(*given, "--permutations", "3")
         assert (found, "verdict" in shown) == (0, True)
+
+
+# Python as it is where only the core is installed: what an extra brings cannot be imported.
+CORE_ALONE = """
+import sys
+from contamination.extras import EXTRAS
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from contamination.cli.main import main
+main()
+"""
+
+
+def _with_the_core_alone(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a Python that lacks all that an extra brings."""
+    command = [sys.executable, "-c", CORE_ALONE, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def test_the_core_computes_a_shipped_store_again() -> None:
+    done = _with_the_core_alone("verify", "data/stores/clean/parameter-16")
+    assert done.returncode == 0, done.stderr
+    assert "sharded_exact" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (("test", "my_model", "{file}"), "models"),
+        (("membership", "my_model", "{file}"), "models"),
+        (("data", "fetch", "gsm8k"), "hub"),
+    ],
+)
+def test_the_core_names_the_extra_that_a_command_needs(
+    arguments: tuple[str, ...], extra: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "set.jsonl"
+    file.write_text("".join(f'{{"text": "record {i}"}}\n' for i in range(20)))
+    done = _with_the_core_alone(*(each.format(file=file) for each in arguments))
+    assert done.returncode == 2
+    assert f"contamination[{extra}]" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_every_package_of_an_extra_is_known_to_the_message() -> None:
+    """An import name is the distribution's, but for scikit-learn and the like."""
+    import_names = {"scikit-learn": "sklearn"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for extra in ("models", "hub", "endpoint", "seal"):
+        for requirement in project["optional-dependencies"][extra]:
+            distribution = re.split(r"[>=<\[]", requirement)[0]
+            name = import_names.get(distribution, distribution.replace("-", "_"))
+            assert name in EXTRAS or name == "contamination"

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contamination.errors import InputError, printable
+from contamination.extras import advice_on_missing
 
 if TYPE_CHECKING:
     import typer
@@ -108,6 +109,8 @@ def _line(error: Exception) -> str | None:
     """Return what is wrong with the input, in one line; None for a bug."""
     if isinstance(error, InputError):
         return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return advice_on_missing(error)
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if error.filename is None:

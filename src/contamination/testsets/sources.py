@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
 from contamination.errors import InputError
 from contamination.files import (
     check_directory,
@@ -186,9 +188,8 @@ def cache_directory() -> Path:
 
     Raises InputError if there can be no directory.
     """
-    import pooch
-
-    directory = Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("contamination"))
+    chosen = os.environ.get(CACHE_VARIABLE)
+    directory = Path(chosen or platformdirs.user_cache_dir("contamination", appauthor=False))
     check_directory(directory)
     return directory
 
