@@ -25,7 +25,8 @@ M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 ROOMS = {  # the commands, by the modules that hold them
     "audit": ["test", "audit", "score"],
     "verify": ["verify"],
-    "seal": ["seal", "audit-logs"],
+    "seal": ["seal"],
+    "audit_logs": ["audit-logs"],
     "membership": ["membership"],
     "data": ["data"],
 }

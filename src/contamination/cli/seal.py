@@ -1,8 +1,7 @@
-"""`contamination seal`, `audit-logs`, `test --seal`: a set whose order a secret key draws."""
+"""`contamination seal` and `test --seal`: a set whose order a secret key draws."""
 
 import datetime
-import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,8 +12,6 @@ from contamination.audit.battery import DEFAULT_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import run, show_result
 from contamination.cli.options import (
-    AsJson,
-    CsvFile,
     DataOptions,
     ItemOptions,
     TestedOptions,
@@ -22,7 +19,7 @@ from contamination.cli.options import (
     option,
     template_of,
 )
-from contamination.cli.printing import print_table, save_table, say
+from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -178,61 +175,6 @@ def verify_sealed(
             line += f"; that is {'before' if time < time_of(ahead) else 'NOT before'} the round"
         told.append(line)
     say(*told, wrap=False)
-
-
-# --- contamination audit-logs ---------------------------------------------------------------------
-
-
-@add_options
-def audit_logs(
-    logs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOGS...",
-            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval), lighteval "
-            "(details_*.parquet) or HELM (scenario_state.json), or a table of `id`, `answer` and "
-            "`model`.",
-        ),
-    ],
-    seal: Annotated[Path, option("The seal.json that was published with the set.")],
-    key: Annotated[Path, option("The author's key.json.")],
-    as_json: AsJson = False,
-    csv: CsvFile = None,
-) -> None:
-    """Test every model of LOGS by its answers to a sealed set, without the model.
-
-    Small p: of several right answers the model names the published one too often for chance. Exit
-    status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
-    said of a model, else 0.
-    """
-    from contamination.seal.files import verify
-    from contamination.seal.logs import audit_logs as audit
-    from contamination.testsets.harness import read_log
-
-    sealed = verify(None, seal, key)
-    level = sealed.seal.level
-    found = audit(sealed, (one for path in logs for one in read_log(path)))
-    rows = [asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
-    save_table(rows, csv)
-    if as_json:
-        stated = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": sealed.seal.guarantee}
-        print(json.dumps(stated | {"models": rows}, indent=2))
-    else:
-        print_table(
-            ("model", "asked", "named", "hits", "known ≥", "p", "p (Holm)", "verdict"),
-            (
-                (
-                    *(one.model, one.records, one.admissible, one.hits, one.known_at_least),
-                    *(f"{one.p:.2g}", f"{one.holm_p:.2g}", one.conclusion(level)),
-                )
-                for one in found
-            ),
-            title=f"Which models know what the key of {sealed.seal.name} drew?",
-            text=("verdict",),
-        )
-        say(f"verified: {sealed.described}", sealed.seal.guarantee)
-    conclusions = {row["conclusion"] for row in rows}
-    raise typer.Exit(1 if "proven" in conclusions else 3 * ("cannot say" in conclusions))
 
 
 # --- contamination test --seal --------------------------------------------------------------------

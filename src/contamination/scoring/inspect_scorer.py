@@ -7,7 +7,7 @@ from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
-from contamination.testsets.harness import sample_item
+from contamination.testsets.harness_items import sample_item
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]

@@ -4,32 +4,43 @@ H0: given the author's records, the answers of a model do not depend on which of
 the key has published. Of k answers that the author calls right, the published one is uniform, and
 independent over records. So where a model has named one of the k, it is the published one with
 probability 1/k, whatever the model likes better, and the number of such *hits* is a sum of
-independent coins: `statistics.hits_log10_p` is exact. An answer that is none of the k says nothing,
-and neither does one that could be read as two of them. Which of several answers to one record
-counts is decided by the author's list, which does not depend on the key.
+independent coins: `statistics.hits_log10_p` is exact. An answer that is none of the k says nothing.
+Which one was named, `seal.answers` reads from what the model wrote, never from a score.
 
-The exception: a prompt that shows other records of the set with their published answers makes
-answers depend on the key without any training. Such a log is refused where its prompts are in it.
+Three things make answers depend on the key without any training:
+
+- A prompt that shows other records of the set with their published answers. Such a log is refused
+  where its prompts are in it.
+- A choice of records by their score. A model whose logs do not hold all records of the set, each
+  once, is one of which nothing can be said.
+- A choice among several answers to one record by their score. Answers that differ are counted, and
+  nothing can be said unless a rule was stated (`Rule`) that does not look at scores.
+
+A choice among whole logs, such as the best of ten runs, cannot be seen here.
 """
 
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Literal
 
 from contamination import statistics
 from contamination.audit.conclusion import Conclusion
 from contamination.errors import InputError
+from contamination.seal.answers import named, said
 from contamination.seal.files import SealedSet
+from contamination.seal.shots import Shots
 from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.example_set import parse
-from contamination.testsets.harness import LogRecord, text_of
+from contamination.testsets.logs.record import Log, LogRecord, text_of
 from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import ID_FIELDS
 
-SEARCHED = 20  # prompts of each model, for other records
+Rule = Literal["first", "majority"]
+SEVERAL = "several different answers"
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,10 @@ class ModelAnswers:
     known_at_least : records whose published answer it knew, a lower bound at the level of the seal.
     p, log10_p, holm_p : one-sided, and after Holm's correction over all models.
     floor : the least that holm_p can be, where every admissible answer is a hit.
+    missing : records of the set, or that its logs say they have, and that are in none of them.
+    repeated : records with more than one answer.
+    differing : records whose answers differ.
+    reason : why nothing can be said of this model; "" where nothing is in the way.
     """
 
     model: str
@@ -56,122 +71,273 @@ class ModelAnswers:
     log10_p: float
     holm_p: float
     floor: float
+    missing: int
+    repeated: int
+    differing: int
+    reason: str
 
     def conclusion(self, level: float) -> Conclusion:
         """Judge the corrected p-value at a level."""
+        if self.reason:
+            return "cannot say"
         if self.holm_p <= level:
             return "proven"
         return "no evidence" if self.floor <= level else "cannot say"
 
 
-def audit_logs(sealed: SealedSet, logs: Iterable[LogRecord]) -> list[ModelAnswers]:
+@dataclass(frozen=True)
+class _Answer:
+    """Which right answer was named (None: none, or no single one), and when."""
+
+    file: int
+    epoch: int
+    pick: int | None
+
+
+def audit_logs(
+    sealed: SealedSet,
+    logs: Iterable[Log],
+    *,
+    epochs: Rule | None = None,
+    limit: int | None = None,
+) -> list[ModelAnswers]:
     """Test every model of the logs, in the order in which they first come.
 
-    Raises InputError for a seal without answers, a log of other records, and prompts that show
-    other records of the set.
+    Parameters
+    ----------
+    sealed : the set.
+    logs : of as many models as there are.
+    epochs : which of several different answers to one record counts. "first": that of the first log
+        and its first epoch. "majority": that of most epochs; none if two are as frequent. None:
+        nothing can be said of a model that has any.
+    limit : the logs are of evaluations of the first so many records; None: of all.
+
+    Raises
+    ------
+    InputError
+        A seal without answers, a log of other records, one of records after the limit, and prompts
+        that show other records of the set.
     """
     if not sealed.listed("answers"):
         raise InputError(
             f"{sealed.seal.name}: no record has several answers of which the key drew one, so logs "
             "say nothing; seal a set that has (contamination seal --answers)"
         )
-    place_of, names = _places(sealed), list(map(_names, sealed.drawn))
-    found: dict[str, dict[int, int | None]] = {}
-    for one in logs:
-        place, answers = place_of(one), found.setdefault(one.model, {})
-        if names[place] and answers.get(place) is None:
-            answers[place] = _named(one.answers, names[place])
-    rows = []
-    for model, answers in found.items():
-        told = {place: each for place, each in answers.items() if each is not None}
-        hits = sum(sealed.drawn[place].picks["answers"] == each for place, each in told.items())
-        chances = [1 / len(names[place]) for place in told]
-        log10_p = statistics.hits_log10_p(hits, chances)
-        row = ModelAnswers(
-            model=model,
-            records=len(answers),
-            admissible=len(told),
-            hits=hits,
-            expected=sum(chances),
-            known_at_least=statistics.known_at_least(hits, chances, level=sealed.seal.level),
-            p=p_from_log10(log10_p),
-            log10_p=log10_p,
-            holm_p=1.0,  # below, when all are known
-            floor=min(1.0, len(found) * math.prod(chances)),
-        )
-        rows.append(row)
+    questions = _Questions(sealed, limit)
+    answers: dict[str, dict[int, list[_Answer]]] = {}
+    unread: dict[str, int] = {}
+    for file, log in enumerate(logs):
+        held: dict[str, set[int]] = {}
+        for one in log.records:
+            place = questions.place_of(one)
+            held.setdefault(one.model, set()).add(place)
+            of_model = answers.setdefault(one.model, {})
+            if place in questions.asked:
+                answer = _Answer(file, one.epoch, questions.named_by(one, place))
+                of_model.setdefault(place, []).append(answer)
+        for model, places in held.items():
+            lost = max(0, (log.claimed or 0) - len(places))
+            unread[model] = unread.get(model, 0) + lost
+    rows = [
+        _tested(model, found, questions, epochs, lost=unread[model], models=len(answers))
+        for model, found in answers.items()
+    ]
     adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm").p
     return [replace(row, holm_p=float(p)) for row, p in zip(rows, adjusted, strict=True)]
 
 
-def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
-    """Return what finds the published place of the record that was asked: by id, else number."""
-    records, name = sealed.test_set.records, sealed.seal.name
-    key = next((field for field in ID_FIELDS if field in records[0]), "")
-    ids = {str(record.get(key)): place for place, record in enumerate(records) if key}
-    # A record is recognised by the longest text that every example shows of it.
-    shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
-    said = [[_line(one[each]) for each in shown if isinstance(one[each], str)] for one in records]
-    texts, searched = [max(each, key=len, default="") for each in said], Counter[str]()
+def _tested(
+    model: str,
+    answers: Mapping[int, Sequence[_Answer]],
+    questions: "_Questions",
+    epochs: Rule | None,
+    *,
+    lost: int,
+    models: int,
+) -> ModelAnswers:
+    """Count the hits of one model; its `holm_p` is left at 1 until all models are known."""
+    picks = {place: _counted(found, epochs) for place, found in answers.items()}
+    told = {place: pick for place, pick in picks.items() if pick is not None}
+    hits = sum(questions.published[place] == pick for place, pick in told.items())
+    chances = [1 / len(questions.names[place]) for place in told]
+    log10_p = statistics.hits_log10_p(hits, chances)
+    differing = sum(_differ(found) for found in answers.values())
+    missing = max(lost, len(questions.asked) - len(answers))
+    return ModelAnswers(
+        model=model,
+        records=len(answers),
+        admissible=len(told),
+        hits=hits,
+        expected=sum(chances),
+        known_at_least=statistics.known_at_least(hits, chances, level=questions.level),
+        p=p_from_log10(log10_p),
+        log10_p=log10_p,
+        holm_p=1.0,
+        floor=min(1.0, models * math.prod(chances)),
+        missing=missing,
+        repeated=sum(len(found) > 1 for found in answers.values()),
+        differing=differing,
+        reason=_reason(missing, differing, epochs),
+    )
 
-    def place_of(one: LogRecord) -> int:
-        text, prompt = _line(text_of([one.prompt, one.doc])), _line(one.prompt)
-        place = ids.get(str(one.doc.get(key, one.id)))
-        if place is None and (text or not ids):
+
+def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
+    reasons = list[str]()
+    if missing:
+        reasons.append(
+            f"{missing:,} of its records are missing (if the evaluation had a limit, give --limit)"
+        )
+    if differing and epochs is None:
+        reasons.append(
+            f"{differing:,} of its records have {SEVERAL} (state which counts: --epochs)"
+        )
+    return " and ".join(reasons)
+
+
+def _differ(answers: Sequence[_Answer]) -> bool:
+    return len({answer.pick for answer in answers}) > 1
+
+
+def _counted(answers: Sequence[_Answer], epochs: Rule | None) -> int | None:
+    """Return the answer to one record that counts; None if none does."""
+    if epochs == "first":
+        return min(answers, key=_when).pick
+    picks = [answer.pick for answer in answers if answer.pick is not None]
+    if epochs == "majority":
+        return _most_frequent(picks)
+    return answers[0].pick if not _differ(answers) else None
+
+
+def _when(answer: _Answer) -> tuple[int, int]:
+    return answer.file, answer.epoch
+
+
+def _most_frequent(picks: Sequence[int]) -> int | None:
+    counts = {pick: picks.count(pick) for pick in picks}
+    most = max(counts.values(), default=0)
+    best = [pick for pick, count in counts.items() if count == most]
+    return best[0] if len(best) == 1 else None
+
+
+class _Questions:
+    """The records of a sealed set: which ones were to be asked, and what their answers are called.
+
+    Attributes
+    ----------
+    names : of each record, what each of its right answers is called; empty where there is one.
+    published : of each record that has several, which one the key drew.
+    asked : the places of these, as far as the limit goes.
+    level : of the seal.
+    """
+
+    def __init__(self, sealed: SealedSet, limit: int | None) -> None:
+        records = sealed.test_set.records
+        self.name = sealed.seal.name
+        self.level = sealed.seal.level
+        self.count = len(records) if limit is None else limit
+        self.drawn = sealed.drawn
+        self.names = [_names(one, {}) for one in sealed.drawn]
+        self.published = {
+            place: one.picks["answers"]
+            for place, one in enumerate(sealed.drawn)
+            if one.variants.given("answers")
+        }
+        self.asked = {place for place in self.published if place < self.count}
+        self.key = next((name for name in ID_FIELDS if name in records[0]), "")
+        ids = [str(record.get(self.key, "")) for record in records]
+        self.places = {name: place for place, name in enumerate(ids)} if self.key else {}
+        # A record is recognised by the longest text that every example shows of it.
+        shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
+        self.texts = [_longest(record, shown) for record in records]
+        called = [sorted(set[str]().union(*names)) for names in self.names]
+        self.shots = Shots(self.texts, ids, called)
+
+    def place_of(self, one: LogRecord) -> int:
+        """Return the published place of the record that was asked: by id, else number.
+
+        Raises InputError where it is none of the set, or comes after the limit, and where the
+        prompt shows another record of the set.
+        """
+        text = _line(text_of([one.prompt, one.doc]))
+        place = self.places.get(str(one.doc.get(self.key, one.id)))
+        if place is None and (text or not self.places):
             place = one.number
-        if place is None or not 0 <= place < len(texts) or (text and texts[place] not in text):
+        known = place is not None and 0 <= place < len(self.texts)
+        if place is None or not known or (text and self.texts[place] not in text):
             raise InputError(
-                f"{one.place}: record {one.id or one.number!r} is not one of {name} as it was "
+                f"{one.place}: record {one.id or one.number!r} is not one of {self.name} as it was "
                 "published; give logs of this set alone, with its ids or in its order"
             )
-        searched[one.model] += 1
-        others = texts if searched[one.model] <= SEARCHED else ()
-        if any(other in prompt and other not in texts[place] for other in others):
+        if place >= self.count:
             raise InputError(
-                f"{one.place}: the prompt shows other records of {name} as well, maybe with their "
-                "answers; give logs without examples from this set"
+                f"{one.place}: record {one.id or one.number!r} stands after the first "
+                f"{self.count:,}; give the --limit that the evaluation had"
+            )
+        other = self.shots.shown(one.prompt, place)
+        if other is not None:
+            raise InputError(
+                f"{one.place}: the prompt shows another record of {self.name} as well (number "
+                f"{other + 1:,}), maybe with its answer; give logs without examples from this set"
             )
         return place
 
-    return place_of
+    def named_by(self, one: LogRecord, place: int) -> int | None:
+        """Return which right answer a model has named, letters as its own prompt gave them."""
+        if not one.labels:
+            return named(one.completion, self.names[place])
+        return named(one.completion, _names(self.drawn[place], one.labels))
 
 
-def _names(drawn: Drawn) -> list[set[str]]:
-    """Return what each right answer of a record is called; an option also by text and letter."""
-    one, found = drawn.variants, []
-    for pick in range(len(one.given("answers"))):
-        picks = {**drawn.picks, "answers": pick}
-        names = {str(one.variant(picks)[one.several["answers"][0]])}
-        if one.items:
-            options, answer = one.items[pick].options, one.items[pick].answer
-            assert answer is not None  # `prepare` has refused it
-            names |= {options[answer], LETTERS[one.order(picks).index(answer)]}
-        found.append({_said(name) for name in names})
-    twice = Counter(name for names in found for name in names)
-    return [{name for name in names if twice[name] == 1} for names in found]
+def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
+    """Return what each right answer of a record is called, without names that two of them have.
+
+    An option is called by its text, and by its label: of a prompt if `labels` has those, else as
+    published.
+    """
+    found = list[set[str]]()
+    for pick in range(len(drawn.variants.given("answers"))):
+        if not drawn.variants.items:
+            names = {_published(drawn, pick)}
+        elif labels:
+            option = _option(drawn, pick)
+            alike = [label for label, text in labels.items() if said(text) == said(option)]
+            names = {option, *alike}
+        else:
+            names = {_option(drawn, pick), _letter(drawn, pick), _published(drawn, pick)}
+        found.append({said(name) for name in names})
+    counts = Counter(chain.from_iterable(found))
+    shared = {name for name, count in counts.items() if count > 1}
+    return [names - shared - {""} for names in found]
 
 
-def _named(answers: Sequence[str], names: Sequence[set[str]]) -> int | None:
-    """Return which right answer is given: by the whole of a text, or as the only one in it."""
-    for text in answers:
-        whole = [pick for pick, each in enumerate(names) if _said(text) in each]
-        found = whole or [p for p, each in enumerate(names) if any(_in(n, text) for n in each)]
-        if len(found) == 1:
-            return found[0]
-    return None
+def _published(drawn: Drawn, pick: int) -> str:
+    """Return an answer as the field that it fills would have it."""
+    variants = drawn.variants
+    answer_field = variants.several["answers"][0]
+    return str(variants.variant({**drawn.picks, "answers": pick})[answer_field])
 
 
-def _in(name: str, text: str) -> bool:
-    """Whether a name stands in a text as a word; a letter as a capital alone."""
-    letter = len(name) == 1
-    pattern = rf"(?<![\w.]){re.escape(name.upper() if letter else name)}(?!\w|\.\w)"
-    return re.search(pattern, _line(text), 0 if letter else re.IGNORECASE) is not None
+def _letter(drawn: Drawn, pick: int) -> str:
+    """Return the letter of a right option in the published order."""
+    order = drawn.variants.order({**drawn.picks, "answers": pick})
+    return LETTERS[order.index(_right(drawn, pick))]
+
+
+def _right(drawn: Drawn, pick: int) -> int:
+    answer = drawn.variants.items[pick].answer
+    assert answer is not None  # `prepare` has refused it
+    return answer
+
+
+def _option(drawn: Drawn, pick: int) -> str:
+    return drawn.variants.items[pick].options[_right(drawn, pick)]
+
+
+def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
+    values = [record[name] for name in fields]
+    texts = [_line(value) for value in values if isinstance(value, str)]
+    return max(texts, key=len, default="")
 
 
 def _line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _said(text: str) -> str:
-    """Return an answer without what does not change it."""
-    return _line(text).casefold().strip(" .,;:!?\"'`*()[]")

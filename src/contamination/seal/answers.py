@@ -1,0 +1,137 @@
+"""Which of several right answers a model has committed itself to, by what it wrote alone.
+
+`committed` is a function of the text alone: it knows no question, no answer and no score. `named`
+compares what it returns with all right answers of the author's list, all in the same way, whichever
+of them is published. So given the list, what a model is taken to have answered depends on the key
+only as far as its text does: not at all, for a model that has not read the published set. That is
+all that the law of hits needs. Rules that see the published answer, such as a harness's scorers and
+filters, break it: of "2, 3 and 6" they take whatever was published.
+
+The rules, in order:
+
+1. What a reasoning model thinks (`<think> ... </think>`) is left out; so is all that follows a
+   thought that never ends.
+2. Where an answer is declared ("ANSWER: x", "The answer is x", "#### x", `\\boxed{x}`), only that
+   counts. Several declarations have to name the same answer.
+3. Without one, a text of at most MOST_CHARACTERS counts as a whole; a longer one commits to none.
+4. A right answer is named by a text that is it as a whole, or in which it stands as a word, and no
+   other right answer does. Not where the text denies something ("not", "neither", "except"), nor as
+   an entry of a list ("2 and 4", "ash or elm"), nor, if it is a number or the letter of an option,
+   beside another number or letter.
+"""
+
+import re
+from collections.abc import Iterable, Sequence, Set
+
+MOST_CHARACTERS = 200
+_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_DECLARED = re.compile(
+    r"^\W*(?:(?:my|the|final|correct|right|best)\s+)*answer\W*(?::|=|\bis\b:?)(.+)$"
+    r"|\b(?:final|correct|right|best|the|my)\s+answer\s+(?:is|would\s+be|must\s+be):?(.+)$"
+    r"|^\s*####(.+)$"
+    r"|\\boxed\{([^{}]*)\}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DENIED = re.compile(r"\b(?:not|neither|nor|except|never)\b|n['’]t\b", re.IGNORECASE)
+_ENTRY_BEFORE = re.compile(r"(?:\b(?:and|or|nor)|[,;/&])\s*$", re.IGNORECASE)
+_ENTRY_AFTER = re.compile(
+    r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b))", re.IGNORECASE
+)
+_NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
+# Of an option: neither "I" nor the article.
+_LETTER = re.compile(r"(?<![\w'’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?![\w'’])")
+
+
+def committed(completion: str) -> tuple[str, ...]:
+    """Return the texts in which a completion commits itself to an answer; empty if none does."""
+    text = _without_thoughts(completion).strip()
+    declared = [_line(_first(match.groups())) for match in _DECLARED.finditer(text)]
+    if declared:
+        return tuple(declared)
+    if text and len(text) <= MOST_CHARACTERS:
+        return (_line(text),)
+    return ()
+
+
+def named(completion: str, names: Sequence[Set[str]]) -> int | None:
+    """Return which right answer a completion commits itself to; None if to none or to several.
+
+    Parameters
+    ----------
+    completion : all that the model wrote.
+    names : what each right answer is called, as `said` returns it; no name belongs to two.
+    """
+    whole = _whole(completion, names)
+    if whole is not None:
+        return whole
+    picks = {_named_in(text, names) for text in committed(completion)}
+    return picks.pop() if len(picks) == 1 else None
+
+
+def said(text: str) -> str:
+    """Return an answer without what does not change it."""
+    return _line(text).casefold().strip(" .,;:!?\"'`*()[]$")
+
+
+def _without_thoughts(text: str) -> str:
+    """Return what a model wrote after it thought, or instead of it."""
+    text = _THOUGHT.sub("", text)
+    return _END_OF_THOUGHT.split(text)[-1]  # a prompt may have opened the thought
+
+
+def _first(groups: Sequence[str | None]) -> str:
+    return next((group for group in groups if group is not None), "")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _whole(text: str, names: Sequence[Set[str]]) -> int | None:
+    asked = said(text)
+    return next((pick for pick, each in enumerate(names) if asked in each), None)
+
+
+def _named_in(text: str, names: Sequence[Set[str]]) -> int | None:
+    """Return the one right answer that a committed text is, or names."""
+    whole = _whole(text, names)
+    if whole is not None:
+        return whole
+    if _DENIED.search(text):
+        return None
+    picks = [pick for pick, each in enumerate(names) if _any_stands(each, text)]
+    if len(picks) != 1:
+        return None
+    return picks[0] if any(_alone(name, text) for name in names[picks[0]]) else None
+
+
+def _any_stands(names: Iterable[str], text: str) -> bool:
+    return any(_found(name, text) for name in names)
+
+
+def _found(name: str, text: str) -> re.Match[str] | None:
+    """Return where a name stands in a text as a word; a letter as a capital alone."""
+    if not name:
+        return None
+    if _is_letter(name):
+        return re.search(rf"(?<![\w.]){name.upper()}(?!\w|\.\w)", text)
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", text, re.IGNORECASE)
+
+
+def _alone(name: str, text: str) -> bool:
+    """Whether a name stands in a text as its only answer, and not as an entry of a list."""
+    match = _found(name, text)
+    if match is None:
+        return False
+    if _is_letter(name):
+        return set(_LETTER.findall(text)) <= {name.upper()}
+    if _NUMBER.fullmatch(name):
+        return set(_NUMBER.findall(text)) == {name}
+    before = text[: match.start()]
+    after = text[match.end() :]
+    return not _ENTRY_BEFORE.search(before) and not _ENTRY_AFTER.match(after)
+
+
+def _is_letter(name: str) -> bool:
+    return len(name) == 1 and name.isascii() and name.isalpha()

@@ -1,0 +1,95 @@
+"""Prompts that show other records of a set, maybe with their published answers.
+
+Texts are compared word by word: blanks, line ends, case and punctuation do not matter.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+MOST_WORDS = 24  # of a record, from its start, by which it is recognised
+BESIDE = 3  # most words between the id of a record and its answer
+_WORD = re.compile(r"[a-z0-9_]+|[^\sa-z0-9_\W]")
+_END = ""  # key of a tree's node whose words are whole; no word is empty
+
+
+class Shots:
+    """Finds records of a set in prompts, by their texts, and by their ids beside their answers.
+
+    Parameters
+    ----------
+    texts : the longest text that every example shows of each record.
+    ids : of each record, "" where it has none.
+    answers : all right answers of each record, by all their names.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], ids: Sequence[str], answers: Sequence[Sequence[str]]
+    ) -> None:
+        self.texts = [words(text)[:MOST_WORDS] for text in texts]
+        self.answers = [list(map(words, names)) for names in answers]
+        self.by_text: dict[str, Any] = {}
+        self.by_id: dict[str, Any] = {}
+        for place, shown in enumerate(self.texts):
+            _plant(self.by_text, shown, place)
+        for place, name in enumerate(ids):
+            if is_name(name):
+                _plant(self.by_id, words(name), place)
+
+    def shown(self, prompt: str, place: int) -> int | None:
+        """Return another record that the prompt of one shows; None if it shows none."""
+        read = words(prompt)
+        own = self.texts[place]
+        for start in range(len(read)):
+            for other, _ in _found(self.by_text, read, start):
+                if not _holds(own, self.texts[other]):
+                    return other
+            for other, end in _found(self.by_id, read, start):
+                if other != place and self._answered(other, read[end : end + BESIDE + MOST_WORDS]):
+                    return other
+        return None
+
+    def _answered(self, place: int, read: list[str]) -> bool:
+        """Whether words begin, after at most BESIDE others, with a right answer of a record."""
+        return any(
+            name and _holds(read[: BESIDE + len(name)], name) for name in self.answers[place]
+        )
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text; letters of other alphabets count one by one."""
+    unescaped = text.replace("\\n", " ").replace("\\t", " ")
+    return _WORD.findall(unescaped.casefold())
+
+
+def is_name(name: str) -> bool:
+    """Whether an id is recognised where it stands: not a small number, which may mean anything."""
+    return bool(re.search(r"[^\W\d]|\d{5}", name))
+
+
+def _plant(tree: dict[str, Any], path: Sequence[str], place: int) -> None:
+    """Add the words of a record to a tree of words."""
+    if not path:
+        return
+    node = tree
+    for word in path:
+        node = node.setdefault(word, {})
+    node.setdefault(_END, place)  # one of records with the same words is enough
+
+
+def _found(tree: dict[str, Any], read: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
+    """Yield the records whose words stand at a place of a text, and where these end."""
+    node = tree
+    for end in range(start, len(read)):
+        child = node.get(read[end])
+        if child is None:
+            return
+        node = child
+        if _END in node:
+            yield node[_END], end + 1
+
+
+def _holds(text: Sequence[str], part: Sequence[str]) -> bool:
+    """Whether words stand in others, one after the other."""
+    starts = range(len(text) - len(part) + 1)
+    return any(text[start : start + len(part)] == part for start in starts)

@@ -1,0 +1,98 @@
+"""Tasks of lm-evaluation-harness as test sets, in the order of the stored data set."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.testsets.harness_items import item
+from contamination.testsets.records import Record
+
+STORED = "contamination: number in the stored data set"  # a column beside those of a task
+
+
+def read_task(name: str) -> list[Record]:
+    """Return the records of a task in the stored order of its test split, else validation split.
+
+    A record is rendered by the task's own `doc_to_text`, `doc_to_choice` and `doc_to_target`. Its
+    `process_docs` may leave records out or shuffle them: the stored order is put back. (A log of
+    such a task counts the shuffled order; the task alone knows the stored one.) Where the choices
+    are the same for all records, such as "A" to "D", they are labels: the options then are those of
+    the record, whose own fields stay. Raises InputError for a task that cannot be opened, a group
+    of tasks, one without such a split, and one that draws at random.
+    """
+    import datasets
+
+    path = Path(name).absolute()
+    own = path.suffix in (".yaml", ".yml")
+    try:
+        from lm_eval.tasks import TaskManager
+
+        manager = TaskManager(include_defaults=not own)
+        tasks = manager.load(str(path) if own else name)["tasks"]
+    except Exception as error:  # no lm-eval, datasets, the hub, YAML, Jinja: no common base class
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise InputError(
+            f"lm-eval:{name}: the task cannot be opened ({reason}); check its name, or "
+            "pip install 'contamination[harness]'"
+        ) from error
+    if len(tasks) != 1:
+        raise InputError(f"lm-eval:{name} is a group; give one of its tasks: {', '.join(tasks)}")
+    (task,) = tasks.values()
+    split = task.config.test_split or task.config.validation_split
+    if split is None:
+        raise InputError(f"lm-eval:{name} has neither a test nor a validation split; give another")
+    datasets.disable_caching()  # what was drawn at random would be drawn once
+    try:
+        first = _rendered(task, _in_stored_order(task, split))
+        again = _rendered(task, _in_stored_order(task, split))
+    finally:
+        datasets.enable_caching()
+    if first != again:
+        raise InputError(
+            f"lm-eval:{name}: process_docs draws at random what a record shows, so nobody knows "
+            "which text was published; give the data set itself"
+        )
+    return [(f"document {number}", record) for number, record in enumerate(first)]
+
+
+def _in_stored_order(task: Any, split: str) -> list[dict[str, Any]]:
+    """Return the documents of a task, processed, in the order of the stored data set."""
+    stored = task.dataset[split]
+    process = task.config.process_docs
+    if process is None:
+        return list(stored)
+    docs = list(process(stored.add_column(STORED, list(range(len(stored))))))
+    if all(STORED in doc for doc in docs):
+        docs.sort(key=lambda doc: doc[STORED])
+        for doc in docs:
+            del doc[STORED]
+        return docs
+    # It makes new columns alone: one document after the other keeps them in place.
+    found = list[dict[str, Any]]()
+    for one in range(len(stored)):
+        found.extend(process(stored.select([one])))
+    return found
+
+
+def _rendered(task: Any, docs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the record of each document as the task shows it."""
+    listed = task.config.doc_to_choice is not None
+    choices = [list(task.doc_to_choice(doc)) if listed else [] for doc in docs]
+    labels = listed and len({*map(tuple, choices)}) == 1
+    found = []
+    for doc, options in zip(docs, choices, strict=True):
+        question = task.doc_to_text(doc)
+        answer = task.doc_to_target(doc)
+        if isinstance(answer, list):  # of several right answers the first
+            answer = answer[0] if answer else ""
+        if isinstance(question, int):  # which of several beginnings is the right one
+            found.append({"text": f"{options[question]}{task.config.target_delimiter}{answer}"})
+            continue
+        if options and isinstance(answer, str) and answer in options:
+            answer = options.index(answer)
+        shown = item(question, options, answer, task.config.target_delimiter)
+        if labels or not options:
+            shown = {**doc, "text": shown["text"]}
+        found.append(shown)
+    return found

@@ -1,0 +1,119 @@
+"""`details_*.parquet` of lighteval, with `__doc__` and `__model_response__`.
+
+What a model answered is `text`, or else the likeliest of the choices. `text_post_processed`, the
+gold and the metrics are not read for it.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from contamination.errors import InputError
+from contamination.testsets.harness_items import item
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Part,
+    not_as,
+    number_of,
+    parsed,
+    text_of,
+)
+from contamination.testsets.records import Record
+
+NAME = "lighteval"
+FIELD = "__doc__"
+OLDER_FIELDS = frozenset({"full_prompt", "predictions", "gold_index"})
+
+
+class Doc(Part):
+    """What was asked. A file has nulls where it pads a list."""
+
+    id: str
+    query: str
+    choices: list[str | None] | None = None
+    gold_index: int | list[int | None] | None = None
+
+
+class Response(Part):
+    """What the model said: texts, or the log-probability of each choice."""
+
+    input: Any = None
+    text: list[str | None] | str | None = None
+    logprobs: list[float | None] | None = None
+
+
+class Detail(Part):
+    """A row."""
+
+    doc: Doc = Field(alias="__doc__")
+    response: Response = Field(alias="__model_response__")
+
+
+def refuse_older(path: Path, fields: Iterable[str]) -> None:
+    """Raise InputError for the columns that lighteval wrote before it had `__doc__`."""
+    if OLDER_FIELDS.issubset(fields):
+        raise InputError(
+            f"{path}: these columns are those of lighteval before version 0.11, which wrote no "
+            "__doc__ and no __model_response__; evaluate again with a later version"
+        )
+
+
+def read(path: Path, rows: Iterable[Record]) -> Log:
+    """Return the records of a log. Raises InputError where a row is none of this format."""
+    model = _model(path)
+    found = list[LogRecord]()
+    for place, row in rows:
+        where = f"{path}, {place}"
+        detail = parsed(Detail, row, where, NAME)
+        doc = detail.doc
+        choices = [choice for choice in doc.choices or [] if choice is not None]
+        question = item(doc.query, choices, _right(doc, choices, where), " ")
+        for epoch, completion in enumerate(_completions(detail.response, choices), start=1):
+            record = LogRecord(
+                place=where,
+                model=model,
+                id=doc.id,
+                number=number_of(doc.id),
+                doc=question,
+                prompt=text_of(detail.response.input) or doc.query,
+                completion=completion,
+                epoch=epoch,
+            )
+            found.append(record)
+    return Log(path, tuple(found))
+
+
+def _model(path: Path) -> str:
+    """Return the name in .../details/ORG/MODEL/TIME/details_TASK_TIME, else that of the file."""
+    above = "/".join(path.absolute().parts[:-2])
+    return above.rpartition("/details/")[2] if "/details/" in above else path.stem
+
+
+def _right(doc: Doc, choices: list[str], where: str) -> int | str:
+    gold = doc.gold_index if isinstance(doc.gold_index, list) else [doc.gold_index]
+    numbers = [number for number in gold if number is not None]
+    if not numbers or not choices:
+        return ""
+    if not 0 <= numbers[0] < len(choices):
+        raise not_as(where, NAME, f"gold_index {numbers[0]} of {len(choices)} choices")
+    return numbers[0]
+
+
+def _completions(response: Response, choices: list[str]) -> list[str]:
+    """Return what the model wrote, once for each sample; "" where it wrote or chose nothing."""
+    texts = [response.text] if isinstance(response.text, str) else response.text or []
+    written = [text for text in texts if text is not None]
+    if written:
+        return written
+    values = response.logprobs or []
+    if len(choices) < 2 or len(values) < len(choices):
+        return [""]
+    found = values[: len(choices)]
+    numbers = [value for value in found if value is not None and not math.isnan(value)]
+    if len(numbers) < len(found) or numbers.count(max(numbers)) > 1:
+        return [""]
+    return [choices[numbers.index(max(numbers))]]

@@ -1,0 +1,107 @@
+"""Reading a log of whatever format: the file says which one it is."""
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.testsets.logs import helm, inspect_log, lighteval, lm_eval, table
+from contamination.testsets.logs.record import Log, read_object
+from contamination.testsets.logs.unpacked import MOST_OF_ALL, damage_named
+from contamination.testsets.records import Record, read_records
+
+BATCH = 16  # rows of a Parquet file that are read at once
+
+
+def read_log(path: Path) -> Log:
+    """Return the records of a log, in its own order.
+
+    Raises InputError that names file and record for what cannot be read, is of no known format,
+    lacks an id or an answer, unpacks to too much, or was never ended.
+    """
+    if path.suffix == ".eval":
+        log = inspect_log.read_eval(path)
+    elif path.suffix == ".json":
+        log = _read_json(path)
+    elif path.suffix == ".parquet":
+        log = _of_rows(path, _parquet_rows(path))
+    else:
+        log = _of_rows(path, iter(read_records(path)))
+    if not log.records:
+        raise InputError(f"{path}: no model was asked anything here; give another log")
+    return log
+
+
+def _read_json(path: Path) -> Log:
+    """Read one object over many lines, a list of rows, or an object in each line."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a log")
+    if not _is_one_object(path):
+        return _of_rows(path, iter(read_records(path)))
+    value = read_object(path)
+    if helm.FIELD in value or path.name == "scenario_state.json":
+        return helm.read(path, value)
+    if "eval" in value:
+        return inspect_log.read_json(path, value)
+    raise InputError(f"{path}: no log of Inspect or HELM, and no list of answers; give a log")
+
+
+def _is_one_object(path: Path) -> bool:
+    """Whether a file holds one object, which goes on after its first line or ends with it."""
+    with path.open("rb") as handle:
+        first = next((line for line in handle if line.strip()), b"").strip()
+        rest = next((line for line in handle if line.strip()), b"").strip()
+    if not first.startswith(b"{"):
+        return False
+    if rest.startswith(b"{"):
+        return not _is_json(first)
+    return True
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _of_rows(path: Path, rows: Iterator[Record]) -> Log:
+    """Read rows of the format that the fields of the first one tell."""
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{path}: no model was asked anything here; give another log")
+    fields: Mapping[str, Any] = first[1]
+    every = chain([first], rows)
+    if lm_eval.FIELD in fields:
+        return lm_eval.read(path, every)
+    if lighteval.FIELD in fields:
+        return lighteval.read(path, every)
+    lighteval.refuse_older(path, fields)
+    return table.read(path, every)
+
+
+def _parquet_rows(path: Path) -> Iterator[Record]:
+    """Return the rows of a Parquet file, of which a few are in memory at a time.
+
+    Raises InputError where it is damaged, or unpacks to more than MOST_OF_ALL bytes.
+    """
+    import pyarrow.parquet
+
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a log")
+    read = 0
+    number = 0
+    with damage_named(path, "the Parquet file"), pyarrow.parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(BATCH):
+            read += batch.nbytes
+            if read > MOST_OF_ALL:
+                raise InputError(
+                    f"{path}: more than {MOST_OF_ALL:,} bytes when it is unpacked; give a log "
+                    "of fewer or smaller records"
+                )
+            for row in batch.to_pylist():
+                number += 1
+                yield f"record {number}", row

@@ -1,0 +1,149 @@
+"""What every reader of logs returns, and how a part of a log is checked before it is used."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from contamination.errors import InputError
+from contamination.testsets.records import read_text
+
+MOST_SHOWN = 100  # characters of another program's message
+_P = TypeVar("_P", bound="Part")
+
+
+class Part(BaseModel):
+    """A part of a log: the fields that are read, with their types; others are left alone."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One question to a model, and what it wrote.
+
+    Attributes
+    ----------
+    place : file and place in it, for messages.
+    model : its name, from the log or the files beside it, else from the name of the file.
+    id, number : what the log calls the record, and its place in the published order, from 0; "" and
+        None where the log does not say.
+    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those of Inspect
+        and lighteval, id and question in others.
+    prompt : all that the model was shown, decoded, with the turns that it did not write itself.
+    completion : what the model wrote, whole; where it chose one of several continuations by their
+        likelihood, the likeliest; "" where there is none, or no single one. No reader looks at
+        targets, scores or filtered answers for it.
+    epoch : counts answers to one record from 1.
+    labels : the texts of the options by the labels that this prompt gave them; empty where the log
+        does not say.
+    """
+
+    place: str
+    model: str
+    id: str
+    number: int | None
+    doc: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    prompt: str = field(default="", repr=False)
+    completion: str = field(default="", repr=False)
+    epoch: int = 1
+    labels: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The records of a file in its own order, and how many records it says it has, if it says."""
+
+    path: Path
+    records: tuple[LogRecord, ...] = field(repr=False)
+    claimed: int | None = None
+
+
+def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
+    """Return a part of a log, from JSON as bytes or from what it holds.
+
+    Parameters
+    ----------
+    kind : what it has to be.
+    value : bytes of JSON, or a mapping.
+    where : file and place.
+    of : the format, for the message.
+
+    Raises
+    ------
+    InputError
+        Something else stands there: with the first field that is wrong.
+    """
+    try:
+        if isinstance(value, bytes):
+            return kind.model_validate_json(value)
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        problem = f"{name}: {first['msg']}" if name else first["msg"]
+        raise not_as(where, of, problem) from error
+    except RecursionError as error:
+        raise not_as(where, of, "nested too deeply") from error
+
+
+def not_as(where: str, of: str, problem: object) -> InputError:
+    """Return the error for a part of a log that is not what its format has there."""
+    shown = " ".join(str(problem).split())[:MOST_SHOWN]
+    return InputError(f"{where}: not as {of} writes it ({shown}); give the log itself")
+
+
+def read_object(path: Path) -> Any:
+    """Return what a .json file holds. Raises InputError where it is no JSON."""
+    try:
+        return json.loads(read_text(path))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); give a log") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):  # not UTF-8
+            raise
+        problem = getattr(error, "msg", "") or "nested too deeply"
+        line = getattr(error, "lineno", 1)
+        raise InputError(
+            f"{path}, line {line}: not JSON ({problem}); give the log itself"
+        ) from error
+
+
+def text_of(value: Any) -> str:
+    """Return all text in a value, a line each: a prompt, a list of messages, or JSON of either."""
+    texts = [each for each in leaves(value) if isinstance(each, str) and each]
+    return "\n".join(texts)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield what is in lists and mappings, however deep, in order; texts of JSON are decoded."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            one = _decoded(one)
+        if isinstance(one, Mapping):
+            one = list(one.values())
+        if isinstance(one, list | tuple):
+            waiting.extend(reversed(one))
+        else:
+            yield one
+
+
+def _decoded(text: str) -> Any:
+    """Return the list or the object whose JSON a text is, else the text as it is."""
+    if not text.lstrip().startswith(("[{", '["', '{"')):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def number_of(name: str) -> int | None:
+    """Return a number that counts records from 0, as "7", or "id7" of HELM."""
+    digits = name.removeprefix("id")
+    return int(digits) if digits.isdecimal() and len(digits) < 19 else None

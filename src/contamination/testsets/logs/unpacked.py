@@ -1,0 +1,103 @@
+"""Files in an archive, unpacked up to a bound: an archive of a few bytes may hold gigabytes."""
+
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pyarrow
+
+from contamination.errors import InputError
+
+MOST_OF_A_FILE = 2**28  # bytes of one file in an archive, unpacked
+MOST_OF_ALL = 2**32
+ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
+_ENCRYPTED = 1  # flag of a file in a zip file
+_NAME_LENGTH = 26  # where a file's own header has the lengths of its name and of extra fields
+# What zipfile and its decompressors raise at damaged files.
+_DAMAGE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    OverflowError,
+    RuntimeError,  # encrypted, or packed by a method that Python does not have
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    pyarrow.ArrowException,
+)
+
+
+class Archive:
+    """The files of an open zip file by their names, and how many bytes were unpacked so far."""
+
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self.path = path
+        self.archive = archive
+        self.files = {one.filename: one for one in archive.infolist()}
+        self.unpacked = 0
+
+    def read(self, name: str) -> bytes:
+        """Return the contents of a file.
+
+        Raises InputError where it is damaged or encrypted, or larger than MOST_OF_A_FILE, or all
+        files that were read are larger than MOST_OF_ALL.
+        """
+        room = min(MOST_OF_A_FILE, MOST_OF_ALL - self.unpacked)
+        with damage_named(self.path, name):
+            data = self._read(self.files[name], room + 1)
+        if len(data) > room:
+            raise InputError(
+                f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; give a log of "
+                "fewer or smaller samples"
+            )
+        self.unpacked += len(data)
+        return data
+
+    def _read(self, file: zipfile.ZipInfo, size: int) -> bytes:
+        if file.compress_type != ZSTANDARD:
+            with self.archive.open(file) as stream:
+                return stream.read(size)
+        if file.flag_bits & _ENCRYPTED:
+            raise RuntimeError("encrypted")
+        handle = self.archive.fp
+        assert handle is not None
+        packed = pyarrow.BufferReader(_packed(handle, file))
+        with pyarrow.CompressedInputStream(packed, "zstd") as stream:
+            return bytes(stream.read(size))
+
+
+def _packed(handle: IO[bytes], file: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a file as the archive has them."""
+    handle.seek(file.header_offset + _NAME_LENGTH)
+    name_length, extra_length = struct.unpack("<HH", handle.read(4))
+    handle.seek(name_length + extra_length, 1)
+    return handle.read(file.compress_size)
+
+
+@contextmanager
+def opened_archive(path: Path) -> Iterator[Archive]:
+    """Open a zip file for the block. Raises InputError where it is none."""
+    with damage_named(path, "the archive"):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        yield Archive(path, archive)
+
+
+@contextmanager
+def damage_named(path: Path, what: str) -> Iterator[None]:
+    """Raise InputError, naming file and part, for what decompressors raise in the block."""
+    try:
+        yield
+    except InputError:
+        raise
+    except _DAMAGE as error:
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        shown = " ".join(problem.split())[:100]
+        raise InputError(f"{path}: {what} cannot be read ({shown}); copy the log again") from error
