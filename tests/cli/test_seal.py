@@ -172,7 +172,8 @@ def test_the_model_that_knows_the_published_answers_is_told_from_the_one_that_do
     assert (status, [each["model"] for each in told["models"]]) == (1, ["reader", "clean"])
     assert [each["conclusion"] for each in told["models"]] == ["proven", "no evidence"]
     assert told["seal"] == json.loads(Path(logs[2]).read_bytes())
-    pd.testing.assert_frame_equal(pd.read_csv("found.csv"), pd.DataFrame(told["models"]))
+    table = pd.read_csv("found.csv", keep_default_na=False)
+    pd.testing.assert_frame_equal(table, pd.DataFrame(told["models"]))
 
 
 @pytest.mark.parametrize(
@@ -188,3 +189,31 @@ def test_the_exit_status_follows_the_table(logs, call, monkeypatch, name, row, w
     status, out, _ = call(*logs, f"{name}.jsonl")
     assert (status, bool(re.search(row, out))) == (wanted, True), out
     assert json.loads(Path(logs[4]).read_bytes())["secret"] not in out
+
+
+def test_hits_that_were_picked_and_answers_that_differ_need_a_stated_rule(logs, call):
+    """The status, and what is printed of the records: how many are missing, or differ."""
+    read = Path("reader.jsonl").read_text().splitlines()
+    clean = Path("clean.jsonl").read_text().replace('"clean"', '"reader"').splitlines()
+    Path("picked.jsonl").write_text("\n".join(read[:15]))
+    Path("both.jsonl").write_text("\n".join(read + clean))
+    differing = sum(json.loads(x)["answer"] not in y for x, y in zip(read, clean, strict=True))
+    for arguments, status, printed in [
+        (("picked.jsonl",), 3, "9 of its records are missing"),
+        (("both.jsonl",), 3, f"{differing} of its records have several different answers"),
+        (("both.jsonl", "--epochs", "first"), 1, f"24 .* {differing} have different ones"),
+        (("clean.jsonl", "reader.jsonl"), 1, "in this order: clean.jsonl, reader.jsonl"),
+    ]:
+        found, out, _ = call(*logs, *arguments)
+        assert (found, bool(re.search(printed, out))) == (status, True), out
+
+
+def test_a_limit_is_the_first_published_records(logs, call):
+    rows = {json.loads(line)["id"]: line for line in Path("reader.jsonl").read_text().splitlines()}
+    published = Path("trees/public/trees.jsonl").read_text().splitlines()
+    first = [rows[json.loads(line)["id"]] for line in published[:12]]
+    Path("limited.jsonl").write_text("\n".join(first))
+    assert call(*logs, "limited.jsonl")[0] == 3
+    assert call(*logs, "limited.jsonl", "--limit", "12")[0] == 1
+    assert call(*logs, "limited.jsonl", "--limit", "13")[0] == 3
+    assert call(*logs, "limited.jsonl", "--limit", "11")[0] == 2

@@ -97,6 +97,7 @@ def write_logs(directory: Path) -> dict[str, Path]:
             "doc": ITEMS[i],
             "target": "0",
             "arguments": {"gen_args_0": {"arg_0": ITEMS[i]["question"], "arg_1": {}}},
+            "resps": [["7"]],
             "filtered_resps": ["7"],
             "filter": each,
         }

@@ -1,22 +1,32 @@
-"""Logs of evaluations as tests: the law over keys, every format, and who has read the answers."""
+"""Logs of evaluations as tests: the law over keys, what logs must cover, and who has read."""
 
 import hashlib
 import itertools
 import json
-import re
-import zipfile
+import random
+import tempfile
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contamination.seal import files
 from contamination.seal.files import SealedSet, seal_file, verify
-from contamination.seal.logs import audit_logs
+from contamination.seal.logs import ModelAnswers, audit_logs
 from contamination.seal.variants import Statement, prepare
-from contamination.testsets.harness import LogRecord, read_log
-from contamination.testsets.option_texts import LETTERS
+from contamination.testsets.logs.read import read_log
+from contamination.testsets.logs.record import Log, LogRecord
+from fakes.answer_logs import (
+    OF_LETTERS,
+    OF_TEXT,
+    Gold,
+    generated,
+    generated_sample,
+    inspect_sample,
+    lm_eval_samples,
+    write_eval,
+)
 from fakes.level import check_every_level, check_level
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_audit import sealed_by
@@ -33,6 +43,19 @@ ITEMS = [
     for i in range(24)
 ]
 QUIZ = {"template": "{question}\n{choices:\n}\n{answer}\n", "answers_of": "answer"}
+DIVISORS = [
+    {"id": f"q{i}", "question": f"Name a divisor of {6 * i}!", "answers": ["2", "3", "6"]}
+    for i in range(1, 41)
+]
+ALL_OF_THEM = "The divisors include 2 and 3 and 6."
+
+
+def log_of(*records: LogRecord, claimed: int | None = None) -> Log:
+    return Log(Path("log"), records, claimed)
+
+
+def said(name: str, text: str, model: str = "m", **more) -> LogRecord:
+    return LogRecord("", model, name, None, completion=text, **more)
 
 
 def open_set(records, seed: bytes) -> SealedSet:
@@ -46,13 +69,13 @@ def open_set(records, seed: bytes) -> SealedSet:
 def answered(sealed: SealedSet, reads=()) -> list[LogRecord]:
     """Answer as a model that likes some of the right answers, and knows those of `reads`."""
     logs = []
-    for i, record in enumerate(sealed.test_set.records):
-        given = sealed.drawn[i].variants.given("answers")
-        liked = [*given, "neither"][
-            hashlib.sha256(record["id"].encode()).digest()[0] % (len(given) + 1)
+    for place, record in enumerate(sealed.test_set.records):
+        several = sealed.drawn[place].variants.given("answers")
+        liked = [*several, "neither"][
+            hashlib.sha256(record["id"].encode()).digest()[0] % (len(several) + 1)
         ]
-        said = record["answer"] if record["id"] in reads else liked
-        logs.append(LogRecord(str(i), "m", record["id"], None, answers=(f"It is {said}.",)))
+        text = record["answer"] if record["id"] in reads else liked
+        logs.append(said(record["id"], f"It is {text}."))
     return logs
 
 
@@ -60,7 +83,7 @@ def test_a_thousand_keys_keep_the_level():
     found = []
     for i in range(1000):
         sealed = open_set(RECORDS[:12], hashlib.sha256(b"%d" % i).digest())
-        found += audit_logs(sealed, answered(sealed))
+        found += audit_logs(sealed, [log_of(*answered(sealed))])
     assert {one.admissible for one in found} == {found[0].admissible}
     assert 0 < found[0].admissible < found[0].records == 12
     check_level([one.p for one in found], 0.05, 0.2, reached=False)
@@ -73,13 +96,8 @@ def test_p_is_exact_over_all_that_a_key_may_draw(monkeypatch):
     for picks in itertools.product(*(range(2 + i) for i in range(3))):
         for place, pick in zip(three, picks, strict=True):
             monkeypatch.setitem(sealed.drawn[place].picks, "answers", pick)
-        told = [
-            LogRecord(
-                "", "m", logs[i].id, None, answers=(RECORDS[sealed.drawn[i].number]["answers"][0],)
-            )
-            for i in three
-        ]
-        p.append(audit_logs(sealed, told)[0].p)
+        told = [said(logs[i].id, RECORDS[sealed.drawn[i].number]["answers"][0]) for i in three]
+        p.append(audit_logs(sealed, [log_of(*told)])[0].p)
     check_every_level(p)
     assert min(p) == pytest.approx(1 / 24)
 
@@ -87,8 +105,8 @@ def test_p_is_exact_over_all_that_a_key_may_draw(monkeypatch):
 def test_a_reader_is_found_and_the_bound_counts_no_more_than_it_knows():
     sealed = open_set(RECORDS, bytes(32))
     reads = {f"r{i}" for i in range(18)}
-    (reader,) = audit_logs(sealed, answered(sealed, reads))
-    (clean,) = audit_logs(sealed, answered(sealed))
+    (reader,) = audit_logs(sealed, [log_of(*answered(sealed, reads))])
+    (clean,) = audit_logs(sealed, [log_of(*answered(sealed))])
     assert reader.p < 1e-5
     assert clean.p > 0.05
     assert clean.known_at_least == 0 < reader.known_at_least <= len(reads)
@@ -104,154 +122,213 @@ def quiz(tmp_path_factory) -> SealedSet:
     return verify(None, made.seal, made.key)
 
 
-def harness(folder: Path, rows) -> Path:
-    """Options of which the likeliest counts, and the model in a file beside it."""
-    (folder / "results_T.json").write_text('{"model_name": "m"}')
-    told = []
-    for i, (record, letter) in enumerate(rows):
-        asked = {
-            f"gen_args_{j}": {"arg_0": record["question"], "arg_1": f" {x}"}
-            for j, x in enumerate("ABCD")
-        }
-        said = [["-1.5" if x == letter else "-11.0", "False"] for x in "ABCD"]
-        told.append({"doc_id": i, "doc": record, "arguments": asked, "filtered_resps": said})
-    (folder / "samples_quiz_T.jsonl").write_bytes(jsonl(told))
-    return folder / "samples_quiz_T.jsonl"
+@pytest.fixture(scope="module")
+def divisors() -> SealedSet:
+    return open_set(DIVISORS, bytes(32))
 
 
-def generated(folder: Path, rows) -> Path:
-    (folder / "m").mkdir()
-    told = [
-        {"doc_id": i, "doc": record, "arguments": {"gen_args_0": {"arg_0": "", "arg_1": {}}}}
-        | {"filtered_resps": [f" {letter}"]}
-        for i, (record, letter) in enumerate(rows)
-    ]
-    (folder / "m" / "samples_quiz_T.jsonl").write_bytes(jsonl(told))
-    return folder / "m" / "samples_quiz_T.jsonl"
-
-
-def inspect(folder: Path, rows) -> Path:
-    """Text beside the answer, which the score has; samples are in the order of their names."""
-    with zipfile.ZipFile(folder / "a.eval", "w") as archive:
-        archive.writestr("header.json", json.dumps({"eval": {"model": "m"}}))
-        for i, (record, letter) in enumerate(rows, start=1):
-            sample = {"id": i, "input": record["question"], "choices": record["choices"]}
-            sample |= {"target": record["answer"]}
-            messages = [{"role": "user", "content": [{"type": "text", "text": record["question"]}]}]
-            said = {
-                "output": {"completion": "A or B or C"},
-                "scores": {"choice": {"answer": letter}},
-            }
-            archive.writestr(
-                f"samples/{i}_epoch_1.json", json.dumps(sample | said | {"messages": messages})
-            )
-    return folder / "a.eval"
-
-
-def packed(folder: Path, rows) -> Path:
-    """The same as Inspect packs it, by Zstandard, which zipfile cannot write before Python 3.14."""
-    stored = inspect(folder, rows).rename(folder / "stored.eval")
-    with zipfile.ZipFile(stored) as source, zipfile.ZipFile(folder / "a.eval", "w") as archive:
-        for one in source.infolist():
-            data = pyarrow.compress(source.read(one), "zstd", asbytes=True)
-            archive.writestr(one.filename, data)
-            archive.getinfo(one.filename).compress_type = 93
-    return folder / "a.eval"
-
-
-def lighteval(folder: Path, rows) -> Path:
-    path = folder / "details" / "m" / "T" / "details_quiz_T.parquet"
-    path.parent.mkdir(parents=True)
-    docs = [
-        {"id": str(i), "query": r["question"], "choices": [*"ABCD"], "gold_index": 0}
-        for i, (r, _) in enumerate(rows)
-    ]
-    said = [
-        {"input": r["question"], "text": [], "logprobs": [-1.0 * (x != letter) for x in "ABCD"]}
-        for r, letter in rows
-    ]
-    pyarrow.parquet.write_table(pyarrow.table({"__doc__": docs, "__model_response__": said}), path)
-    return path
-
-
-def helm(folder: Path, rows) -> Path:
-    """Letters of an order of its own, and perturbed questions, whose answers come too late."""
-    states = []
-    for i, (record, letter) in enumerate(rows):
-        text = record["choices"][LETTERS.index(letter)]
-        said = {"result": {"completions": [{"text": " Z"}]}, "output_mapping": {"Z": text}}
-        instance = {"id": f"id{i}", "input": {"text": record["question"]}, "references": []}
-        states.append({"instance": instance, "request": {"prompt": record["question"]}} | said)
-    late = [each | {"output_mapping": {"Z": "ash 0"}} for each in states]
-    told = {"adapter_spec": {"model": "m"}, "request_states": states + late}
-    (folder / "scenario_state.json").write_text(json.dumps(told, indent=2))
-    return folder / "scenario_state.json"
-
-
-def plain(folder: Path, rows) -> Path:
-    told = [f"{i},{record['choices'][LETTERS.index(x)]}" for i, (record, x) in enumerate(rows, 1)]
-    (folder / "m.csv").write_text("\n".join(["id,answer", *told]))
-    return folder / "m.csv"
-
-
-FORMATS = [harness, generated, inspect, packed, lighteval, helm, plain]
-
-
-@pytest.mark.parametrize("write", FORMATS)
-def test_every_format_says_the_same_of_a_model(quiz, tmp_path, write):
+@pytest.mark.parametrize("write", OF_LETTERS)
+def test_every_format_says_the_same_of_a_model(quiz, tmp_path, write) -> None:
     """It knows the published letters but in every sixth item, where it takes the first option."""
     rows = [(r, "A" if i % 6 == 0 else r["answer"]) for i, r in enumerate(quiz.test_set.records)]
-    (found,) = audit_logs(quiz, read_log(write(tmp_path, rows)))
-    wanted = [LogRecord("", "m", "", i, answers=(x,)) for i, (_, x) in enumerate(rows)]
-    assert found == audit_logs(quiz, wanted)[0]
+    (found,) = audit_logs(quiz, [read_log(write(tmp_path, rows, Gold()))])
+    wanted = [LogRecord("", "m", "", i, completion=x) for i, (_, x) in enumerate(rows)]
+    assert found == audit_logs(quiz, [log_of(*wanted)])[0]
     assert (found.model, found.records, found.p < 1e-4) == ("m", 24, True)
 
 
-def test_holm_is_over_all_models_and_nothing_can_be_said_of_one_without_answers(quiz):
-    def said(model: str, answers) -> list[LogRecord]:
-        return [LogRecord("", model, "", i, answers=(x,)) for i, x in enumerate(answers)]
+# --- an answer does not depend on what is right ---------------------------------------------------
 
-    gold = [record["answer"] for record in quiz.test_set.records]
-    logs = said("reader", gold) + said("silent", ["no idea"] * 24) + said("brief", gold[:2])
-    reader, silent, brief = audit_logs(quiz, logs)
+
+@pytest.mark.parametrize("write", OF_TEXT)
+def test_who_lists_all_right_answers_knows_none_whatever_a_harness_scored(divisors, write) -> None:
+    """Scorers that look for the target find it each time."""
+    records = divisors.test_set.records
+    rows = [(record, ALL_OF_THEM) for record in records]
+    with tempfile.TemporaryDirectory() as folder:
+        log = read_log(write(Path(folder), rows, Gold(text=records[0]["answer"], score=1.0)))
+    (found,) = audit_logs(divisors, [log])
+    assert (found.records, found.admissible, found.p) == (40, 0, 1)
+
+
+def test_a_score_of_inspect_that_knows_the_target_accuses_nobody(divisors, tmp_path) -> None:
+    records = divisors.test_set.records
+    samples = []
+    for number, record in enumerate(records, start=1):
+        gold = Gold(text=record["answer"], score=1.0)
+        samples.append(inspect_sample(record["id"], record, ALL_OF_THEM, gold) | {"number": number})
+    (found,) = audit_logs(divisors, [read_log(write_eval(tmp_path / "a.eval", samples))])
+    assert (found.admissible, found.conclusion(0.05)) == (0, "cannot say")
+
+
+@settings(max_examples=20, deadline=None)
+@given(gold=st.sampled_from(["2", "3", "6", "", "none"]), score=st.floats(0, 1))
+def test_no_target_changes_what_is_found(divisors, gold, score) -> None:
+    rows = [
+        (record, f"It is {'236'[i % 3]}.") for i, record in enumerate(divisors.test_set.records)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        usual = audit_logs(divisors, [read_log(generated(Path(folder), rows))])
+        changed = read_log(generated(Path(folder), rows, Gold(text=gold, score=score)))
+        assert audit_logs(divisors, [changed]) == usual
+
+
+def test_labels_are_those_of_the_prompt(quiz) -> None:
+    """A harness that shows the options last first: its letters are not the published ones."""
+    published = []
+    own = []
+    for place, record in enumerate(quiz.test_set.records):
+        labels = dict(zip("ABCD", reversed(record["choices"]), strict=True))
+        letter = "DCBA"["ABCD".index(record["answer"])]
+        published.append(LogRecord("", "m", "", place, completion=record["answer"]))
+        own.append(LogRecord("", "m", "", place, completion=letter, labels=labels))
+    assert audit_logs(quiz, [log_of(*own)]) == audit_logs(quiz, [log_of(*published)])
+
+
+# --- what logs have to cover ----------------------------------------------------------------------
+
+
+def gold_log(sealed: SealedSet, count: int | None = None, **more) -> list[LogRecord]:
+    return [said(one["id"], one["answer"], **more) for one in sealed.test_set.records[:count]]
+
+
+def clean_log(sealed: SealedSet, model: str = "m") -> list[LogRecord]:
+    return [said(one["id"], "2", model) for one in sealed.test_set.records]
+
+
+def only(found: list[ModelAnswers]) -> ModelAnswers:
+    (one,) = found
+    return one
+
+
+def test_hits_that_were_picked_from_a_clean_log_prove_nothing(divisors) -> None:
+    records = divisors.test_set.records
+    hits = [said(one["id"], "2") for one in records if one["answer"] == "2"]
+    found = only(audit_logs(divisors, [log_of(*hits)]))
+    assert found.p < 1e-3
+    assert (found.missing, found.conclusion(0.05)) == (40 - len(hits), "cannot say")
+
+
+def test_a_log_that_claims_more_records_than_it_has_proves_nothing(divisors) -> None:
+    log = log_of(*gold_log(divisors, 15), claimed=40)
+    found = only(audit_logs(divisors, [log], limit=15))
+    assert (found.missing, found.conclusion(0.05)) == (25, "cannot say")
+
+
+def test_a_limit_is_a_stated_rule(divisors) -> None:
+    records = gold_log(divisors, 15)
+    found = only(audit_logs(divisors, [log_of(*records, claimed=15)], limit=15))
+    assert (found.missing, found.records, found.conclusion(0.05)) == (0, 15, "proven")
+    short = only(audit_logs(divisors, [log_of(*records[:3], *records[4:])], limit=15))
+    assert (short.missing, short.conclusion(0.05)) == (1, "cannot say")
+    assert "--limit" in refusal(audit_logs, divisors, [log_of(*records)], limit=14)
+
+
+@pytest.mark.parametrize(
+    ("texts", "rule", "named", "differing"),
+    [
+        (["2", "2"], None, 40, 0),
+        (["2", "It is 2."], None, 40, 0),
+        (["2", "3"], None, 0, 40),
+        (["2", "who knows"], None, 0, 40),
+        (["2", "3"], "first", 40, 40),
+        (["who knows", "2"], "first", 0, 40),
+        (["2", "3"], "majority", 0, 40),
+        (["3", "2", "2"], "majority", 40, 40),
+        (["who knows", "2"], "majority", 40, 40),
+    ],
+)
+def test_answers_that_differ_need_a_rule(divisors, texts, rule, named, differing) -> None:
+    records = []
+    for one in divisors.test_set.records:
+        for epoch, text in enumerate(texts, start=1):
+            records.append(said(one["id"], text, epoch=epoch))
+    random.Random(0).shuffle(records)  # the order of a file decides nothing
+    found = only(audit_logs(divisors, [log_of(*records)], epochs=rule))
+    assert (found.admissible, found.repeated, found.differing) == (named, 40, differing)
+    assert bool(found.reason) == (differing > 0 and rule is None)
+
+
+def test_the_first_epoch_is_that_of_the_first_log(divisors) -> None:
+    clean = log_of(*clean_log(divisors))
+    reader = log_of(*gold_log(divisors))
+    alone = only(audit_logs(divisors, [clean]))
+    first = only(audit_logs(divisors, [clean, reader], epochs="first"))
+    assert (first.hits, first.p) == (alone.hits, alone.p)
+    assert only(audit_logs(divisors, [reader, clean], epochs="first")).hits == 40
+
+
+def test_the_majority_of_epochs_keeps_the_level() -> None:
+    """Five answers of a model that guesses, under each of three hundred keys."""
+    rng = random.Random(1)
+    p = []
+    for i in range(300):
+        sealed = open_set(RECORDS[:12], hashlib.sha256(b"%d" % i).digest())
+        records = []
+        for place, one in enumerate(sealed.test_set.records):
+            several = sealed.drawn[place].variants.given("answers")
+            for epoch in range(5):
+                records.append(said(one["id"], rng.choice(several), epoch=epoch))
+        p.append(only(audit_logs(sealed, [log_of(*records)], epochs="majority")).p)
+    check_level(p, 0.05, 0.2, reached=False)
+
+
+def test_holm_is_over_all_models_and_nothing_can_be_said_of_one_without_answers(divisors) -> None:
+    silent = [said(one["id"], "no idea", "silent") for one in divisors.test_set.records]
+    brief = gold_log(divisors, 2, model="brief")
+    logs = [log_of(*gold_log(divisors, model="reader")), log_of(*silent, *brief)]
+    reader, quiet, short = audit_logs(divisors, logs)
     assert reader.holm_p == pytest.approx(3 * reader.p)
-    assert [each.conclusion(0.05) for each in (reader, silent, brief)] == ["proven"] + [
-        "cannot say"
-    ] * 2
-    assert (silent.records, silent.admissible, silent.p) == (24, 0, 1)
+    conclusions = [each.conclusion(0.05) for each in (reader, quiet, short)]
+    assert conclusions == ["proven", "cannot say", "cannot say"]
+    assert (quiet.records, quiet.admissible, quiet.p) == (40, 0, 1)
 
 
-@pytest.mark.parametrize("write", [harness, generated, inspect, lighteval, helm])
-def test_a_log_of_other_records_is_refused(quiz, tmp_path, write):
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [one for one in OF_LETTERS if one.__name__ != "table"])
+def test_a_log_of_other_records_is_refused(quiz, tmp_path, write) -> None:
     records = quiz.test_set.records
     other = [({**record, "question": f"Or {i}?"}, "A") for i, record in enumerate(records)]
-    told = refusal(audit_logs, quiz, read_log(write(tmp_path, other)))
+    told = refusal(audit_logs, quiz, [read_log(write(tmp_path, other, Gold()))])
     assert "is not one of quiz as it was published" in told
 
 
-def test_what_says_nothing_of_the_set_is_refused(quiz):
+def test_one_prompt_with_shots_is_found_in_any_file_and_place(divisors, tmp_path) -> None:
+    """The first log has no shots, and of the second only the last prompt has some."""
+    records = divisors.test_set.records
+    clean = generated(tmp_path, [(record, "2") for record in records]).rename(tmp_path / "a.jsonl")
+    rows = [generated_sample(i, record, "2") for i, record in enumerate(records)]
+    chat = [
+        {"role": "user", "content": records[0]["question"]},
+        {"role": "assistant", "content": records[0]["answer"]},
+        {"role": "user", "content": records[39]["question"]},
+    ]
+    rows[39]["arguments"]["gen_args_0"]["arg_0"] = json.dumps(chat)
+    shots = lm_eval_samples(tmp_path, rows)
+    told = refusal(audit_logs, divisors, [read_log(clean), read_log(shots)])
+    assert f"{shots.name}, line 40" in told
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system"])
+@pytest.mark.parametrize("shown", ["{question}\n{answer}", "{id}: {answer}"])
+def test_shots_in_a_chat_of_inspect_are_found(divisors, tmp_path, role, shown) -> None:
+    records = divisors.test_set.records
+    samples = [inspect_sample(one["id"], one, "2") for one in records]
+    turn = {"role": role, "content": shown.format(**records[7]), "source": "input"}
+    samples[3]["messages"].insert(0, turn)
+    log = read_log(write_eval(tmp_path / "a.eval", samples))
+    assert samples[3]["id"] in refusal(audit_logs, divisors, [log])
+
+
+def test_what_says_nothing_of_the_set_is_refused(quiz) -> None:
     several = " ".join(record["question"] for record in quiz.test_set.records[:2])
     nothing = open_set([{"text": str(i)} for i in range(12)], bytes(32))
-    for sealed, log, named in [
-        (quiz, LogRecord("line 1", "m", "", 0, prompt=several), "line 1: the prompt shows other"),
+    for sealed, record, named in [
+        (quiz, LogRecord("line 1", "m", "", 0, prompt=several), "line 1: the prompt shows another"),
         (quiz, LogRecord("line 1", "m", "99", 98), "line 1: record '99' is not one of quiz"),
         (open_set(RECORDS, bytes(32)), LogRecord("", "m", "5", 4), "record '5' is not one of open"),
         (nothing, LogRecord("", "m", "5", 4), "no record has several answers"),
     ]:
-        assert named in refusal(audit_logs, sealed, [log])
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "named"),
-    [
-        ("a.jsonl", b'{"arguments": {}, "doc": {}}\n', "line 1: not as lm-evaluation-harness"),
-        ("a.jsonl", b'{"id": "r9"}\n', "a.jsonl, line 1: .*no 'answer'"),
-        ("a.jsonl", b'{"answer": "ash 9"}\n', "a.jsonl, line 1: .*no 'id'"),
-        ("a.eval", b"PK", "a.eval: no log of Inspect"),
-        ("scenario_state.json", b"{}", "scenario_state.json, .*no 'id'"),
-        ("a.log", b"", "a.log: unknown kind"),
-    ],
-)
-def test_what_is_no_log_is_refused(tmp_path, name, data, named):
-    (tmp_path / name).write_bytes(data)
-    assert re.search(named, refusal(read_log, tmp_path / name))
+        assert named in refusal(audit_logs, sealed, [log_of(record)])

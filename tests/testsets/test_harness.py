@@ -12,7 +12,7 @@ from contamination.errors import InputError
 from contamination.seal.files import verify
 from contamination.seal.logs import audit_logs
 from contamination.testsets.alternatives import open_items
-from contamination.testsets.harness import read_log
+from contamination.testsets.logs.read import read_log
 from contamination.testsets.sources import open_test_set
 from fakes.harness_logs import ITEMS, write_eval, write_logs, write_tasks
 
@@ -106,7 +106,7 @@ def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
     public, private = written / "sealed" / "public", written / "sealed" / "private"
     sealed = verify(None, public / "seal.json", private / "key.json")
     logs = sorted(written.glob("sealed-samples/**/samples_sealed_*.jsonl"))
-    guesser, reader = audit_logs(sealed, [one for path in logs for one in read_log(path)])
+    guesser, reader = audit_logs(sealed, map(read_log, logs))
     assert (Path(guesser.model).name, guesser.admissible) == ("guesser", 60)
     assert (Path(reader.model).name, reader.admissible) == ("reader", 60)
     assert reader.p < 1e-4

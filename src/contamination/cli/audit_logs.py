@@ -96,7 +96,7 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path]) -> No
     """Print why nothing can be said of a model, which records count twice, and the files' order."""
     for one in found:
         if one.reason:
-            say(f"{one.model}: nothing can be said, since {one.reason}")
+            say(f"{one.model}: nothing can be said, since {one.reason}", wrap=False)
         elif one.repeated:
             say(
                 f"{one.model}: {one.repeated:,} of its records have more than one answer, of which "
@@ -104,7 +104,7 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path]) -> No
             )
     if len(logs) > 1:
         names = ", ".join(str(path) for path in logs)
-        say(f"logs in this order: {names}")
+        say(f"logs in this order: {names}", wrap=False)
 
 
 def _status(conclusions: Sequence[str]) -> int:
