@@ -150,7 +150,7 @@ def write_details(folder: Path, docs: list[dict], responses: list[dict], gold: G
     path = folder / "details" / "m" / "T" / "details_quiz_T.parquet"
     path.parent.mkdir(parents=True, exist_ok=True)
     metrics = [{"acc": gold.score} for _ in docs]
-    table = {"__doc__": docs, "__model_response__": responses, "__metric__": metrics}
+    table = {"doc": docs, "model_response": responses, "metric": metrics}
     pyarrow.parquet.write_table(pyarrow.table(table), path)
     return path
 

@@ -151,8 +151,10 @@ def test_no_regular_file_is_read(tmp_path) -> None:
 def test_an_id_that_comes_twice() -> None:
     for field in ID_FIELDS:
         records = [(f"line {i}", {field: value}) for i, value in enumerate([7, 8, 9, 8])]
-        assert f"f, line 3: {field} 8 stands at line 1 already" in refusal(check_ids, records, "f")
+        told = refusal(check_ids, records, "f")
+        assert f"f, line 3: the record of {field} 8 stands at line 1 already" in told
         check_ids(records[:3], "f")
+        check_ids([*records[:3], ("line 3", {field: 8, "text": "another"})], "f")
 
 
 MMLU = {"question": "q", "choices": ["w", "x", "y", "z"], "answer": "C"}

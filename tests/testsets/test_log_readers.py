@@ -239,6 +239,17 @@ def test_answers_of_lighteval(response, wanted, tmp_path) -> None:
     doc = {"id": "0", "query": "Q?", "choices": ["x", "y", None], "gold_index": [0]}
     path = write_details(tmp_path, [doc], [response | {"input": "Q?"}], Gold())
     assert [one.completion for one in read_log(path).records] == wanted
+    older = {"doc": "__doc__", "model_response": "__model_response__", "metric": "__metric__"}
+    table = pyarrow.parquet.read_table(path).rename_columns(older)
+    pyarrow.parquet.write_table(table, path)
+    assert [one.completion for one in read_log(path).records] == wanted
+
+
+def test_shots_of_lighteval_are_in_its_prompt(tmp_path) -> None:
+    shots = [{"query": "Another Q?", "choices": ["no"], "gold_index": 0}]
+    doc = {"id": "0", "query": "Q?", "choices": [], "gold_index": [], "fewshot_samples": shots}
+    path = write_details(tmp_path, [doc], [{"text": ["2"]}], Gold())
+    assert only(path).prompt == "Another Q?\nno\nQ?"
 
 
 def test_numbers_and_nulls_of_a_table_are_answers(tmp_path) -> None:

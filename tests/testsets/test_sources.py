@@ -185,7 +185,7 @@ def test_no_test_set(server) -> None:
     ("entry", "damage", "named"),
     [
         (ENTRY, lambda lines: [line.replace("is 3.", "is 4.") for line in lines], "checksum "),
-        (UNPINNED, lambda lines: [*lines[:-1], lines[2]], "line 7: id '1'"),
+        (UNPINNED, lambda lines: [*lines[:-1], lines[2]], "line 7: the record of id '1'"),
     ],
 )
 def test_a_damaged_file_of_a_mirror(entry, damage, named, mirror) -> None:

@@ -100,7 +100,8 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path]) -> No
         elif one.repeated:
             say(
                 f"{one.model}: {one.repeated:,} of its records have more than one answer, of which "
-                f"{one.differing:,} have different ones"
+                f"{one.differing:,} have different ones",
+                wrap=False,
             )
     if len(logs) > 1:
         names = ", ".join(str(path) for path in logs)

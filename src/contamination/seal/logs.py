@@ -244,8 +244,9 @@ class _Questions:
         }
         self.asked = {place for place in self.published if place < self.count}
         self.key = next((name for name in ID_FIELDS if name in records[0]), "")
-        ids = [str(record.get(self.key, "")) for record in records]
-        self.places = {name: place for place, name in enumerate(ids)} if self.key else {}
+        ids = [str(record[self.key]) if self.key in record else "" for record in records]
+        counts = Counter(ids)
+        self.places = {name: place for place, name in enumerate(ids) if counts[name] == 1}
         # A record is recognised by the longest text that every example shows of it.
         shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
         self.texts = [_longest(record, shown) for record in records]

@@ -113,7 +113,7 @@ def make_test_set(
 
     `template` is as in `contamination.testsets.sources.open_test_set`. `max_records` takes so many
     from the start; there must be as many. Raises InputError for an unknown template, a missing
-    field, a text longer than LONGEST_TEXT, and an id that comes twice.
+    field, a text longer than LONGEST_TEXT, and a record that comes twice with its id.
     """
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")

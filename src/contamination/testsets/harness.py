@@ -3,7 +3,7 @@
 - `lm-eval:TASK`: a task of lm-evaluation-harness, by its name or its .yaml file.
 - `lm-eval-samples:FILE`: `samples_*.jsonl`, which it writes with `--log_samples`.
 - `inspect:FILE`: an `.eval` log of Inspect.
-- `lighteval:FILE`: `details_*.parquet` of lighteval, with `__doc__` and `__model_response__`.
+- `lighteval:FILE`: `details_*.parquet` of lighteval, since its version 0.11.
 
 They are in the order in which the set was published. A log need not have this order: it is put back
 by the numbers that the harness gave the records of the stored data set. A record has its `text`; of

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,17 +60,22 @@ def read_text(path: Path) -> str:
 
 
 def check_ids(records: Sequence[Record], where: str) -> None:
-    """Raise InputError if two records have one id: the file was concatenated or damaged."""
+    """Raise InputError if a record with an id stands twice: the file was concatenated or damaged.
+
+    Different records may have one id, such as the questions about one passage.
+    """
     for field in ID_FIELDS:
+        counts = Counter(repr(record.get(field)) for _, record in records)
         seen: dict[str, str] = {}
         for place, record in records:
             value = record.get(field)
-            if value is None or value == "":
+            if value is None or value == "" or counts[repr(value)] == 1:
                 continue
-            first = seen.setdefault(repr(value), place)
+            first = seen.setdefault(repr(record), place)
             if first != place:
                 raise InputError(
-                    f"{where}, {place}: {field} {value!r} stands at {first} already; remove one"
+                    f"{where}, {place}: the record of {field} {value!r} stands at {first} already, "
+                    "with the same fields; remove the copy"
                 )
 
 

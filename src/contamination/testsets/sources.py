@@ -229,8 +229,8 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
 def read_verified(entry: Entry, path: Path) -> list[Record]:
     """Read a set from a file of the mirror or the cache and compare number and checksum of records.
 
-    Raises InputError if records are missing, too many or changed, if an id comes twice, or if the
-    file is malformed.
+    Raises InputError if records are missing, too many or changed, if a record comes twice with its
+    id, or if the file is malformed.
     """
     if entry.normalise == "wikitext" and path.suffix == ".txt":
         # As records of a .txt file they would have lost the blank lines.

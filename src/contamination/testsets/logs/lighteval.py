@@ -1,4 +1,6 @@
-"""`details_*.parquet` of lighteval, with `__doc__` and `__model_response__`.
+"""`details_*.parquet` of lighteval, which since version 0.11 has `doc` and `model_response`.
+
+Its documentation, and some of its files, call these `__doc__` and `__model_response__`.
 
 What a model answered is `text`, or else the likeliest of the choices. `text_post_processed`, the
 gold and the metrics are not read for it.
@@ -9,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from contamination.errors import InputError
 from contamination.testsets.harness_items import item
@@ -25,7 +27,7 @@ from contamination.testsets.logs.record import (
 from contamination.testsets.records import Record
 
 NAME = "lighteval"
-FIELD = "__doc__"
+FIELDS = ({"doc", "model_response"}, {"__doc__", "__model_response__"})
 OLDER_FIELDS = frozenset({"full_prompt", "predictions", "gold_index"})
 
 
@@ -36,6 +38,7 @@ class Doc(Part):
     query: str
     choices: list[str | None] | None = None
     gold_index: int | list[int | None] | None = None
+    fewshot_samples: list[Any] | None = None
 
 
 class Response(Part):
@@ -49,16 +52,24 @@ class Response(Part):
 class Detail(Part):
     """A row."""
 
-    doc: Doc = Field(alias="__doc__")
-    response: Response = Field(alias="__model_response__")
+    doc: Doc = Field(validation_alias=AliasChoices("doc", "__doc__"))
+    response: Response = Field(
+        validation_alias=AliasChoices("model_response", "__model_response__")
+    )
+
+
+def has(fields: Iterable[str]) -> bool:
+    """Whether a row of these fields is one of lighteval."""
+    known = set(fields)
+    return any(each <= known for each in FIELDS)
 
 
 def refuse_older(path: Path, fields: Iterable[str]) -> None:
     """Raise InputError for the columns that lighteval wrote before it had `__doc__`."""
     if OLDER_FIELDS.issubset(fields):
         raise InputError(
-            f"{path}: these columns are those of lighteval before version 0.11, which wrote no "
-            "__doc__ and no __model_response__; evaluate again with a later version"
+            f"{path}: these columns are those of lighteval before version 0.11, which wrote no doc "
+            "and no model_response; evaluate again with a later version"
         )
 
 
@@ -79,7 +90,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
                 id=doc.id,
                 number=number_of(doc.id),
                 doc=question,
-                prompt=text_of(detail.response.input) or doc.query,
+                prompt=text_of([doc.fewshot_samples, detail.response.input or doc.query]),
                 completion=completion,
                 epoch=epoch,
             )

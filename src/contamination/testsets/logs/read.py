@@ -77,7 +77,7 @@ def _of_rows(path: Path, rows: Iterator[Record]) -> Log:
     every = chain([first], rows)
     if lm_eval.FIELD in fields:
         return lm_eval.read(path, every)
-    if lighteval.FIELD in fields:
+    if lighteval.has(fields):
         return lighteval.read(path, every)
     lighteval.refuse_older(path, fields)
     return table.read(path, every)
