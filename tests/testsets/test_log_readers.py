@@ -233,6 +233,7 @@ def test_what_a_model_was_shown_and_what_it_wrote(changes, completion, prompt, t
         ({"text": [None], "logprobs": [-2.0, math.nan, None]}, [""]),
         ({"text": [None], "logprobs": [-2.0, -2.0, -2.0]}, [""]),
         ({"text": [None], "logprobs": [None, None, None]}, [""]),
+        ({"text": [None], "logprobs": [-3.0, -2.0, -1.0]}, [""]),  # of tokens
     ],
 )
 def test_answers_of_lighteval(response, wanted, tmp_path) -> None:

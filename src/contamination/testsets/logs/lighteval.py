@@ -120,11 +120,12 @@ def _completions(response: Response, choices: list[str]) -> list[str]:
     written = [text for text in texts if text is not None]
     if written:
         return written
-    values = response.logprobs or []
-    if len(choices) < 2 or len(values) < len(choices):
+    values = list(response.logprobs or [])
+    while values and values[-1] is None:  # padding
+        values.pop()
+    numbers = [value for value in values if value is not None and not math.isnan(value)]
+    if len(choices) < 2 or len(values) != len(choices) or len(numbers) < len(values):
         return [""]
-    found = values[: len(choices)]
-    numbers = [value for value in found if value is not None and not math.isnan(value)]
-    if len(numbers) < len(found) or numbers.count(max(numbers)) > 1:
+    if numbers.count(max(numbers)) > 1:
         return [""]
     return [choices[numbers.index(max(numbers))]]
