@@ -1,4 +1,4 @@
-"""Attack the audit by bad records, templates, items, seals, models, commands, stores, servers.
+"""Attack the audit by bad records, templates, items, seals, logs, models, commands, servers.
 
     make attack                                  # all of it, about ten minutes
     python benchmarks/attack/run.py --fronts stores --seed 7 --first 1234 --times 1   # one attempt
@@ -33,6 +33,7 @@ import numpy as np
 import pandas as pd
 import sealing
 from folders import attack_commands, attack_folders
+from logs import attack_logs
 from records import attack_records, attack_templates
 from servers import attack_servers
 from stores import attack_stores
@@ -50,6 +51,7 @@ FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
     "templates": (attack_templates, 4000),
     "items": (sealing.attack_items, 400),
     "seals": (sealing.attack_seals, 400),
+    "logs": (attack_logs, 2000),
     "folders": (attack_folders, 200),
     "commands": (attack_commands, 400),
     "stores": (attack_stores, 2000),

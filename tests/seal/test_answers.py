@@ -41,6 +41,8 @@ LONG = "Let me see. " * 30
         ("2.5", None),
         ("2,000", None),
         ("The answer is 2. No: the answer is 3.", None),
+        ("ANSWER: 2\nANSWER: 3", None),
+        ("ANSWER: 2\nANSWER: 7", None),
         ("The answer is not 2.", None),
         ("<think>The answer is 2.", None),
         (f"{LONG}2", None),

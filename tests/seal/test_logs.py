@@ -251,7 +251,7 @@ def test_answers_that_differ_need_a_rule(divisors, texts, rule, named, differing
 
 def test_the_first_epoch_is_that_of_the_first_log(divisors) -> None:
     clean = log_of(*clean_log(divisors))
-    reader = log_of(*gold_log(divisors))
+    reader = log_of(*gold_log(divisors, epoch=2))
     alone = only(audit_logs(divisors, [clean]))
     first = only(audit_logs(divisors, [clean, reader], epochs="first"))
     assert (first.hits, first.p) == (alone.hits, alone.p)

@@ -24,9 +24,11 @@ from fakes.answer_logs import (
     chosen_sample,
     generated,
     generated_sample,
+    helm,
     inspect,
     inspect_sample,
     lm_eval_samples,
+    table,
     write_details,
     write_eval,
 )
@@ -94,6 +96,7 @@ def test_every_reader_returns_what_was_written(write, tmp_path) -> None:
         ({"a": "-3.0", "b": "-1.0", "c": "-2.0"}, " b"),
         ({"a": -3.0, "b": -1.0}, " b"),
         ({"a": "nan", "b": "-1.0"}, ""),
+        ({"a": "-1.0", "b": "nan"}, ""),
         ({"a": math.nan, "b": math.nan}, ""),
         ({"a": "-1.0", "b": "-1.0"}, ""),
         ({"a": "-inf", "b": "-inf"}, ""),
@@ -241,8 +244,8 @@ def test_answers_of_lighteval(response, wanted, tmp_path) -> None:
     path = write_details(tmp_path, [doc], [response | {"input": "Q?"}], Gold())
     assert [one.completion for one in read_log(path).records] == wanted
     older = {"doc": "__doc__", "model_response": "__model_response__", "metric": "__metric__"}
-    table = pyarrow.parquet.read_table(path).rename_columns(older)
-    pyarrow.parquet.write_table(table, path)
+    renamed = pyarrow.parquet.read_table(path).rename_columns(older)
+    pyarrow.parquet.write_table(renamed, path)
     assert [one.completion for one in read_log(path).records] == wanted
 
 
@@ -261,6 +264,20 @@ def test_numbers_and_nulls_of_a_table_are_answers(tmp_path) -> None:
         ("m", "r2", None, 1, ""),
         ("m", "1", 0, 2, "3"),
     ]
+
+
+HALF = "\ud83d"  # of an emoji
+
+
+@pytest.mark.parametrize("write", [generated, inspect, table, helm])
+def test_half_an_emoji_is_text_and_none_in_the_name_of_a_model(write, tmp_path) -> None:
+    path = write(tmp_path, [(OPEN[0], f"2 {HALF}")], Gold())
+    if write is table:
+        path.write_text(path.read_text().replace('"m"', '"m\\ud83d"'))
+    record = only(path)
+    assert HALF in record.completion
+    assert record.model in ("m", "m?")
+    record.model.encode()
 
 
 # --- what is refused, in one line -----------------------------------------------------------------

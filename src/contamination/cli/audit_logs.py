@@ -68,7 +68,7 @@ def audit_logs(
         print(json.dumps(stated | {"models": rows}, indent=2))
     else:
         _print(found, sealed)
-        _print_coverage(found, logs)
+        _print_coverage(found, logs, level)
     raise typer.Exit(_status([one.conclusion(level) for one in found]))
 
 
@@ -92,11 +92,17 @@ def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
     say(f"verified: {sealed.described}", sealed.seal.guarantee)
 
 
-def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path]) -> None:
+def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level: float) -> None:
     """Print why nothing can be said of a model, which records count twice, and the files' order."""
     for one in found:
         if one.reason:
             say(f"{one.model}: nothing can be said, since {one.reason}", wrap=False)
+        elif one.conclusion(level) == "cannot say":
+            say(
+                f"{one.model}: nothing can be said, since {one.admissible:,} answers that name "
+                f"exactly one right answer are too few for a p-value of {level:g}",
+                wrap=False,
+            )
         elif one.repeated:
             say(
                 f"{one.model}: {one.repeated:,} of its records have more than one answer, of which "

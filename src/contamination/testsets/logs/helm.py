@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.logs.record import Log, LogRecord, Part, number_of, parsed, text_of
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Name,
+    Part,
+    number_of,
+    parsed,
+    text_of,
+)
 
 NAME = "HELM"
 FIELD = "request_states"
@@ -62,7 +70,7 @@ class State(Part):
 class Adapter(Part):
     """How the model was asked."""
 
-    model: str
+    model: Name
 
 
 class Whole(Part):

@@ -10,7 +10,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.harness_items import sample_item
-from contamination.testsets.logs.record import Log, LogRecord, Part, parsed, text_of
+from contamination.testsets.logs.record import Log, LogRecord, Name, Part, parsed, text_of
 from contamination.testsets.logs.unpacked import opened_archive
 from contamination.testsets.option_texts import LETTERS
 
@@ -73,7 +73,7 @@ class Config(Part):
 class About(Part):
     """What was run."""
 
-    model: str
+    model: Name
     dataset: Dataset = Dataset()
     config: Config = Config()
 
@@ -136,10 +136,9 @@ def read_json(path: Path, value: Any) -> Log:
 
 def _log(path: Path, header: Header, samples: Sequence[tuple[str, Sample]]) -> Log:
     numbers = _numbers(header.eval.dataset, [sample for _, sample in samples])
-    by_epoch = sorted(samples, key=lambda one: one[1].epoch)  # keeps the order within an epoch
     records = [
         _record(where, header.eval.model, sample, numbers.get(sample.id))
-        for where, sample in by_epoch
+        for where, sample in samples
     ]
     return Log(path, tuple(records), _claimed(header))
 

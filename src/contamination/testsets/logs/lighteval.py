@@ -23,6 +23,7 @@ from contamination.testsets.logs.record import (
     number_of,
     parsed,
     text_of,
+    writable,
 )
 from contamination.testsets.records import Record
 
@@ -101,7 +102,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
 def _model(path: Path) -> str:
     """Return the name in .../details/ORG/MODEL/TIME/details_TASK_TIME, else that of the file."""
     above = "/".join(path.absolute().parts[:-2])
-    return above.rpartition("/details/")[2] if "/details/" in above else path.stem
+    return writable(above.rpartition("/details/")[2] if "/details/" in above else path.stem)
 
 
 def _right(doc: Doc, choices: list[str], where: str) -> int | str:

@@ -12,7 +12,17 @@ from typing import Any
 
 from pydantic import Field
 
-from contamination.testsets.logs.record import Log, LogRecord, Part, leaves, not_as, parsed, text_of
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Name,
+    Part,
+    leaves,
+    not_as,
+    parsed,
+    text_of,
+    writable,
+)
 from contamination.testsets.records import Record
 
 NAME = "lm-evaluation-harness"
@@ -44,14 +54,14 @@ class Counts(Part):
 class Results(Part):
     """The file beside the samples."""
 
-    model_name: str | None = None
+    model_name: Name | None = None
     counts: dict[str, Counts] | None = Field(None, alias="n-samples")
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
     """Return the records of a log. Raises InputError where a row is none of this format."""
     results = _results(path)
-    model = results.model_name or path.parent.name or path.stem
+    model = results.model_name or writable(path.absolute().parent.name)
     found = list[LogRecord]()
     filters: dict[tuple[int, tuple[str, ...]], str] = {}
     for place, row in rows:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from contamination.errors import InputError
 from contamination.testsets.records import read_text
@@ -78,9 +78,8 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
         Something else stands there: with the first field that is wrong.
     """
     try:
-        if isinstance(value, bytes):
-            return kind.model_validate_json(value)
-        return kind.model_validate(value)
+        # Not by pydantic's own reader of JSON, which refuses half an emoji.
+        return kind.model_validate(json.loads(value) if isinstance(value, bytes) else value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -88,6 +87,16 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
         raise not_as(where, of, problem) from error
     except RecursionError as error:
         raise not_as(where, of, "nested too deeply") from error
+    except ValueError as error:
+        raise not_as(where, of, error) from error
+
+
+def writable(name: str) -> str:
+    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
+    return name.encode("utf-8", "replace").decode()
+
+
+Name = Annotated[str, AfterValidator(writable)]
 
 
 def not_as(where: str, of: str, problem: object) -> InputError:

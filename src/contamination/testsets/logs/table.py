@@ -8,7 +8,15 @@ from typing import Any
 
 from pydantic import field_validator
 
-from contamination.testsets.logs.record import Log, LogRecord, Part, number_of, parsed
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Name,
+    Part,
+    number_of,
+    parsed,
+    writable,
+)
 from contamination.testsets.records import Record
 
 NAME = "a table with `id`, `answer` and, of several, `model`"
@@ -19,7 +27,7 @@ class Row(Part):
 
     id: str
     answer: str | None
-    model: str | None = None
+    model: Name | None = None
     epoch: int | None = None
 
     @field_validator("answer", "model", "epoch", mode="before")
@@ -39,7 +47,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
     for place, row in rows:
         where = f"{path}, {place}"
         one = parsed(Row, row, where, NAME)
-        model = one.model or path.stem
+        model = one.model or writable(path.stem)
         epochs[model, one.id] += 1
         counted = number_of(one.id) if one.id.isdecimal() else None
         record = LogRecord(

@@ -16,7 +16,6 @@ from contamination.errors import InputError
 MOST_OF_A_FILE = 2**28  # bytes of one file in an archive, unpacked
 MOST_OF_ALL = 2**32
 ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
-_ENCRYPTED = 1  # flag of a file in a zip file
 _NAME_LENGTH = 26  # where a file's own header has the lengths of its name and of extra fields
 # What zipfile and its decompressors raise at damaged files.
 _DAMAGE = (
@@ -64,8 +63,6 @@ class Archive:
         if file.compress_type != ZSTANDARD:
             with self.archive.open(file) as stream:
                 return stream.read(size)
-        if file.flag_bits & _ENCRYPTED:
-            raise RuntimeError("encrypted")
         handle = self.archive.fp
         assert handle is not None
         packed = pyarrow.BufferReader(_packed(handle, file))
