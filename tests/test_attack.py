@@ -30,7 +30,17 @@ def run() -> Iterator[ModuleType]:
         score.SMALLEST_PART = size
 
 
-FRONTS = ["records", "templates", "items", "seals", "folders", "commands", "stores", "servers"]
+FRONTS = [
+    "records",
+    "templates",
+    "items",
+    "seals",
+    "logs",
+    "folders",
+    "commands",
+    "stores",
+    "servers",
+]
 
 
 @pytest.mark.parametrize("front", FRONTS)
@@ -51,6 +61,7 @@ BLIND = {
     ),
     "a seal is believed": ("seals", "sealing.verify", lambda *files: None),
     "a letter is read as a text": ("items", "sealing.named", lambda r, name, _: str(r[name])),
+    "an archive may be damaged": ("logs", "contamination.testsets.logs.unpacked._DAMAGE", ()),
     "layers are left out": ("folders", "contamination.scoring.loading._left_out", lambda *_: []),
     "an escape is printed": ("commands", "contamination.cli.main._line", lambda error: "\x1b[31m"),
     "refused by a traceback": ("commands", "contamination.cli.main._line", lambda error: None),

@@ -162,6 +162,29 @@ def _let_inspect_write(directory: Path) -> None:
         where = str(directory / "inspect" / name)
         (log,) = eval(task, model=model, log_dir=where, display="none")
         assert log.status == "success", log.error
+    _let_inspect_score_by_targets(directory)
+
+
+def _let_inspect_score_by_targets(directory: Path) -> None:
+    """Log a model that lists all right answers, of which the scorer takes the published one."""
+    from inspect_ai import Task, eval
+    from inspect_ai.dataset import Sample, json_dataset
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import pattern
+
+    def sample(record: dict) -> Sample:
+        return Sample(id=record["id"], input=record["question"], target=record["answer"])
+
+    data = json_dataset(str(directory / "sealed" / "public" / "authors.jsonl"), sample)
+    said = ModelOutput.from_content("mockllm/model", "These are ash and elm and fir.")
+    said.usage = ModelUsage()
+    model = get_model("mockllm/model", custom_outputs=[said] * len(data))
+    task = Task(dataset=data, scorer=pattern(r"(ash) and (elm) and (fir)"))
+    where = str(directory / "inspect" / "listed")
+    (log,) = eval(task, model=model, log_dir=where, display="none")
+    assert log.samples
+    for one in log.samples:
+        assert one.scores and one.scores["pattern"].answer == one.target
 
 
 def _train_models(directory: Path) -> None:

@@ -113,6 +113,15 @@ def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
     assert guesser.p > 0.01
 
 
+def test_a_real_score_of_inspect_accuses_nobody(written) -> None:
+    """Its answer is the published one each time: the scorer looks for that."""
+    public, private = written / "sealed" / "public", written / "sealed" / "private"
+    sealed = verify(None, public / "seal.json", private / "key.json")
+    (path,) = written.glob("inspect/listed/*.eval")
+    (found,) = audit_logs(sealed, [read_log(path)])
+    assert (found.records, found.admissible, found.missing) == (60, 0, 0)
+
+
 @pytest.mark.parametrize("task", ["items", "shuffled", "rebuilt"])
 def test_a_real_task_is_in_the_stored_order(task, tmp_path) -> None:
     pytest.importorskip("lm_eval")

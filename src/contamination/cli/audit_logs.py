@@ -24,7 +24,7 @@ def audit_logs(
         list[Path],
         typer.Argument(
             metavar="LOGS...",
-            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval), lighteval "
+            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), lighteval "
             "(details_*.parquet) or HELM (scenario_state.json), or a table of `id`, `answer` and "
             "`model`.",
         ),
