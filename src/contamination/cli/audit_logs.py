@@ -24,9 +24,9 @@ def audit_logs(
         list[Path],
         typer.Argument(
             metavar="LOGS...",
-            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), lighteval "
-            "(details_*.parquet) or HELM (scenario_state.json), or a table of `id`, `answer` and "
-            "`model`.",
+            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), "
+            "lighteval (details_*.parquet) or HELM (scenario_state.json), or a table of `id`, "
+            "`answer` and `model`.",
         ),
     ],
     seal: Annotated[Path, option("The seal.json that was published with the set.")],
