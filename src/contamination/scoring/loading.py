@@ -12,7 +12,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,7 +25,9 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import locked, read_json, replacing, sha256_of
+from contamination.files import locked, replacing, sha256_of
+from contamination.scoring import checkpoint
+from contamination.scoring.checkpoint import INDEX, changed, others_of, refuse_pipes, weights_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
@@ -117,7 +119,7 @@ class ModelSource:
             raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
         if self.revision is not None and path.exists():
             raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
-        _refuse_pipes(path.glob("*"))
+        refuse_pipes(path.glob("*"))
 
     @property
     def location(self) -> dict[str, Any]:
@@ -147,13 +149,6 @@ def load_config(source: ModelSource) -> Any:
     if not causal or getattr(config, "is_encoder_decoder", False):
         raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
     return config
-
-
-def _refuse_pipes(files: Iterable[Path]) -> None:
-    """Refuse pipes, sockets and devices: whoever reads them may wait, or read, for ever."""
-    for file in files:
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
 
 
 def _refuse_kernels(attention: Any, name: str) -> None:
@@ -210,6 +205,7 @@ def load_network(
         )
         if device is not None:
             network.to(device)
+        _copy_mapped(network)
     if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
         told = f"the weights lack {', '.join(missing[:3])}"
         raise InputError(f"{source.name}: {told}; give a causal language model as a whole")
@@ -222,6 +218,13 @@ def load_network(
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
+
+
+def _copy_mapped(network: PreTrainedModel) -> None:
+    """Give weights on the host memory of their own: a mapped file that is written changes them."""
+    for tensor in (*network.parameters(), *network.buffers()):
+        if tensor.device.type == "cpu":
+            tensor.data = tensor.data.clone()
 
 
 def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
@@ -304,19 +307,16 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     how = [str(dtype), "None", str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
-    kind = "*.safetensors" if any(path.glob("*.safetensors*")) else "*.bin"
-    indexes = sorted(path.glob(f"{kind}.index.json"))
-    maps = [read_json(each).get("weight_map", {}).values() for each in indexes]
-    named = {path / name for each in maps for name in each}  # also in folders below
-    _refuse_pipes(named)
-    weights = [*sorted({*path.glob(kind), *filter(Path.is_file, named)}), *indexes]
-    if len(weights) == len(indexes):
+    weights = weights_of(path)
+    if all(file.name.endswith(INDEX) for file in weights):
         raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
-    kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
-    kinds += ["special_tokens_map.json", "added_tokens.json", "adapter_*"]
-    kinds += ["*.py"] if source.trust_remote_code else []
-    others = sorted({file for kind in kinds for file in path.glob(kind)})
+    others = others_of(path, code=source.trust_remote_code)
     return sha256_of(*weights, *others, *how)
+
+
+def unchanged(source: ModelSource) -> AbstractContextManager[None]:
+    """Refuse a local model that is written or replaced meanwhile; see `checkpoint.unchanged`."""
+    return checkpoint.unchanged(Path(source.name), code=source.trust_remote_code)
 
 
 def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
@@ -333,7 +333,7 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
         source = replace(source, name=str(file))
     if file.suffix != ".gguf":
         return source
-    key = sha256_of(file, str(dtype), transformers.__version__)[:16]
+    key = _unpacked_key(file, dtype)
     directory = cache_directory() / "gguf" / f"{file.stem}-{key}"
     with locked(Path(f"{directory}.lock")):
         if not directory.is_dir():
@@ -344,10 +344,19 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
                 redirect_stderr(io.StringIO()),
                 replacing(directory) as temporary,
             ):
-                config, cpu = load_config(source), torch.device("cpu")
-                tokenizer = load_tokenizer(source)
-                network = load_network(replace(source, attention=None), config, dtype, cpu)
+                with unchanged(source):
+                    config, cpu = load_config(source), torch.device("cpu")
+                    tokenizer = load_tokenizer(source)
+                    network = load_network(replace(source, attention=None), config, dtype, cpu)
+                    again = _unpacked_key(file, dtype)
+                if again != key:
+                    raise changed(file)
                 with explain_load_errors(source.name):
                     network.save_pretrained(temporary)
                     tokenizer.save_pretrained(temporary)
     return replace(source, name=str(directory))
+
+
+def _unpacked_key(file: Path, dtype: torch.dtype) -> str:
+    """Return what names the directory of a GGUF file that is unpacked."""
+    return sha256_of(file, str(dtype), transformers.__version__)[:16]
