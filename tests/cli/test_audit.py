@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from contamination.scoring import loading
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from fakes.items import drawn_items
@@ -167,3 +168,23 @@ def test_a_copy_of_the_model_is_no_control(quiz, model) -> None:
     shutil.copytree(model, "copy")
     status, _, err = quiz("--control", "copy")
     assert (status, "--control copy" in err) == (2, True)
+
+
+def test_a_control_that_is_replaced_while_the_model_is_scored_is_refused(
+    audit, model_directory, make_model, monkeypatch
+) -> None:
+    """Its weights are read last, hours after they were hashed."""
+    control = shutil.copytree(make_model(120), Path("control"))
+    new = make_model(112) / "model.safetensors"
+    load = loading.load_network
+
+    def load_and_train(source: loading.ModelSource, *how):
+        if source.name != "control":
+            shutil.copyfile(new, control / "model.safetensors")
+        return load(source, *how)
+
+    monkeypatch.setattr(loading, "load_network", load_and_train)
+    status, out, err = audit("test", "--test", "sharded_exact", "--control", "control")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("error: control: its files have changed")
+    assert [path.name for path in Path("stores").iterdir()] == [model_directory.name]

@@ -314,6 +314,34 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     return sha256_of(*weights, *others, *how)
 
 
+def load_named(
+    source: ModelSource,
+    config: Any,
+    dtype: torch.dtype,
+    start: int,
+    *,
+    device: torch.device | None,
+    revision: str,
+) -> PreTrainedModel:
+    """Load the weights that `revision` names: the `identity` of all other arguments, taken before.
+
+    Raises InputError as `load_network`, and for files that are others now, or change meanwhile.
+    """
+
+    def require_same() -> None:
+        if identity(source, config, dtype, start) != revision:
+            raise changed(Path(source.name))
+
+    with explain_load_errors(source.name), unchanged(source):
+        try:
+            network = load_network(source, config, dtype, device)
+        except InputError:
+            require_same()  # others are perhaps why it cannot be loaded
+            raise
+        require_same()
+    return network
+
+
 def unchanged(source: ModelSource) -> AbstractContextManager[None]:
     """Refuse a local model that is written or replaced meanwhile; see `checkpoint.unchanged`."""
     return checkpoint.unchanged(Path(source.name), code=source.trust_remote_code)

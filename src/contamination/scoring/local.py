@@ -22,7 +22,6 @@ from transformers import PreTrainedModel
 from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.scoring import loading
-from contamination.scoring.checkpoint import changed
 from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
@@ -207,12 +206,9 @@ class TransformersScorer:
     def model(self) -> PreTrainedModel:
         """The network, loaded late: a full store never needs it. Files that changed are refused."""
         device = None if self.spread else self.device
-        with loading.explain_load_errors(self.source.name), loading.unchanged(self.source):
-            network = loading.load_network(self.source, self.config, self.dtype, device)
-            loaded = loading.identity(self.source, self.config, self.dtype, self.start)
-        if loaded != self.revision:
-            raise changed(Path(self.source.name))
-        return network
+        return loading.load_named(
+            self.source, self.config, self.dtype, self.start, device=device, revision=self.revision
+        )
 
     @cached_property
     def body(self) -> torch.nn.Module:
