@@ -32,6 +32,7 @@ from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
 from contamination.testsets.sources import cache_directory
+from contamination.testsets.tokens import without_sampling
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
@@ -175,13 +176,16 @@ def pin_commit(source: ModelSource) -> ModelSource:
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of the model; raises `InputError` as `load_config` does."""
+    """Load the tokenizer of the model, which is the same function of a text each time.
+
+    Raises InputError as `load_config` and `contamination.testsets.tokens.without_sampling` do.
+    """
     path = Path(source.name)
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
-        return transformers.AutoTokenizer.from_pretrained(**source.location)
+        return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
 
 
 def load_network(
