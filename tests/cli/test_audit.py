@@ -122,7 +122,8 @@ def quiz(call, model):
 def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
     """How people write options favours their order: it takes a control that does not like it."""
     other = make_model(120)
-    assert quiz("--alpha", "1e-12")[0] == 0
+    assert quiz("--alpha", "1e-8")[0] == 0
+    assert quiz("--alpha", "1e-9")[0] == 3  # three options have six orders: 6^-11 is the least p
     assert quiz("--alpha", "1")[0] == 3  # the compressor rejects at this level, too
     found = result_of(quiz("--json", "--control", other)[1])
     assert found["results"][0]["shards"] == 11
