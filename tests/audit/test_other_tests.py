@@ -129,3 +129,12 @@ def test_a_second_seed_or_template_is_no_reason_for_a_second_store(ask, changed,
     with pytest.raises(InputError, match=f"another {named}") as caught:
         ask("sharded_exact", **changed)
     assert "another directory" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"kind": {}, "shards": [], "temperature": "x"}'])
+def test_a_damaged_store_beside_is_no_reason_to_end(ask, content):
+    ask("sharded_exact", shards=2)
+    (other,) = ask("sharded_exact").other_tests
+    for file in Path(other.store).glob("*.json"):
+        file.write_text(content)
+    assert [each.store for each in ask("sharded_exact").other_tests] == [other.store]

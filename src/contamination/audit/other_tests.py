@@ -5,6 +5,7 @@ and knows of those of other commands by the stores that they filled. A test that
 leaves a small file there, since several tests may read the same numbers.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 HEADERS = ("store.json", "completions.json")  # of log-probabilities, and of what a model wrote
 PARTS = "part-*.parquet"
+NOTE = re.compile(r"test-(?P<test>\w+)-(?P<permutations>\d+)(-stopped)?\.json")
 # What another test may have differed in, by the field of the header.
 DIFFERENCES = {
     "model_revision": "other weights, precision or context",
@@ -56,18 +58,24 @@ def other_tests(
     results : of the audit itself, with the store of each.
     """
     own = {_note_of(store, result) for store, result in results}
-    folders = {store.parent for store in stores}
-    beside = {path.parent for folder in folders for path in folder.glob(f"*/{PARTS}")}
     reference = _header_of(stores[0])
     found: list[tuple[float, OtherTest]] = []
-    for store in sorted(beside):
+    for store in _stores_beside(stores):
         header = _header_of(store)
-        notes = [path for path in sorted(store.glob("test-*.json")) if path not in own]
+        notes = [path for path in _notes_in(store) if path not in own]
         for note in notes:
             found.append(_described(store, note, header, reference))
-        if not notes and store not in stores and header:
+        if not notes and header and store not in stores:
             found.append(_described(store, None, header, reference))
     return [other for _, other in sorted(found)]
+
+
+def _stores_beside(stores: Sequence[Path]) -> list[Path]:
+    """Return all stores with anything in them in the folders of these."""
+    found: set[Path] = set()
+    for folder in {store.parent for store in stores}:
+        found |= {part.parent for part in folder.glob(f"*/{PARTS}")}
+    return sorted(found)
 
 
 def told(others: Sequence[OtherTest]) -> str:
@@ -83,8 +91,13 @@ def told(others: Sequence[OtherTest]) -> str:
 
 
 def _note_of(store: Path, result: "TestResult") -> Path:
+    """Return the file by which a test leaves word: its name says all, so no content is trusted."""
     stopped = "-stopped" if hasattr(result, "stopped_at") else ""
     return Path(store) / f"test-{result.test}-{result.permutations}{stopped}.json"
+
+
+def _notes_in(store: Path) -> list[Path]:
+    return [path for path in sorted(store.iterdir()) if NOTE.fullmatch(path.name)]
 
 
 def _header_of(store: Path) -> dict[str, Any]:
@@ -99,17 +112,16 @@ def _described(
     store: Path, note: Path | None, header: dict[str, Any], reference: dict[str, Any]
 ) -> tuple[float, OtherTest]:
     """Return when a test was first made, as far as files say, and what it was."""
-    name, details = _kind_of(header), []
-    if note is not None:
-        with suppress(InputError):
-            noted = read_json(note)
-            name = str(noted.get("test"))
-            details.append(f"{noted.get('permutations')} permutations")
+    name = _kind_of(header)
+    details = []
     if "shards" in header:
-        details.insert(0, f"{header['shards']} shards")
+        details.append(f"{header['shards']} shards")
     if "temperature" in header:
-        details.append(f"{header['samples']} x {header['tokens']} tokens")
-        details.append(f"temperature {header['temperature']:g}")
+        details.append(f"{header.get('samples')} x {header.get('tokens')} tokens")
+        details.append(f"temperature {header['temperature']}")
+    if match := note and NOTE.fullmatch(note.name):
+        name = match["test"]
+        details.append(f"{match['permutations']} permutations")
     details += _differences(header, reference)
     dated = note or next(path for path in map(store.joinpath, HEADERS) if path.is_file())
     what = f"{name} ({', '.join(details)})"

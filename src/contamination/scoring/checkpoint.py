@@ -28,15 +28,14 @@ def weights_of(directory: Path) -> list[Path]:
     kinds = ["*.safetensors" if safe else "*.bin"]
     if safe and not chosen and not any((directory / name).exists() for name in USUAL):
         kinds.append("*.bin")  # transformers does not read safetensors of other names
-    indexes = {file for kind in kinds for file in directory.glob(f"{kind}{INDEX}")}
+    indexes = matching(directory, [f"{kind}{INDEX}" for kind in kinds])
     indexes |= {file for file in chosen if file.name.endswith(INDEX)}
     named = set(chosen) - indexes
     for index in indexes:
         files = read_json(index).get("weight_map", {}).values()
         named |= {index.parent / name for name in files}  # also in folders below
     refuse_pipes(named)
-    weights = {file for kind in kinds for file in directory.glob(kind)}
-    weights |= set(filter(Path.is_file, named))
+    weights = matching(directory, kinds) | set(filter(Path.is_file, named))
     return [*sorted(weights), *sorted(indexes)]
 
 
@@ -59,7 +58,15 @@ def others_of(directory: Path, *, code: bool) -> list[Path]:
     They are its configuration, its tokenizer and adapters.
     """
     kinds = [*OTHERS, "*.py"] if code else OTHERS
-    return sorted({file for kind in kinds for file in directory.glob(kind)})
+    return sorted(matching(directory, kinds))
+
+
+def matching(directory: Path, patterns: Iterable[str]) -> set[Path]:
+    """Return the files of a directory whose names fit any of the patterns."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        found |= set(directory.glob(pattern))
+    return found
 
 
 @contextmanager

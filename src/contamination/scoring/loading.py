@@ -182,7 +182,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     """
     path = Path(source.name)
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
-    if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
+    if path.is_dir() and not checkpoint.matching(path, kinds):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
         return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
@@ -377,9 +377,10 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
                 replacing(directory) as temporary,
             ):
                 with unchanged(source):
-                    config, cpu = load_config(source), torch.device("cpu")
+                    config = load_config(source)
                     tokenizer = load_tokenizer(source)
-                    network = load_network(replace(source, attention=None), config, dtype, cpu)
+                    usual = replace(source, attention=None)
+                    network = load_network(usual, config, dtype, torch.device("cpu"))
                     again = _unpacked_key(file, dtype)
                 if again != key:
                     raise changed(file)
