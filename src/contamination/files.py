@@ -13,7 +13,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from uuid import uuid4
 from contamination.errors import InputError
 
 ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
+FileState = tuple[int, int, int]  # size, time of the last writing and of the last change, in ns
 TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 
 
@@ -205,6 +206,20 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{path}: it is damaged; remove it and run the command that writes it")
     return value
+
+
+def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
+    """Return the state of each file that is there.
+
+    Another state says that the file was written or replaced, even by equal bytes: the last of the
+    three is the system's own, and no program can set it back.
+    """
+    states = {}
+    for file in files:
+        with suppress(FileNotFoundError):
+            now = file.stat()
+            states[file] = (now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return states
 
 
 def sha256_of(*parts: bytes | str | Path) -> str:

@@ -17,6 +17,7 @@ from fakes.results import SCHEMA, errors_of
 
 HERE = Path(__file__).parent
 OLD = json.loads((HERE / "result-1.json").read_text(encoding="utf-8"))  # never changed
+ADDED = {"other_tests"}  # to version 1, since that file was written
 CONCLUSIONS = SCHEMA["properties"]["verdict"]["properties"]["conclusion"]["enum"]
 
 
@@ -44,7 +45,7 @@ def required(schema, value, path=()):
 
 def test_a_file_of_version_1_fits_and_misses_nothing_that_the_schema_names():
     assert errors_of(OLD) == []
-    assert set(SCHEMA["properties"]) == set(OLD)
+    assert set(SCHEMA["properties"]) - ADDED == set(OLD)
     assert set(SCHEMA["$defs"]["tested"]["properties"]) <= set().union(*OLD["results"])
 
 

@@ -88,6 +88,15 @@ def test_shards_hold_four_or_ten_and_orderings_make_fifty(
     assert [store.shards for store in stores] == [fours, tens]
 
 
+def test_the_least_p_knows_how_few_orders_a_small_shard_has(scorer, test_set, tmp_path):
+    """Two records have two orders, however many are drawn: p of one shard is about a half."""
+    two = replace(test_set, examples=test_set.examples[:4])
+    request = Request(["sharded_exact"], shards=2, permutations=99, directory=tmp_path)
+    found = audit(scorer, two, request)
+    assert 0.4**2 < found.as_dict()["results"][0]["min_p"] < 0.6**2
+    assert found.verdict().conclusion == "cannot say"
+
+
 @pytest.fixture
 def until(tokenizer, tmp_path):
     def run(nats: float, **arguments):

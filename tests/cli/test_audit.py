@@ -5,7 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
+from contamination.scoring import loading
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from fakes.items import drawn_items
@@ -120,7 +122,8 @@ def quiz(call, model):
 def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
     """How people write options favours their order: it takes a control that does not like it."""
     other = make_model(120)
-    assert quiz("--alpha", "1e-12")[0] == 0
+    assert quiz("--alpha", "1e-8")[0] == 0
+    assert quiz("--alpha", "1e-9")[0] == 3  # three options have six orders: 6^-11 is the least p
     assert quiz("--alpha", "1")[0] == 3  # the compressor rejects at this level, too
     found = result_of(quiz("--json", "--control", other)[1])
     assert found["results"][0]["shards"] == 11
@@ -167,3 +170,24 @@ def test_a_copy_of_the_model_is_no_control(quiz, model) -> None:
     shutil.copytree(model, "copy")
     status, _, err = quiz("--control", "copy")
     assert (status, "--control copy" in err) == (2, True)
+
+
+def test_a_control_that_is_replaced_while_the_model_is_scored_is_refused(
+    audit, model_directory, make_model, monkeypatch
+) -> None:
+    """Its weights are read last, hours after they were hashed."""
+    control = shutil.copytree(make_model(120), Path("control"))
+    weights = control / "model.safetensors"
+    later = {name: 1.5 * value for name, value in load_file(weights).items()}
+    load = loading.load_network
+
+    def load_and_train(source: loading.ModelSource, *how):
+        if source.name != "control":
+            save_file(later, weights, {"format": "pt"})
+        return load(source, *how)
+
+    monkeypatch.setattr(loading, "load_network", load_and_train)
+    status, out, err = audit("test", "--test", "sharded_exact", "--control", "control")
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith("error: control: ")
+    assert [path.name for path in Path("stores").iterdir()] == [model_directory.name]

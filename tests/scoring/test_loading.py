@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring import local as here
+from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -331,6 +332,23 @@ def test_the_revision_names_precision_context_and_every_file(directory, monkeypa
 def test_values_and_names_that_are_refused(directory, options, message):
     with pytest.raises(InputError, match=message):
         logprobs(TransformersScorer(ModelSource(**{"name": str(directory)} | options)))
+
+
+def _here(directory: Path):
+    return open_model(directory).tokenizer
+
+
+def _behind_an_endpoint(directory: Path):
+    return EndpointScorer("http://127.0.0.1:1/v1", "m", directory, context=64).tokenizer
+
+
+@pytest.mark.parametrize("opened", [_here, _behind_an_endpoint])
+def test_dropout_that_was_left_on_gives_the_tokens_of_a_model_without(directory, prose, opened):
+    expected = tokenize(opened(directory), prose[:5])
+    rules = json.loads((directory / "tokenizer.json").read_text())["model"]
+    configure(directory, "tokenizer.json", model=rules | {"dropout": 0.3})
+    for ids, without in zip(tokenize(opened(directory), prose[:5]), expected, strict=True):
+        np.testing.assert_array_equal(ids, without)
 
 
 def test_a_gguf_file_scores_as_its_weights_and_is_unpacked_once(

@@ -4,6 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contamination.statistics import (
     called_canonical,
@@ -74,6 +76,18 @@ def test_between_the_bounds_of_full_enumeration(law, weights):
         alone = sharded_exact_test(sets[0], weights=weights)
         again = pooled_exact_test(sets[:1], weights=weights)
         assert (alone.log10_p, alone.z) == (again.log10_p, again.z)
+
+
+@BOTH
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=6))
+def test_no_p_is_below_the_least_that_the_scores_allow(weights, rows):
+    """The least is reached where every canonical score is a largest one of its shard."""
+    scores = np.array(rows, dtype=float)
+    result = sharded_exact_test(scores, weights=weights)
+    assert result.log10_p >= result.log10_least - 1e-12
+    best = sharded_exact_test(np.sort(scores, axis=1)[:, ::-1], weights=weights)
+    assert best.log10_p == pytest.approx(best.log10_least, abs=1e-9)
+    assert best.log10_least == result.log10_least
 
 
 @BOTH

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.tokens import tokenize, tokenize_set
+from contamination.testsets.tokens import tokenize, tokenize_set, without_sampling
 from reproduction.run.tokenizer import END_OF_TEXT, train_tokenizer
 
 TEXTS = [
@@ -56,3 +58,37 @@ def test_any_text_survives(bpe, text: str) -> None:
 def test_an_example_without_a_token_is_refused(bpe) -> None:
     with pytest.raises(InputError, match="example 1 has no token"):
         tokenize_set(bpe, ExampleSet("d", ("a\n", ""), "text/1", "r"))
+
+
+def _with_dropout() -> PreTrainedTokenizerFast:
+    sampling = train_tokenizer(TEXTS, 350)
+    sampling.backend_tokenizer.model.dropout = 0.2
+    return sampling
+
+
+def _with_sampling() -> PreTrainedTokenizerFast:
+    pieces = [("<unk>", -9.0), *((piece, -2.0) for piece in ("t", "h", "e", "th", "he", "the"))]
+    unigram = models.Unigram(pieces, unk_id=0)
+    sampling = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(unigram))
+    sampling.backend_tokenizer.model.alpha = 0.3
+    return sampling
+
+
+@pytest.mark.parametrize("make", [_with_dropout, _with_sampling])
+def test_segmentation_is_not_drawn_at_random(make) -> None:
+    texts = ["the quick brown fox jumps over the lazy dogs"] * 20
+    drawn = {tuple(ids) for ids in tokenize(make(), texts)}
+    steady = {tuple(ids) for ids in tokenize(without_sampling(make()), texts)}
+    assert (len(drawn) > 1, len(steady)) == (True, 1)
+
+
+def test_a_tokenizer_whose_draws_cannot_be_switched_off_is_refused(bpe) -> None:
+    class Drawing:
+        name_or_path = "folder/of/it"
+
+        def __call__(self, texts, **_):
+            return {"input_ids": rng.integers(9, size=(len(texts), 5)).tolist()}
+
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="folder/of/it"):
+        without_sampling(Drawing())

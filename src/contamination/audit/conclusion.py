@@ -80,7 +80,13 @@ class Verdict:
 
 
 def log10_floor(result: "TestResult") -> float:
-    """Return log10 of the least p that so many shards and orderings permit; -inf if p has none."""
+    """Return log10 of the least p that its shards and orderings permit; -inf if p has none.
+
+    Orderings that are alike count as one where the test knows its scores (`log10_least`).
+    """
+    least = getattr(result, "log10_least", None)
+    if least is not None:
+        return float(least)
     if result.test == "sharded_t" or hasattr(result, "stopped_at"):
         return -math.inf
     return -result.shards * math.log10(1 + result.permutations)
@@ -138,7 +144,8 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"p = {least.p:.3g} ({least.test}), and the records are too few for an order"
         return Verdict("cannot say", reason, least.p)
     if (floor := min(each.floor for each in evidence)) > alpha:
-        reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
+        reason = f"so few orderings differ that p is never below {floor:.2g}: ask for more, or "
+        reason += "for larger shards"
         return Verdict("cannot say", reason, least.p)
     reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
     stated = [_power(each, alpha) for each in quiet]

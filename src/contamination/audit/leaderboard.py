@@ -44,6 +44,7 @@ def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> st
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what a row shows in each column, as markup."""
     beside = {"records: ": row["order"], "compressor: ": row["compressor"]}
+    beside["not corrected for: "] = row.get("other tests") or None
     controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
     why = _shown(row["reason"]) * (row["verdict"] != "no evidence")  # as the command prints it
     verdict, store = _shown(row["verdict"]), row["store"]

@@ -26,7 +26,7 @@ T = TypeVar("T")
 COLUMNS: tuple[str, ...] = (
     *("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p"),
     *("p (Holm)", "order", "compressor", "verdict", "reason", "power", "alpha", "version"),
-    "precision",
+    *("precision", "other tests"),
     *("model revision", "set revision", "template", "seed", "tokens", "header", "store"),
 )
 # The names of a model and a set, and what was found, or why nothing was (`status_of`).
@@ -77,8 +77,10 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
     p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. `power`
-    says how likely copies would have been found, by study. What does not apply is None; the verdict
-    of a pair that was not audited is its status. Each store is read once more, for its checksum.
+    says how likely copies would have been found, by study. `other tests` are those of the same
+    model and set by other commands, for which nothing is corrected. What does not apply is None;
+    the verdict of a pair that was not audited is its status. Each store is read once more, for its
+    checksum.
     """
     log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
@@ -101,6 +103,7 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
                 "compressor": each.control and each.control.p,
                 "power": by_study([of for of in verdict.power if of.test == each.result.test]),
                 "precision": found.precision,
+                "other tests": "; ".join(other.what for other in found.other_tests),
             }
             stored = columns_of(each.store, each.result)
             rows.append(dict.fromkeys(COLUMNS) | stored | beside | judged)

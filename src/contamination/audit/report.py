@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from contamination.audit.other_tests import OtherTest, told
 from contamination.errors import InputError, printable
 
 Result = Mapping[str, Any]
@@ -66,6 +67,8 @@ def every_eval_ever(result: Result) -> str:
         asked = {name: test[name] for name in ("shards", "permutations")} | {"seed": result["seed"]}
         found = {name: str(test[name]) for name in ("log10_p", "holm_p")}
         found |= {name: judged[name] for name in ("conclusion", "reason")}
+        if others := result.get("other_tests"):
+            found["other_tests"] = "; ".join(other["what"] for other in others)
         each = {"evaluation_name": f"contamination/{test['test']}", "source_data": source}
         each |= {"metric_config": metric | {"metric_parameters": asked}}
         each |= {"score_details": {"score": test["p"], "details": found}}
@@ -130,6 +133,8 @@ def model_card(result: Result) -> str:
         f"{result['version']}, seed {result['seed']}: {'; '.join([*tests, *dict.fromkeys(beside)])}"
         f". Verdict at {result['alpha']:g}: {judged['conclusion']}: {judged['reason']}."
     )
+    if others := result.get("other_tests"):
+        text += f" {told([OtherTest(**other) for other in others])}."
     said, unsaid = SENTENCES.get(judged["conclusion"], SENTENCES[""])
     return f"{printable(text)}\n\nMay be said: {said}\n\nMay not be said: {unsaid}\n"
 

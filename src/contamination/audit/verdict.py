@@ -23,6 +23,7 @@ from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
 from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
+from contamination.audit.other_tests import OtherTest, note_test, other_tests, told
 from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.redrawn import Planted, planted_copies
 from contamination.audit.request import Request
@@ -30,6 +31,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
+from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
 from contamination.statistics import PValue, TestResult
@@ -116,6 +118,12 @@ class Audit:
         return conclude(evidence_of(self, self.holm_p, len(self.findings)), alpha=alpha)
 
     @property
+    def other_tests(self) -> list[OtherTest]:
+        """What other commands have tested of this model and set, as far as their stores say."""
+        pairs = [(each.store.directory, each.result) for each in self.findings if each.store]
+        return other_tests(self.stores, pairs)
+
+    @property
     def tokens_scored(self) -> int:
         """Tokens scored in this run; 0 if all was stored."""
         return self.plan.missing
@@ -139,6 +147,7 @@ class Audit:
             "diagnosis": [each.diagnosis.as_dict() for each in self.findings if each.diagnosis],
             "control": [_described(each.control) for each in self.findings if each.control],
             "stores": [str(path) for path in self.stores],
+            "other_tests": [each._asdict() for each in self.other_tests],
             "tokens_scored": self.tokens_scored,
             "seconds": self.seconds,
             "noise": self.noise,
@@ -177,6 +186,8 @@ class Audit:
                 p["together"] = self.beside.joint.p
             each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
             lines.append(f"the control, {self.beside.header.model}: {each_p}")
+        if others := self.other_tests:
+            lines.append(told(others))
         return lines
 
     def summary(self) -> str:
@@ -290,6 +301,9 @@ def carry_out(
             error = statistics.sampling_error(scores)
         planted = planted_copies(TESTS[name], store, scores)
         findings.append(Finding(result, error=error, planted=planted, store=store))
+    for each in findings:
+        if each.store is not None and processes().is_main_process:
+            note_test(each.store.directory, each.result)
     directories = tuple(dict.fromkeys(store.directory for store in stores))
     noise = getattr(work.scorer, "noise", None)
     precision = str(getattr(work.scorer, "dtype", "unknown")).removeprefix("torch.")

@@ -339,6 +339,10 @@ def audit(
             if row["verdict"] != "no evidence"
         )
         say(*dict.fromkeys(told))
+        counted = {(row["model"], row["set"]): row["other tests"] for row in rows}
+        for (model, name), others in counted.items():
+            if others:
+                say(f"{model} on {name}: p (Holm) leaves out other tests in --store: {others}")
     statuses = {STATUS.get(row["verdict"], 3) for row in rows}
     raise typer.Exit(1 if 1 in statuses else max(statuses))
 

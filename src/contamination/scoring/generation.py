@@ -293,7 +293,6 @@ class Completions:
         when it wrote what is stored.
         """
         texts, before = self.stored()
-        write_json(self._path, self._fields)
         missing = [each for each in self.parts.items() if each[1][0] not in texts]
         for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
             written = generator.generate([prompts[i] for i in part], sampling)
@@ -303,4 +302,6 @@ class Completions:
                     "answers now; ask for one model by its exact name, or remove the directory"
                 )
             before = generator.served
+            if not self._path.is_file():  # what is refused before the first text leaves no store
+                write_json(self._path, self._fields)
             write_table(path, (part, written, [before] * len(part)), self._schema)

@@ -12,7 +12,7 @@ import os
 import pickle
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,11 +25,14 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import locked, read_json, replacing, sha256_of
+from contamination.files import locked, replacing, sha256_of
+from contamination.scoring import checkpoint
+from contamination.scoring.checkpoint import INDEX, changed, others_of, refuse_pipes, weights_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.models import fetch, find_model
 from contamination.scoring.status import causes
 from contamination.testsets.sources import cache_directory
+from contamination.testsets.tokens import without_sampling
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
@@ -117,7 +120,7 @@ class ModelSource:
             raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
         if self.revision is not None and path.exists():
             raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
-        _refuse_pipes(path.glob("*"))
+        refuse_pipes(path.glob("*"))
 
     @property
     def location(self) -> dict[str, Any]:
@@ -149,13 +152,6 @@ def load_config(source: ModelSource) -> Any:
     return config
 
 
-def _refuse_pipes(files: Iterable[Path]) -> None:
-    """Refuse pipes, sockets and devices: whoever reads them may wait, or read, for ever."""
-    for file in files:
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
-
-
 def _refuse_kernels(attention: Any, name: str) -> None:
     """Refuse attention kernels from the hub: programs, which nobody has asked to run."""
     if "/" in str(attention):
@@ -180,13 +176,16 @@ def pin_commit(source: ModelSource) -> ModelSource:
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
-    """Load the tokenizer of the model; raises `InputError` as `load_config` does."""
+    """Load the tokenizer of the model, which is the same function of a text each time.
+
+    Raises InputError as `load_config` and `contamination.testsets.tokens.without_sampling` do.
+    """
     path = Path(source.name)
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
-    if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
+    if path.is_dir() and not checkpoint.matching(path, kinds):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
-        return transformers.AutoTokenizer.from_pretrained(**source.location)
+        return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
 
 
 def load_network(
@@ -210,6 +209,7 @@ def load_network(
         )
         if device is not None:
             network.to(device)
+        _copy_mapped(network)
     if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
         told = f"the weights lack {', '.join(missing[:3])}"
         raise InputError(f"{source.name}: {told}; give a causal language model as a whole")
@@ -222,6 +222,13 @@ def load_network(
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
+
+
+def _copy_mapped(network: PreTrainedModel) -> None:
+    """Give weights on the host memory of their own: a mapped file that is written changes them."""
+    for tensor in (*network.parameters(), *network.buffers()):
+        if tensor.device.type == "cpu":
+            tensor.data = tensor.data.clone()
 
 
 def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
@@ -304,19 +311,44 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     how = [str(dtype), "None", str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
-    kind = "*.safetensors" if any(path.glob("*.safetensors*")) else "*.bin"
-    indexes = sorted(path.glob(f"{kind}.index.json"))
-    maps = [read_json(each).get("weight_map", {}).values() for each in indexes]
-    named = {path / name for each in maps for name in each}  # also in folders below
-    _refuse_pipes(named)
-    weights = [*sorted({*path.glob(kind), *filter(Path.is_file, named)}), *indexes]
-    if len(weights) == len(indexes):
+    weights = weights_of(path)
+    if all(file.name.endswith(INDEX) for file in weights):
         raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
-    kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
-    kinds += ["special_tokens_map.json", "added_tokens.json", "adapter_*"]
-    kinds += ["*.py"] if source.trust_remote_code else []
-    others = sorted({file for kind in kinds for file in path.glob(kind)})
+    others = others_of(path, code=source.trust_remote_code)
     return sha256_of(*weights, *others, *how)
+
+
+def load_named(
+    source: ModelSource,
+    config: Any,
+    dtype: torch.dtype,
+    start: int,
+    *,
+    device: torch.device | None,
+    revision: str,
+) -> PreTrainedModel:
+    """Load the weights that `revision` names: the `identity` of all other arguments, taken before.
+
+    Raises InputError as `load_network`, and for files that are others now, or change meanwhile.
+    """
+
+    def require_same() -> None:
+        if identity(source, config, dtype, start) != revision:
+            raise changed(Path(source.name))
+
+    with explain_load_errors(source.name), unchanged(source):
+        try:
+            network = load_network(source, config, dtype, device)
+        except InputError:
+            require_same()  # others are perhaps why it cannot be loaded
+            raise
+        require_same()
+    return network
+
+
+def unchanged(source: ModelSource) -> AbstractContextManager[None]:
+    """Refuse a local model that is written or replaced meanwhile; see `checkpoint.unchanged`."""
+    return checkpoint.unchanged(Path(source.name), code=source.trust_remote_code)
 
 
 def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
@@ -333,7 +365,7 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
         source = replace(source, name=str(file))
     if file.suffix != ".gguf":
         return source
-    key = sha256_of(file, str(dtype), transformers.__version__)[:16]
+    key = _unpacked_key(file, dtype)
     directory = cache_directory() / "gguf" / f"{file.stem}-{key}"
     with locked(Path(f"{directory}.lock")):
         if not directory.is_dir():
@@ -344,10 +376,20 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
                 redirect_stderr(io.StringIO()),
                 replacing(directory) as temporary,
             ):
-                config, cpu = load_config(source), torch.device("cpu")
-                tokenizer = load_tokenizer(source)
-                network = load_network(replace(source, attention=None), config, dtype, cpu)
+                with unchanged(source):
+                    config = load_config(source)
+                    tokenizer = load_tokenizer(source)
+                    usual = replace(source, attention=None)
+                    network = load_network(usual, config, dtype, torch.device("cpu"))
+                    again = _unpacked_key(file, dtype)
+                if again != key:
+                    raise changed(file)
                 with explain_load_errors(source.name):
                     network.save_pretrained(temporary)
                     tokenizer.save_pretrained(temporary)
     return replace(source, name=str(directory))
+
+
+def _unpacked_key(file: Path, dtype: torch.dtype) -> str:
+    """Return what names the directory of a GGUF file that is unpacked."""
+    return sha256_of(file, str(dtype), transformers.__version__)[:16]

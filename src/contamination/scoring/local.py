@@ -191,8 +191,8 @@ class TransformersScorer:
         auto = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
         source = loading.pin_commit(loading.unpack(source, self.dtype))
-        self.config = loading.load_config(source)
-        with loading.explain_load_errors(source.name):
+        with loading.explain_load_errors(source.name), loading.unchanged(source):
+            self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
             self.source = source
             # Whether the network is over all devices: then one process works, and no other.
@@ -204,9 +204,11 @@ class TransformersScorer:
 
     @cached_property
     def model(self) -> PreTrainedModel:
-        """The network, loaded when the first sequence is scored: a full store never needs it."""
+        """The network, loaded late: a full store never needs it. Files that changed are refused."""
         device = None if self.spread else self.device
-        return loading.load_network(self.source, self.config, self.dtype, device)
+        return loading.load_named(
+            self.source, self.config, self.dtype, self.start, device=device, revision=self.revision
+        )
 
     @cached_property
     def body(self) -> torch.nn.Module:
@@ -234,6 +236,10 @@ class TransformersScorer:
         if reason:
             raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
         return head
+
+    def load(self) -> None:
+        """Load and check the network now; raises InputError as the scoring would."""
+        _ = self.head
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
@@ -292,7 +298,7 @@ class TransformersScorer:
     ) -> Iterator[tuple[list[Window], np.ndarray]]:
         """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
         if asked:
-            _ = self.head  # what runs out of memory while it is loaded is not helped by halving
+            self.load()  # what runs out of memory while it is loaded is not helped by halving
         left = sorted(asked, key=lambda window: (window.width, window))
         running: deque[tuple[list[Window], Tensor, torch.cuda.Event | None]] = deque()
         while left:

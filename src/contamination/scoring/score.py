@@ -38,10 +38,11 @@ from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import mine, processes, share, together
-from contamination.scoring.store import Store, open_store
+from contamination.scoring.store import Store, is_stored, open_store
 from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
@@ -115,12 +116,18 @@ def score(
     def missing_parts() -> list[list[int]]:
         if rank > 0:
             return []
+        if not is_stored(directory, header, replace=replace):
+            load_network(scorer)  # what is refused then leaves no store
         store = Store(directory, header, replace=replace)
         done = store.done()
         missing = {index for index, unit in enumerate(units) if unit not in done}
         if header.kind == "orderings":
             _require_no_drift(store, done, {units[index][0] for index in missing}, read)
         return _within(cut_into_parts(work, scorer.batch_tokens), missing)
+
+    def ready() -> None:
+        if mine(parts, alone=alone):
+            load_network(scorer)
 
     def opened() -> Store:
         if rank > 0:
@@ -129,6 +136,7 @@ def score(
 
     parts = share(missing_parts)[0]
     store = together(opened)
+    together(ready)
     stages = [parts]
     if enough is not None:
         owned = [{i for i, unit in enumerate(units) if unit[0] == s} for s in range(header.shards)]
@@ -157,6 +165,12 @@ def score(
             if enough is not None and enough(store, shard):
                 break
     return store
+
+
+def load_network(scorer: Scorer) -> None:
+    """Load the network of a model that runs here; raises InputError as `TransformersScorer`."""
+    if isinstance(scorer, TransformersScorer):
+        scorer.load()
 
 
 def _orders(

@@ -80,15 +80,12 @@ class Store:
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
         self.directory = Path(directory)
         self.header = header
+        if is_stored(self.directory, header, replace=replace):
+            return
         path = self.directory / "store.json"
-        found = _read_header(path) if path.exists() else None
-        if replace and found not in (None, header):
+        if path.exists():
             shutil.rmtree(self.directory)
-            found = None
-        if found is None:
-            write_json(path, header.as_json())
-        else:
-            check_same(path, found.as_json(), header.as_json())
+        write_json(path, header.as_json())
 
     def parts(self) -> list[Path]:
         """Finished parts, sorted by name."""
@@ -264,6 +261,20 @@ class Store:
             name = self.header.name_of(next(iter(missing)))
             what = f"{permutations} permutations" if kind == "orderings" else "the whole store"
             raise InputError(f"{self.directory}: {name} is not scored yet; score {what} first")
+
+
+def is_stored(directory: Path, header: Header, *, replace: bool = False) -> bool:
+    """Whether a directory is bound to this header; what is not there can still be refused.
+
+    Raises InputError as `Store` does; with `replace`, a store of something else is not refused.
+    """
+    path = directory / "store.json"
+    if not path.exists():
+        return False
+    found = _read_header(path)
+    if not replace:
+        check_same(path, found.as_json(), header.as_json())
+    return found == header
 
 
 def sum_store(store: Store, directory: Path, *, permutations: int) -> None:

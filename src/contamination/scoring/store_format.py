@@ -31,6 +31,7 @@ SCHEMA_VERSION = 5
 Kind = Literal["orderings", "successors", "alternatives"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 
+CHOSEN = ("seed", "template")  # by whoever tests, and free to be chosen again
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
@@ -161,13 +162,23 @@ _HEADER = TypeAdapter(Header)
 
 
 def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Raise InputError, with the first difference, if a store on disk is one of something else."""
-    for field, now in expected.items():
-        if (before := found.get(field)) != now:
-            raise InputError(
-                f"{path}: this store is of another {field.replace('_', ' ')} ({before!s:.12}, now "
-                f"{now!s:.12}); remove {path.parent} to start again, or name another directory"
-            )
+    """Raise InputError, with the first difference, if a store on disk is one of something else.
+
+    Where the difference is a choice of whoever tests, the message says that a second choice is a
+    second test; else the store is out of date.
+    """
+    differing = [field for field, now in expected.items() if found.get(field) != now]
+    if not differing:
+        return
+    field = differing[0]
+    if "template" in differing and "model_revision" not in differing:
+        field = "template"  # which gives the set another revision, too
+    values = f"{found.get(field)!s:.12}, now {expected[field]!s:.12}"
+    what = f"this store is of another {field.replace('_', ' ')} ({values})"
+    fix = f"remove {path.parent} to start again, or name another directory"
+    if field in CHOSEN:
+        fix = f"keep to the first: every other {field} is one more test, to be corrected for"
+    raise InputError(f"{path}: {what}; {fix}")
 
 
 def part_name(first: Unit, last: Unit) -> str:

@@ -119,6 +119,7 @@ def westfall_young_test(
     best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
+    marginals = tuple(map(sharded_exact_test, values))
     return WestfallYoungResult.of(
         (log_total - math.log(resamples + 1)) / math.log(10),
         test="min_p",
@@ -127,7 +128,8 @@ def westfall_young_test(
         permutations=values.shape[2] - 1,
         names=labels,
         best=labels[int(scaled[:, 0].argmax())],
-        marginals=tuple(map(sharded_exact_test, values)),
+        marginals=marginals,
+        log10_least=min(each.log10_least or 0.0 for each in marginals),
     )
 
 

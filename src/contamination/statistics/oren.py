@@ -14,7 +14,7 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, log10_least
 
 
 def permutation_test(log_probs: ArrayLike) -> TestResult:
@@ -38,8 +38,15 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
     values = as_log_probs(log_probs, ndim=1)
     m = len(values) - 1
     p = (1 + int(np.count_nonzero(values[1:] >= values[0]))) / (1 + m)
-    outcome = {"p": p, "log10_p": float(np.log10(p)), "statistic": float(values[0])}
-    return TestResult(test="permutation", shards=1, permutations=m, **outcome)
+    return TestResult(
+        p=p,
+        log10_p=float(np.log10(p)),
+        statistic=float(values[0]),
+        test="permutation",
+        shards=1,
+        permutations=m,
+        log10_least=log10_least(values[None]),
+    )
 
 
 def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:

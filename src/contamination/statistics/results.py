@@ -53,6 +53,8 @@ class TestResult(PValue):
     ----------
     test : its name, as in the result tables.
     shards, permutations : r and m, shuffled orderings per shard.
+    log10_least : decimal logarithm of the least p of these scores, whichever ordering is canonical;
+        None where that is not known.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name
@@ -60,6 +62,7 @@ class TestResult(PValue):
     test: str
     shards: int
     permutations: int
+    log10_least: float | None = None
 
 
 def p_from_log10(log10_p: float) -> float:
@@ -75,6 +78,16 @@ def with_ties(scores: NDArray[np.float64], resolution: ArrayLike) -> NDArray[np.
     """
     tied = np.ptp(scores, axis=-1) <= resolution
     return np.where(tied[..., None], scores.mean(axis=-1, keepdims=True), scores)
+
+
+def log10_least(scores: NDArray[np.float64]) -> float:
+    """Return log10 of the chance that every shard draws its largest score, of scores (r, m+1).
+
+    No exact p of a sum over shards is below that. It is (m+1)^-r where all orderings of a shard
+    differ. Three examples have six orderings alone, so that one in six is the largest.
+    """
+    largest = scores == scores.max(axis=1, keepdims=True)
+    return float(np.log10(largest.mean(axis=1)).sum())
 
 
 def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from scipy.signal import fftconvolve
 from scipy.special import logsumexp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, log10_least
 
 Weights = Literal["equal", "inverse_sd"]
 
@@ -150,6 +150,7 @@ def _tested(
         statistic=statistic,
         shards=shards,
         permutations=min(values.shape[1] for values in blocks) - 1,
+        log10_least=sum(map(log10_least, gaps)),
         z=statistic / null_sd if null_sd > 0 else 0.0,
         resolution=resolution,
     )

@@ -18,6 +18,9 @@ from contamination.testsets.example_set import ExampleSet
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+RANDOM = ("dropout", "alpha", "nbest_size")  # of the models of `tokenizers`: BPE, then Unigram
+PROBE = "Undoubtedly incomprehensible 12345678 überraschend неизвестность международный. " * 8
+PROBES = 3  # times that it is tokenised
 CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
 
 
@@ -32,6 +35,29 @@ class TokenisedSet:
     def lengths(self) -> tuple[int, ...]:
         """Tokens of each example, in canonical order."""
         return tuple(map(len, self.ids))
+
+
+def without_sampling(tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
+    """Return the tokenizer with random segmentation switched off, which only helps in training.
+
+    That is BPE dropout or the sampling of Unigram, of tokenizers that can switch it off. Raises
+    InputError for another one that gives a text other tokens each time: so would be its p-value.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    model = getattr(backend, "model", None)
+    for name in RANDOM:
+        if getattr(model, name, None):
+            setattr(model, name, None)
+    try:
+        first, *others = tokenize(tokenizer, [PROBE] * PROBES)
+    except InputError:  # a vocabulary without these characters may still read a test set
+        return tokenizer
+    if not all(np.array_equal(first, other) for other in others):
+        raise InputError(
+            f"{tokenizer.name_or_path}: the tokenizer gives a text other tokens each time; take "
+            "dropout or sampling (dropout, enable_sampling) out of its files"
+        )
+    return tokenizer
 
 
 def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> TokenisedSet:

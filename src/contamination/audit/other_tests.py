@@ -1,0 +1,142 @@
+"""What else was tested of a model and a set, by what lies beside the stores that an audit reads.
+
+The smallest of several p-values is no p-value. An audit corrects over the tests of its own command,
+and knows of those of other commands by the stores that they filled. A test that reads a store
+leaves a small file there, since several tests may read the same numbers.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from contamination.errors import InputError
+from contamination.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from contamination.statistics import TestResult
+
+HEADERS = ("store.json", "completions.json")  # of log-probabilities, and of what a model wrote
+PARTS = "part-*.parquet"
+NOTE = re.compile(r"test-(?P<test>\w+)-(?P<permutations>\d+)(-stopped)?\.json")
+# What another test may have differed in, by the field of the header.
+DIFFERENCES = {
+    "model_revision": "other weights, precision or context",
+    "dataset_revision": "other records or another template",
+    "seed": "another seed",
+}
+MOST_TOLD = 5  # in a line for people
+
+
+class OtherTest(NamedTuple):
+    """A test of the same model and set: its store, and what it was."""
+
+    store: str
+    what: str
+
+
+def note_test(store: Path, result: "TestResult") -> None:
+    """Leave word in a store that it was tested; not where nothing can be written."""
+    path = _note_of(store, result)
+    if path.exists():
+        return
+    with suppress(InputError):
+        write_json(path, {"test": result.test, "permutations": result.permutations})
+
+
+def other_tests(
+    stores: Sequence[Path], results: Iterable[tuple[Path, "TestResult"]]
+) -> list[OtherTest]:
+    """Return all other tests of a model and a set, the earliest first.
+
+    A store in which no test has left word counts as one test.
+
+    Parameters
+    ----------
+    stores : directories that an audit has read. Those of the model and set lie beside them.
+    results : of the audit itself, with the store of each.
+    """
+    own = {_note_of(store, result) for store, result in results}
+    reference = _header_of(stores[0])
+    found: list[tuple[float, OtherTest]] = []
+    for store in _stores_beside(stores):
+        header = _header_of(store)
+        notes = [path for path in _notes_in(store) if path not in own]
+        for note in notes:
+            found.append(_described(store, note, header, reference))
+        if not notes and header and store not in stores:
+            found.append(_described(store, None, header, reference))
+    return [other for _, other in sorted(found)]
+
+
+def _stores_beside(stores: Sequence[Path]) -> list[Path]:
+    """Return all stores with anything in them in the folders of these."""
+    found: set[Path] = set()
+    for folder in {store.parent for store in stores}:
+        found |= {part.parent for part in folder.glob(f"*/{PARTS}")}
+    return sorted(found)
+
+
+def told(others: Sequence[OtherTest]) -> str:
+    """Say in one line that there are other tests, and which."""
+    count = "1 other test" if len(others) == 1 else f"{len(others)} other tests"
+    shown = [other.what for other in others[:MOST_TOLD]]
+    if len(others) > MOST_TOLD:
+        shown.append(f"{len(others) - MOST_TOLD} more")
+    return (
+        f"{count} of this model and set in the same store, the earliest first: "
+        f"{'; '.join(shown)}. Correct over all of them and this one, or quote the first"
+    )
+
+
+def _note_of(store: Path, result: "TestResult") -> Path:
+    """Return the file by which a test leaves word: its name says all, so no content is trusted."""
+    stopped = "-stopped" if hasattr(result, "stopped_at") else ""
+    return Path(store) / f"test-{result.test}-{result.permutations}{stopped}.json"
+
+
+def _notes_in(store: Path) -> list[Path]:
+    return [path for path in sorted(store.iterdir()) if NOTE.fullmatch(path.name)]
+
+
+def _header_of(store: Path) -> dict[str, Any]:
+    """Return the header of a store, whatever it holds; empty if it has none, or a damaged one."""
+    for name in HEADERS:
+        with suppress(InputError):
+            return read_json(Path(store) / name)
+    return {}
+
+
+def _described(
+    store: Path, note: Path | None, header: dict[str, Any], reference: dict[str, Any]
+) -> tuple[float, OtherTest]:
+    """Return when a test was first made, as far as files say, and what it was."""
+    name = _kind_of(header)
+    details = []
+    if "shards" in header:
+        details.append(f"{header['shards']} shards")
+    if "temperature" in header:
+        details.append(f"{header.get('samples')} x {header.get('tokens')} tokens")
+        details.append(f"temperature {header['temperature']}")
+    if match := note and NOTE.fullmatch(note.name):
+        name = match["test"]
+        details.append(f"{match['permutations']} permutations")
+    details += _differences(header, reference)
+    dated = note or next(path for path in map(store.joinpath, HEADERS) if path.is_file())
+    what = f"{name} ({', '.join(details)})"
+    return dated.stat().st_mtime, OtherTest(str(store), what)
+
+
+def _kind_of(header: dict[str, Any]) -> str:
+    if "temperature" in header:
+        return "generated texts"
+    return str(header.get("kind", "a store"))
+
+
+def _differences(header: dict[str, Any], reference: dict[str, Any]) -> list[str]:
+    """Say in what a header differs from that of the audit, of stores of the same kind."""
+    alike = header.get("kind") == reference.get("kind") != "alternatives"
+    if not alike:  # an endpoint has another revision for texts, and arrangements have their own
+        return []
+    return [text for name, text in DIFFERENCES.items() if header.get(name) != reference.get(name)]

@@ -1,0 +1,109 @@
+"""The files of a model on this machine: which are read, and whether they are still the same.
+
+A run names a model by the hash of its files, and may read the weights hours later. So they are
+hashed again when they have been read. The state of the files, as the system tells it, says whether
+they were replaced and put back meanwhile.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from contamination.errors import InputError
+from contamination.files import FileState, read_json, states_of
+
+INDEX = ".index.json"  # ends the name of a file that says which weights are in which file
+USUAL = ("model.safetensors", f"model.safetensors{INDEX}")  # what transformers looks for first
+TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
+OTHERS = ("config.json", "special_tokens_map.json", "added_tokens.json", "adapter_*", *TOKENIZER)
+
+
+def weights_of(directory: Path) -> list[Path]:
+    """Return the files of weights in a directory, then the indexes that name some of them.
+
+    Raises InputError for an index that cannot be read, or names a pipe.
+    """
+    chosen = _chosen_weights(directory)
+    safe = any(directory.glob("*.safetensors*"))
+    kinds = ["*.safetensors" if safe else "*.bin"]
+    if safe and not chosen and not any((directory / name).exists() for name in USUAL):
+        kinds.append("*.bin")  # transformers does not read safetensors of other names
+    indexes = matching(directory, [f"{kind}{INDEX}" for kind in kinds])
+    indexes |= {file for file in chosen if file.name.endswith(INDEX)}
+    named = set(chosen) - indexes
+    for index in indexes:
+        files = read_json(index).get("weight_map", {}).values()
+        named |= {index.parent / name for name in files}  # also in folders below
+    refuse_pipes(named)
+    weights = matching(directory, kinds) | set(filter(Path.is_file, named))
+    return [*sorted(weights), *sorted(indexes)]
+
+
+def _chosen_weights(directory: Path) -> list[Path]:
+    """Return the file of weights, or the index, that config.json names, if it names one."""
+    config = directory / "config.json"
+    if not config.is_file():
+        return []
+    try:
+        name = read_json(config).get("transformers_weights")
+    except InputError:  # whoever loads it says what is wrong
+        return []
+    chosen = [directory / str(name)] if name else []
+    return [file for file in chosen if file.is_file()]
+
+
+def others_of(directory: Path, *, code: bool) -> list[Path]:
+    """Return the files beside the weights that decide what a model says; its `code` if it is run.
+
+    They are its configuration, its tokenizer and adapters.
+    """
+    kinds = [*OTHERS, "*.py"] if code else OTHERS
+    return sorted(matching(directory, kinds))
+
+
+def matching(directory: Path, patterns: Iterable[str]) -> set[Path]:
+    """Return the files of a directory whose names fit any of the patterns."""
+    found: set[Path] = set()
+    for pattern in patterns:
+        found |= set(directory.glob(pattern))
+    return found
+
+
+@contextmanager
+def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
+    """Raise `InputError` if a file of a model is written or replaced while the block runs.
+
+    `model` is a directory or a file; anything else, such as the id of a hub, has no files here.
+    `code` is as in `others_of`.
+    """
+    before = _states(model, code)
+    failure = None
+    try:
+        yield
+    except InputError as error:  # perhaps for a file that was half written
+        failure = error
+    if _states(model, code) != before:
+        raise changed(model) from failure
+    if failure is not None:
+        raise failure
+
+
+def changed(model: Path) -> InputError:
+    """Return the error for files that are no longer those which name the model."""
+    return InputError(
+        f"{model}: its files have changed since this run named the model by them; copy the "
+        "checkpoint to a directory where nothing is written, and run the command again"
+    )
+
+
+def _states(model: Path, code: bool) -> dict[Path, FileState]:
+    if model.is_file():
+        return states_of([model])
+    return states_of([*weights_of(model), *others_of(model, code=code)])
+
+
+def refuse_pipes(files: Iterable[Path]) -> None:
+    """Raise `InputError` for a pipe, socket or device: whoever reads one may wait for ever."""
+    for file in files:
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
