@@ -18,7 +18,7 @@ from fakes.data_fixtures import WORDS
 if TYPE_CHECKING:
     from fakes.browser import Browser
 
-gc.set_threshold(50_000)  # as `contamination.cli.main.run`
+gc.set_threshold(50_000)  # as `contamination.cli.ending.run`
 # Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["ACCELERATE_USE_CPU"] = "true"

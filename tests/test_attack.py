@@ -54,6 +54,7 @@ def test_a_few_attempts_come_to_a_good_end(run: ModuleType, front: str, capfd) -
 
 
 OPENED = pq.ParquetFile
+LINE = "contamination.cli.ending._line"
 BLIND = {
     "a flipped bit is another number": (
         *("stores", "contamination.scoring.store_format.pq.ParquetFile"),
@@ -63,8 +64,8 @@ BLIND = {
     "a letter is read as a text": ("items", "sealing.named", lambda r, name, _: str(r[name])),
     "an archive may be damaged": ("logs", "contamination.testsets.logs.unpacked._DAMAGE", ()),
     "layers are left out": ("folders", "contamination.scoring.loading._left_out", lambda *_: []),
-    "an escape is printed": ("commands", "contamination.cli.main._line", lambda error: "\x1b[31m"),
-    "refused by a traceback": ("commands", "contamination.cli.main._line", lambda error: None),
+    "an escape is printed": ("commands", LINE, lambda error: "\x1b[31m"),
+    "refused by a traceback": ("commands", LINE, lambda error: None),
 }
 
 

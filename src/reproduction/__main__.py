@@ -6,7 +6,7 @@ line on standard error; 130 interrupted.
 
 from typing import Any
 
-from contamination.cli.main import run
+from contamination.cli.ending import run
 
 
 def main() -> None:

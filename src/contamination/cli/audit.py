@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.conclusion import STATUS
 from contamination.audit.report import format_of
+from contamination.cli.ending import ExitStatus, status_of
 from contamination.cli.options import (
     AuditOptions,
     CsvFile,
@@ -54,7 +55,7 @@ def test(
         Path | None, option("The seal.json of a sealed set, to test all of it.")
     ] = None,
     key: Annotated[Path | None, option("The author's key.json, which proves --seal.")] = None,
-) -> None:
+) -> ExitStatus:
     """Test whether MODEL has seen DATASET in its published order: a p-value.
 
     Small p: the model prefers the published order, and chance is not a plausible reason. Exit
@@ -72,15 +73,15 @@ def test(
         others = "--control, --dry-run and --access generate"
         raise InputError(f"--stop scores as many shards as it takes: leave out {others}")
     audit = _run(options, control, alpha=alpha, stop=stop)
-    if audit is not None:
-        show_result(audit, alpha, options)
-    return None
+    if audit is None:
+        return ExitStatus.DONE
+    return show_result(audit, alpha, options)
 
 
 def show_result(
     audit: "Audit", alpha: float, options: TestedOptions, *lines: str, **stated: Any
-) -> NoReturn:
-    """Write a result to the files that were asked for, print it, and exit by its verdict.
+) -> ExitStatus:
+    """Write a result to the files that were asked for, print it; return the status of its verdict.
 
     The lines stand before it where it is printed for people, and what is stated after it in JSON.
     """
@@ -92,7 +93,7 @@ def show_result(
     else:
         say(*lines)
         print_audit(audit, alpha)
-    raise typer.Exit(result["verdict"]["status"])
+    return ExitStatus(result["verdict"]["status"])
 
 
 @add_options
@@ -293,7 +294,7 @@ def audit(
     alpha: Annotated[float, option("Level of the verdicts.", min=0, max=1)] = 0.05,
     csv: CsvFile = None,
     html: Annotated[Path | None, option("HTML page of the table, which sorts.")] = None,
-) -> None:
+) -> ExitStatus:
     """Test every model on every set, with Holm's correction over all of it.
 
     Exit status 1 if anything is proven, else 3 if something cannot be said or audited, else 0.
@@ -314,7 +315,7 @@ def audit(
     }
     pairs = [*audit_pairs(models, opened, options, options.open)]
     if not processes().is_main_process:
-        return
+        return ExitStatus.DONE
     rows = judged_rows(pairs, alpha=alpha)
     save_table(rows, csv)
     if html is not None:
@@ -344,7 +345,7 @@ def audit(
             if others:
                 say(f"{model} on {name}: p (Holm) leaves out other tests in --store: {others}")
     statuses = {STATUS.get(row["verdict"], 3) for row in rows}
-    raise typer.Exit(1 if 1 in statuses else max(statuses))
+    return status_of(statuses)
 
 
 def _sets_of(typed: str) -> list[tuple[str, str | None]]:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_origin, get_type_hints
 
 import typer
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contamination.testsets.alternatives import AlternativeSet
     from contamination.testsets.example_set import Declared, ExampleSet
 
+T = TypeVar("T")
 WRITTEN = ("csv", "html", "output")  # options that name files
 LIMITS = ("concurrency", "max_requests", "timeout", "api_key_env")  # of the client of an endpoint
 
@@ -45,7 +46,7 @@ Seed = Annotated[int, option("Seed of all that is drawn.", min=0)]
 CsvFile = Annotated[Path | None, option("CSV file for the table.")]
 
 
-def add_options(command: Callable[..., None]) -> Callable[..., None]:
+def add_options(command: Callable[..., T]) -> Callable[..., T]:
     """Check the files that a command writes, and turn a dataclass into an option for each field."""
     given = inspect.signature(command).parameters.values()
     shared: list[Any] = [kind for p in given if dataclasses.is_dataclass(kind := p.annotation)]
@@ -65,11 +66,11 @@ def add_options(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [*(each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own), *fields]
 
     @functools.wraps(command)
-    def wrapper(**arguments: Any) -> None:
+    def wrapper(**arguments: Any) -> T:
         for file in _paths(value for name, value in arguments.items() if name in WRITTEN):
             _check_file(file, _paths(v for name, v in arguments.items() if name not in WRITTEN))
         chosen = {field.name: arguments.pop(field.name) for field in fields}
-        command(*(kind(**chosen) for kind in shared), **arguments)
+        return command(*(kind(**chosen) for kind in shared), **arguments)
 
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}

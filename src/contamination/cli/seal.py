@@ -11,6 +11,7 @@ import typer
 from contamination.audit.battery import DEFAULT_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import run, show_result
+from contamination.cli.ending import ExitStatus
 from contamination.cli.options import (
     DataOptions,
     ItemOptions,
@@ -180,8 +181,10 @@ def verify_sealed(
 # --- contamination test --seal --------------------------------------------------------------------
 
 
-def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
-    """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
+def test_sealed(
+    options: TestedOptions, seal: Path | None, key: Path | None, alpha: float
+) -> ExitStatus:
+    """Verify seal, key and set, and test as stated; return the status of all parts together."""
     if seal is None or key is None:
         raise InputError(
             "--seal and --key go together: the seal.json that was published proves nothing alone"
@@ -206,9 +209,17 @@ def test_sealed(options: TestedOptions, seal: Path | None, key: Path | None, alp
         audited = tests.audit_sealed_texts
     level = sealed.seal.level
     audit = run([options], works, partial(audited, level=level))
-    if audit is not None:
-        left_out = tests.not_claimed(sealed, audit)
-        lines = [f"verified: {sealed.described}", sealed.seal.guarantee, "not claimed:"]
-        lines += [f"  {line}" for line in left_out]
-        beside = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": sealed.seal.guarantee}
-        show_result(audit, level, options, *lines, **beside, not_claimed=[*left_out])
+    if audit is None:
+        return ExitStatus.DONE
+    left_out = tests.not_claimed(sealed, audit)
+    lines = [f"verified: {sealed.described}", sealed.seal.guarantee, "not claimed:"]
+    lines += [f"  {line}" for line in left_out]
+    return show_result(
+        audit,
+        level,
+        options,
+        *lines,
+        seal=sealed.seal.model_dump(mode="json"),
+        guarantee=sealed.seal.guarantee,
+        not_claimed=[*left_out],
+    )

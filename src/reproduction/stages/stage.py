@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from filelock import FileLock, Timeout
 
+from contamination.cli.ending import ExitStatus
 from contamination.cli.printing import save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
@@ -219,7 +220,7 @@ def reference(
 def compare(
     results: ResultsDirectory,
     other: Annotated[Path, typer.Option(help="Results of another run.")] = REFERENCE,
-) -> None:
+) -> ExitStatus:
     """Compare every value of a run with those of another; exit status 1 if one is different.
 
     Writes results/comparison.csv, a row for each value.
@@ -233,7 +234,8 @@ def compare(
     save_table(found, results / "comparison.csv")
     print_comparison(found, results, other)
     if DIFFERENT in {*found["outcome"]}:
-        raise typer.Exit(1)
+        return ExitStatus.DIFFERENT
+    return ExitStatus.DONE
 
 
 @app.command()
