@@ -1,7 +1,5 @@
-"""What is published: wheel and source archive, and the action for continuous integration."""
+"""What is published: wheel and source archive, with a core that needs no extra."""
 
-import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,7 +10,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import yaml
 
 from contamination.extras import EXTRAS
 from fakes.data_fixtures import ROOT
@@ -42,56 +39,6 @@ def test_wheel_and_source_archive_hold_the_packages_and_nothing_else(tmp_path: P
         packed = {name.partition("/")[2] for name in opened.getnames()}
     assert sources | {"pyproject.toml", "README.md", "LICENSE"} <= packed
     assert not [name for name in packed if name.startswith(("tests", "results", "build"))]
-
-
-STAND_IN = """import json, os, sys
-def main():
-    print(json.dumps(sys.argv[1:]))
-    sys.exit(int(os.environ["STATUS"]))
-"""
-
-
-@pytest.mark.parametrize(
-    ("dataset", "arguments", "words", "status"),
-    [
-        ("set.jsonl", "--template 'Q {text}\\n' --shards 5", ["Q {text}\\n", "--shards", "5"], 0),
-        ("a; touch stolen", "--template '$(touch stolen)'", ["$(touch stolen)"], 2),
-        ("set.jsonl", "--template text/1", ["text/1"], 3),
-    ],
-)
-def test_the_action_gives_its_inputs_to_the_command(
-    dataset: str, arguments: str, words: list[str], status: int, model_directory, tmp_path, call
-) -> None:
-    """As a runner does: a script of bash, with the inputs in variables; here the command runs."""
-    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    (step,) = [step for step in action["runs"]["steps"] if step.get("id") == "test"]
-    stand_in = tmp_path / "contamination" / "cli" / "main.py"
-    stand_in.parent.mkdir(parents=True)
-    stand_in.write_text(STAND_IN)
-    for folder in list(stand_in.parents)[:2]:
-        (folder / "__init__.py").touch()  # else the real package comes first
-    values = {"PYTHON": sys.executable, "MODEL": str(model_directory), "DATASET": dataset}
-    values |= {"ARGUMENTS": arguments, "GITHUB_OUTPUT": str(tmp_path / "output")}
-    assert set(step["env"]) <= values.keys()
-    done = subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", step["run"]],
-        cwd=tmp_path,
-        env=os.environ | values | {"STATUS": str(status)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == (0 if status == 3 else status), done.stderr  # 3 is a warning
-    assert ("::warning::" in done.stdout) == (status == 3)
-    assert (tmp_path / "output").read_text() == f"status={status}\n"
-    assert not (tmp_path / "stolen").exists()
-    given = json.loads(done.stdout.splitlines()[0])
-    assert given == ["test", str(model_directory), dataset, "--template", *words]
-    if status == 0:
-        lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(20))
-        (tmp_path / "set.jsonl").write_text("\n".join(lines))
-        given[2] = str(tmp_path / dataset)
-        found, shown, _ = call(*given, "--permutations", "3")
-        assert (found, "verdict" in shown) == (0, True)
 
 
 # Python as it is where only the core is installed: what an extra brings cannot be imported.
