@@ -191,3 +191,19 @@ def test_a_control_that_is_replaced_while_the_model_is_scored_is_refused(
     assert (status, out) == (2, "")
     assert err.splitlines()[-1].startswith("error: control: ")
     assert [path.name for path in Path("stores").iterdir()] == [model_directory.name]
+
+
+TEST = ("--test", "sharded_exact")
+
+
+def test_a_known_layout_is_taken_and_said(call, model_directory, prose) -> None:
+    rows = [{"question": text[:30], "answer": str(i)} for i, text in enumerate(prose[:20])]
+    Path("asked.jsonl").write_bytes(jsonl(rows))
+    status, out, err = call("score", model_directory, "asked.jsonl", "--dry-run", "--json", *TEST)
+    assert (status, json.loads(out)["examples"]) == (0, 20)
+    (line,) = err.splitlines()
+    assert "question/1" in line and "--template" in line
+    assert (
+        call("score", model_directory, "asked.jsonl", "--dry-run", "--field", "answer", *TEST)[2]
+        == ""
+    )

@@ -47,6 +47,9 @@ def here(model_directory) -> None:
     shutil.copytree(model_directory, "model")
     lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(40))
     Path("in.jsonl").write_text("\n".join(lines))
+    blank = (json.dumps({"id": i, "text": " " * i if i else "a"}) for i in range(20))
+    Path("blank.jsonl").write_text("\n".join(blank))
+    Path("other.jsonl").write_text(json.dumps({"goal": "lamp", "sol": "stone", "label": 1}))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,13 @@ def here(model_directory) -> None:
         ((*TEST, "--sed", "1"), "--sed"),
         ((*TEST, "more.jsonl"), "contamination audit SET"),
         (("test", LONG, "in.jsonl"), "nnn: File name too long"),
+        (("test", "in.jsonl", "model"), "in.jsonl is a test set; name MODEL first"),
+        (("membership", "other", "model"), "model is a model; name MODEL first"),
+        (("test", "model", "in.jsonl", "--template", "{{text}}"), "write '{text}'"),
+        (("seal", "in.jsonl", "--out", "o", "--axis=order", "--template", "{{text}}"), "'{text}'"),
+        (("seal", "blank.jsonl", "--out", "o", "--axis=order"), "19 of 20 examples are blank"),
+        (("test", "model", "blank.jsonl"), "19 of 20 examples are blank"),
+        (("test", "model", "other.jsonl"), r"--template '{goal}\n{sol}\n'"),
         (("test", "model", "/"), "/: more than"),
         ((*MEMBERSHIP, "--csv", "/dev/null"), "/dev/null"),
         ((*MEMBERSHIP, "--csv", ""), ". is no file"),

@@ -26,9 +26,10 @@ from contamination.scoring.processes import processes
 from contamination.scoring.score import score, token_groups
 from contamination.scoring.store import Store
 from contamination.testsets.alternatives import AlternativeSet, option_alternatives
-from contamination.testsets.example_set import make_test_set, start_each
+from contamination.testsets.example_set import start_each
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
+from fakes.items import items_set
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
@@ -296,8 +297,7 @@ def quiz(items: int = 8) -> AlternativeSet:
         for i in range(items)
     ]
     records.append({"question": "How many?", "choices": ["1", "2"], "answer": 0})
-    test_set = make_test_set("quiz", [("", r) for r in records], "{{}}", "quiz.jsonl")
-    return option_alternatives(test_set, seed=0, permutations=5)
+    return option_alternatives(items_set(records), seed=0, permutations=5)
 
 
 def run_quiz(scorer, directory):

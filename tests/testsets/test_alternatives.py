@@ -41,7 +41,7 @@ def record(number: int, *options: str, answer: int = 0) -> dict:
     return {"question": f"Question {number}?", "choices": list(options), "answer": answer}
 
 
-def set_of(*records: dict, template: str = "{{}}") -> ExampleSet:
+def set_of(*records: dict, template: str | None = None) -> ExampleSet:
     return items_set(records, template)
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.testsets.example_set import LONGEST_TEXT, make_test_set
+from contamination.testsets.example_set import make_test_set
 from contamination.testsets.records import ID_FIELDS, articles, check_ids, normalise, read_records
 from contamination.testsets.sources import open_test_set
+from contamination.testsets.templates import LONGEST_TEXT
 from fakes.made_up_registry import refusal
 
 
@@ -105,7 +106,7 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
         ("a.jsonl", "\n".join(MISSPELT), "question/1", ", line 17: field 'answer' is missing"),
         ("a.jsonl", json.dumps({"text": "x" * LONGEST_TEXT}), "text/1", "5,000,001 characters"),
         ("a.txt", "a\n", "text/9", "unknown template 'text/9'"),
-        ("a.txt", "a\n", "{text.__class__}", "{text.__class__} is no field"),
+        ("a.txt", "a\n", "{text.__class__}", "field 'text.__class__' is missing"),
         ("a.txt", "a\n", "{text:{n}}", "has one in its format"),
     ],
     ids=lambda value: "" if len(value) > 40 else None,

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
 from contamination.testsets.registry import FIRST, Hub, entries, registered
+from contamination.testsets.templates import TEMPLATES
 from fakes.data_fixtures import ROOT
 from fakes.made_up_registry import described, registry_of
 

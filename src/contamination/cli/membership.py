@@ -4,6 +4,7 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Annotated
 
+from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import (
     AsJson,
     CsvFile,
@@ -36,6 +37,7 @@ def membership(
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
     anything by itself. With --label, also how well each of them separates members from the others.
     """
+    refuse_swapped(options.model, options.dataset)
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
 

@@ -14,9 +14,11 @@ import typer
 from contamination.audit.battery import help_text
 from contamination.audit.report import format_of
 from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
+from contamination.cli.hints import refuse_swapped, say_template
 from contamination.errors import InputError
 from contamination.files import check_directory, writing
 from contamination.scoring.models import label, label_control
+from contamination.testsets.registry import entries
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
@@ -105,7 +107,10 @@ class DataOptions:
 
     template: Annotated[
         str | None,
-        option("Template of an example: its name, or text with {field}; default: its own."),
+        option(
+            "Template of an example: its name, or text with {field}; default: that of a registered "
+            "set, or of the layout of the records."
+        ),
     ] = None
     field: Annotated[str | None, option("Field that is the whole example.")] = None
     max_records: Annotated[
@@ -136,7 +141,10 @@ class DataOptions:
             return open_items(dataset, declared=declared, **chosen)
         from contamination.testsets.sources import open_test_set
 
-        return open_test_set(dataset, **chosen)
+        examples = open_test_set(dataset, **chosen)
+        if template is None and dataset not in entries():
+            say_template(dataset, examples.template)
+        return examples
 
 
 def _fields(text: str) -> Any:
@@ -263,6 +271,7 @@ class AuditOptions(ItemOptions, TestOptions, ScoringOptions):
 
     def __post_init__(self) -> None:
         """Check the request and --store, and call the model in tables and stores by its name."""
+        refuse_swapped(self.model, self.dataset)
         check_directory(self.directory)
         object.__setattr__(self, "name", self.name or label(self.model))
         super().__post_init__()

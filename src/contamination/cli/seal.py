@@ -40,12 +40,12 @@ def seal(
     ],
     out: Annotated[Path | None, option("New directory, of `public` and `private`.")] = None,
     template: Annotated[
-        str,
+        str | None,
         option(
-            "How an auditor turns a record into text: by name, or with {field}. It has to show "
-            "options and wordings."
+            "How an auditor turns a record into text: by name, or with {field}; default: by the "
+            "layout of the records. It has to show options and wordings."
         ),
-    ] = "text/1",
+    ] = None,
     axis: Annotated[
         Literal["order", "both"],
         option("Permute the order of records alone, or the options of items as well."),
@@ -136,7 +136,7 @@ def _print_sealed(files: "SealFiles") -> None:
     sealed = verify(files.published, files.seal, files.key)
     seal = sealed.seal
     say(
-        f"sealed: {sealed.described}",
+        f"sealed: {sealed.described}; template {seal.template!r}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be tested "
         "without it",

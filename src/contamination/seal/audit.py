@@ -49,7 +49,7 @@ from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
 from contamination.statistics import KnownResult, PValue, TestResult
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
-from contamination.testsets.example_set import render
+from contamination.testsets.templates import render
 
 EFFECTS = (0.1, 0.2, 0.5, 1.0)
 POWER = 0.8

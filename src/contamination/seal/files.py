@@ -38,6 +38,7 @@ from contamination.seal.variants import (
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import ALL_OTHERS
 from contamination.testsets.records import read_records
+from contamination.testsets.templates import template_for
 
 FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
 _Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -153,7 +154,8 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     Parameters
     ----------
     path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
-    stated : fields of the `Statement`; `name` is by default that of the file.
+    stated : fields of the `Statement`. By default `name` is that of the file, and `template` that
+        of the layout of the records.
 
     Raises
     ------
@@ -167,6 +169,8 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
         raise InputError(f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}")
+    if stated.get("template") is None:
+        stated["template"] = template_for(rows, str(path))
     try:
         statement = Statement(**{"name": path.stem} | stated)
     except ValidationError as error:

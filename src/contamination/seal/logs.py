@@ -34,10 +34,10 @@ from contamination.seal.files import SealedSet
 from contamination.seal.shots import Shots
 from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
-from contamination.testsets.example_set import parse
 from contamination.testsets.logs.record import Log, LogRecord, text_of
 from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.records import ID_FIELDS
+from contamination.testsets.templates import parse
 
 Rule = Literal["first", "majority"]
 SEVERAL = "several different answers"

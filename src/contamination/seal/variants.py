@@ -34,10 +34,11 @@ from contamination.testsets.alternatives import (
     require_arrangements,
     shown_items,
 )
-from contamination.testsets.example_set import Declared, ExampleSet, make_test_set, parse
+from contamination.testsets.example_set import Declared, ExampleSet, make_test_set
 from contamination.testsets.option_texts import names_letter
 from contamination.testsets.options import Item, items_of
 from contamination.testsets.records import ID_FIELDS, Record
+from contamination.testsets.templates import parse
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
 # What a record may have several of: the name of its stream, and how one is drawn of so many.

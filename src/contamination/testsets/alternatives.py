@@ -22,7 +22,7 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import MOST_SHOWN, Declared, ExampleSet, parse, render
+from contamination.testsets.example_set import Declared, ExampleSet, check_texts
 from contamination.testsets.option_texts import (
     ABOUT_OTHERS,
     LETTERS,
@@ -31,8 +31,10 @@ from contamination.testsets.option_texts import (
     begin_with_labels,
 )
 from contamination.testsets.options import Item, items_of
+from contamination.testsets.records import check_ids
 from contamination.testsets.registry import entries
-from contamination.testsets.sources import NO_FIELD, open_test_set
+from contamination.testsets.sources import open_records, open_test_set
+from contamination.testsets.templates import MOST_SHOWN, parse, render
 
 OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
 FEWEST = 2  # items that must be able to move
@@ -96,10 +98,14 @@ def open_items(
     """
     if template is not None or str(what) in entries():
         return replace(open_test_set(what, template=template, **where), declared=declared)
-    found = replace(open_test_set(what, template=NO_FIELD, **where), declared=declared)
+    opened = open_records(what, **where)
+    chosen = opened.records[: opened.used]
+    check_ids(chosen, opened.where)
+    records = tuple(record for _, record in chosen)
+    found = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
     texts = tuple(_plain(item, range(len(item.options))) for item in items_of(found))
-    revision = sha256_of(OPTIONS_TEMPLATE, *texts)
-    return replace(found, examples=texts, template=OPTIONS_TEMPLATE, revision=revision)
+    check_texts(texts, opened.where)
+    return replace(found, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
 
 
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
@@ -119,7 +125,8 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
         texts = render(marked, own, test_set.name)
     shown = zip(items, texts, strict=False)
     if texts and all(mark in text for one, text in shown for mark in marks[: len(one.options)]):
-        return parse(own).name, items_of(test_set, parse(own).fields)
+        fields = parse(own).fields
+        return parse(own).name, items_of(test_set, fields | {each.split(".")[0] for each in fields})
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(

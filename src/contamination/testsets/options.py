@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import Declared, ExampleSet, kept_text
+from contamination.testsets.example_set import Declared, ExampleSet
 from contamination.testsets.option_texts import (
     LETTERS,
     NUMBERS,
@@ -26,6 +26,7 @@ from contamination.testsets.option_texts import (
     names_letter,
     to_declare,
 )
+from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
@@ -183,6 +184,8 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     columns, labels, answers = _layout(record, declared)
     if asked is None:
         raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
+    if problem := no_text(asked):
+        raise InputError(f"the question is {problem}; write a text")
     options = [_get(record, path) for path in columns[0]]
     item, count = Item(str(asked), tuple(map(_text, options)), None), len(options)
     labels = [str(label).strip() for label in labels or LETTERS[:count]]
@@ -260,7 +263,7 @@ def _layout(
 
 def _text(value: Any) -> str:
     """Return an option as text; raises InputError for what is none, or none that can be kept."""
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float) or no_text(value):
         raise InputError(f"an option is {str(value)[:40]!r}; write a text")
     return kept_text(str(value), "an option")
 

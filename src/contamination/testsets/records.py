@@ -119,9 +119,49 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
         ) from error
 
 
-def _parse_json(text: str, path: Path, first_line: int) -> Any:
+def without_bytes(value: object) -> str | None:
+    """Return what stands for a value in JSON: text for a date, null for bytes, such as an image."""
+    return None if isinstance(value, bytes) else str(value)
+
+
+class _Objects:
+    """Makes the objects of JSON, and keeps the first that has a key twice.
+
+    Attributes
+    ----------
+    twice : that object, and its key; None if there is none.
+    """
+
+    def __init__(self) -> None:
+        self.twice: tuple[dict[str, Any], str] | None = None
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs) and self.twice is None:
+            counts = Counter(key for key, _ in pairs)
+            self.twice = made, counts.most_common(1)[0][0]
+        return made
+
+    def check(self, values: Sequence[Record], path: Path) -> None:
+        """Raise InputError that names the record with a key that stands twice."""
+        if self.twice is None:
+            return
+        broken, key = self.twice
+        place = next(place for place, value in values if _holds(value, broken))
+        raise InputError(f"{path}, {place}: key {key[:60]!r} stands twice; remove or rename one")
+
+
+def _holds(value: Any, broken: dict[str, Any]) -> bool:
+    """Whether an object is a value, or lies within it."""
+    if value is broken:
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, dict | list) and any(_holds(each, broken) for each in inner)
+
+
+def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=objects)
     except (ValueError, RecursionError) as error:  # also an integer that Python does not convert
         problem = getattr(error, "msg", None) or str(error)
         line = first_line + getattr(error, "lineno", 1) - 1
@@ -131,11 +171,16 @@ def _parse_json(text: str, path: Path, first_line: int) -> Any:
 
 
 def _read_json(path: Path) -> list[Record]:
-    if path.suffix == ".json" and (text := read_text(path)).lstrip().startswith("["):
-        items = enumerate(_parse_json(text, path, 1), start=1)
+    objects = _Objects()
+    values: list[tuple[str, Any]]
+    text = read_text(path) if path.suffix == ".json" else ""
+    if text.lstrip().startswith("["):
+        items = enumerate(_parse_json(text, path, 1, objects), start=1)
         values = [(f"record {i}", value) for i, value in items]
     else:  # many files called .json hold an object a line, too
-        values = [(f"line {i}", _parse_json(line, path, i)) for i, line in read_lines(path).items()]
+        lines = read_lines(path).items()
+        values = [(f"line {i}", _parse_json(line, path, i, objects)) for i, line in lines]
+    objects.check(values, path)
     for place, value in values:
         if not isinstance(value, dict | str):
             raise InputError(f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}")
@@ -178,7 +223,21 @@ def _read_parquet(path: Path) -> list[Record]:
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
-    return [(f"record {number}", row) for number, row in enumerate(rows, start=1)]
+    return [(f"record {number}", _decoded(row)) for number, row in enumerate(rows, start=1)]
+
+
+def _decoded(value: Any) -> Any:
+    """Return a value with the text of bytes that are UTF-8; others stay, such as an image."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _decoded(each) for key, each in value.items()}
+    return value
 
 
 def _read_txt(path: Path) -> list[Record]:

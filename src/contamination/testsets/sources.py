@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import platformdirs
 
@@ -24,7 +24,7 @@ from contamination.files import (
     write_json,
     write_text,
 )
-from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
+from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -33,12 +33,13 @@ from contamination.testsets.records import (
     read_lines,
     read_records,
     read_text,
+    without_bytes,
 )
 from contamination.testsets.registry import FIRST, Entry, Hub, entries, registered, suggestion
+from contamination.testsets.templates import parse, render, template_for
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
-NO_FIELD = "{{}}"  # a template that fits every record
 ORIGIN = ".source.json"  # suffix of the note beside a file that was fetched
 HARNESSES = ("lm-eval", "lm-eval-samples", "inspect", "lighteval")  # before a colon
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
@@ -64,17 +65,58 @@ def open_test_set(
         file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a directory
         laid out like a repository of the hub; or a data set of the hub ("org/name",
         "org/name:config").
-    template : name, text with {field}, or a field; None is the registry's, else "text/1". "line/1"
-        takes the line of each record, every field as the file writes it. So the public script of
-        Oren et al. reads a file, and so their models have most likely read the planted sets: for
-        four of them the words per example in Table 3 are those of whole lines (235 of MNLI, and 30
-        of its two sentences and its label).
+    template : name, text with {field}, or a field; None is the registry's, else that of the layout
+        of the records (`contamination.testsets.templates.template_for`). "line/1" takes the line of
+        each record, every field as the file writes it. So the public script of Oren et al. reads a
+        file, and so their models have most likely read the planted sets: for four of them the words
+        per example in Table 3 are those of whole lines (235 of MNLI, and 30 of its two sentences
+        and its label).
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
     mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
-    parse(template or "text/1")  # a wrong one is refused before anything is fetched
+    if template is not None:
+        parse(template)  # a wrong one is refused before anything is fetched
+    opened = open_records(
+        what, max_records=max_records, mirror=mirror, revision=revision, split=split
+    )
+    records = opened.records
+    if template == "line/1":
+        records = _with_lines(opened)
+    if template is None and opened.entry is not None:
+        template = opened.entry.template
+    if template is None:
+        template = template_for(records, opened.where)
+    return make_test_set(opened.name, records, template, opened.where, opened.used)
+
+
+class Opened(NamedTuple):
+    """Records that were found, before they are rendered.
+
+    Attributes
+    ----------
+    name, where : what tables and messages call them.
+    records : of the whole file, each with its place; the first `used` are wanted.
+    entry : of the registry, where they are registered.
+    """
+
+    name: str
+    where: str
+    records: list[Record]
+    used: int
+    entry: Entry | None
+
+
+def open_records(
+    what: str | Path,
+    *,
+    max_records: int | None = None,
+    mirror: Path | str | None = None,
+    revision: str | None = None,
+    split: str | None = None,
+) -> Opened:
+    """Find the records of a test set and verify them; parameters and errors of `open_test_set`."""
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
@@ -83,7 +125,7 @@ def open_test_set(
     if entry:
         found = locate(entry, mirror) or fetch(entry)
         name, where, records = text, str(found), read_verified(entry, found)
-        template, max_records = template or entry.template, max_records or FIRST
+        max_records = max_records or FIRST
     elif text.partition(":")[0] in HARNESSES:
         from contamination.testsets.harness import read_harness
 
@@ -103,23 +145,22 @@ def open_test_set(
         records = read_verified(described, locate(described, mirror) or fetch(described))
     if asked:
         raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
-    if template == "line/1":
-        records = _with_lines(records, Path(where), entry)
-    used = None if max_records is None else min(max_records, len(records))
-    return make_test_set(name, records, template or "text/1", where, used)
+    used = len(records) if max_records is None else min(max_records, len(records))
+    return Opened(name, where, records, used, entry)
 
 
-def _with_lines(records: Sequence[Record], path: Path, entry: Entry | None) -> list[Record]:
+def _with_lines(opened: Opened) -> list[Record]:
     """Add to each record its `line`: that of a file of text or JSON lines, else the record as JSON.
 
     Raises InputError where the registry has another checksum of the lines (`Entry.lines`).
     """
+    records, entry, path = opened.records, opened.entry, Path(opened.where)
     if Path(entry.mirror if entry else path).suffix == ".txt":
         lines = [str(record["text"]) for _, record in records]
     elif path.suffix == ".jsonl" and path.is_file():
         lines = [*read_lines(path).values()]
     else:
-        lines = [json.dumps(record, default=str) for _, record in records]
+        lines = [json.dumps(record, default=without_bytes) for _, record in records]
     if entry and entry.lines not in (None, sha256_of(*(f"{line}\n" for line in lines))):
         raise InputError(f"{path}: its lines are not those registered of {entry.name}; fetch it")
     pairs = zip(records, lines, strict=True)
@@ -216,7 +257,7 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         rows, commit, lines = download(entry.source, entry.split, archives, again=again)
         if entry.normalise or lines is None:
             rows = normalise(rows, entry.normalise, source)
-            lines = [json.dumps(row, default=str) for _, row in rows]
+            lines = [json.dumps(row, default=without_bytes) for _, row in rows]
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
         _compare(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))

@@ -1,0 +1,31 @@
+"""What a command tells a person who types it for the first time."""
+
+import os
+import sys
+from pathlib import Path
+
+from contamination.errors import InputError, printable
+from contamination.testsets.records import FORMATS
+from contamination.testsets.templates import LAYOUTS, parse
+
+
+def say_template(dataset: str, template: str) -> None:
+    """Say which template the layout of the records has chosen, unless it is the usual one."""
+    if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":  # the first process speaks
+        return
+    chosen = parse(template)
+    fields = dict.fromkeys(field.name.partition("[")[0] for field in chosen.listed)
+    print(
+        f"{printable(dataset)}: template {template}, {chosen.pattern!r}, since the records have "
+        f"{', '.join(fields)}; --template gives another",
+        file=sys.stderr,
+    )
+
+
+def refuse_swapped(model: str, dataset: str) -> None:
+    """Raise InputError if a file of records stands where the model belongs, or the other way."""
+    advice = f"name MODEL first, then DATASET: {dataset} {model}"
+    if Path(model).suffix in FORMATS and Path(model).is_file():
+        raise InputError(f"{model} is a test set; {advice}")
+    if Path(dataset).suffix == ".gguf" or (Path(dataset) / "config.json").is_file():
+        raise InputError(f"{dataset} is a model; {advice}")

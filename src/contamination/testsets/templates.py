@@ -1,0 +1,303 @@
+"""Templates: how a record becomes the text of an example.
+
+A template is text with {field}. A field is named as its record has it, dots, digits and all:
+`{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or `{question.stem}`,
+`{choices[0]}`, or of each entry of a list `{messages[content]}`; `{choices:, }` joins a list.
+"""
+
+import math
+import re
+import shlex
+import string
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from contamination.errors import InputError
+from contamination.testsets.records import ID_FIELDS, Record
+
+# name/version -> how a record becomes the text of an example. The final newline is the separator,
+# tokenised with the example. A changed template gets a new version: stores are keyed by it.
+TEMPLATES = {
+    "text/1": "{text}\n",
+    "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
+    "signature/1": "{name}{signature}: {summary}\n",
+    "question/1": "Question: {question}\nAnswer: {answer}\n",
+    "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
+    "entry/1": "{name}\n{text}\n\n",
+    "choices/1": "Question: {question}\n{choices[text]:\n}\nAnswer: {answerKey}\n",
+    "choices/2": "Question: {question}\n{choices:\n}\nAnswer: {answer}\n",
+    "boolq/1": "{passage}\nQuestion: {question}?\nAnswer: {answer}\n",
+    "hellaswag/1": "{ctx} {endings[0]}\n",
+    "openbookqa/1": "{question[stem]}\n{answerKey}\n",
+    "openbookqa/2": "{question_stem}\n{choices[text]:\n}\nAnswer: {answerKey}\n",
+    "naturalquestions/1": "Question: {question}?\nAnswer: {answer[0]}\n",
+    "messages/1": "{messages[content]:\n}\n",
+    "mnli/1": "{sentence1}\n{sentence2}\n{gold_label}\n",
+    "mnli/2": "{premise}\n{hypothesis}\n{label}\n",
+    "truthfulqa/1": "{prompt}{completion}\n",
+    "truthfulqa/2": "Q: {question}\nA: {best_answer}\n",
+    "piqa/1": "{goal}\n{sol1}\n{sol2}\n",
+    "mmlu/1": "{input}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer: {target}\n",
+    "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\nC. {choices[2]}\nD. {choices[3]}\n"
+    "Answer: {answer}\n",
+}
+# Templates of the layouts that are known by their fields; the first that fits a record is taken.
+LAYOUTS = ("text/1", "messages/1", "choices/1", "choices/2", "question/1", "truthfulqa/1")
+
+MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
+MOST_FIELDS = 1_000
+MOST_PADDING = 1_000  # characters that a format may pad a field to
+MOST_SUGGESTED = 6  # fields of a suggested template
+LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
+_NAME = re.compile(r"[^\[]+(\[[^]]*\])*")
+_BRACED = re.compile(r"\{\s*([^{}]+?)\s*\}")
+
+
+class Field(NamedTuple):
+    """A field of a template: its name, and how its value is written, as in a format of Python."""
+
+    name: str
+    specification: str = ""
+    conversion: str | None = None
+
+    @property
+    def typed(self) -> str:
+        """All that stands between the braces."""
+        conversion = f"!{self.conversion}" if self.conversion else ""
+        specification = f":{self.specification}" if self.specification else ""
+        return f"{self.name}{conversion}{specification}"
+
+
+class Template(NamedTuple):
+    """A template that was checked.
+
+    Attributes
+    ----------
+    name : what stores call it. pattern : its text with {field}.
+    parts : a text and the field after it, in turn; None where there is none.
+    braced : what stands in doubled braces, and so is text, whatever the record has.
+    """
+
+    name: str
+    pattern: str
+    parts: tuple[tuple[str, Field | None], ...]
+    braced: tuple[str, ...]
+
+    @property
+    def listed(self) -> tuple[Field, ...]:
+        """The fields, in order."""
+        return tuple(field for _, field in self.parts if field is not None)
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of fields of the record that it shows, or of which it shows an entry."""
+        return frozenset(field.name.partition("[")[0] for field in self.listed)
+
+    @property
+    def described(self) -> str:
+        """What messages call it."""
+        return f"template {self.name[:MOST_SHOWN]!r}"
+
+
+@cache
+def parse(template: str) -> Template:
+    """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
+    pattern = TEMPLATES.get(template, template)
+    if "{" not in pattern and "/" in pattern:
+        raise InputError(f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}")
+    if "{" not in pattern:  # a field
+        template = pattern = f"{{{template}}}\n"
+    told = f"template {pattern[:MOST_SHOWN]!r}"
+    parts = list[tuple[str, Field | None]]()
+    try:
+        for text, name, specification, conversion in string.Formatter().parse(pattern):
+            field = None if name is None else Field(name, specification or "", conversion)
+            parts.append((text, field))
+    except ValueError as error:
+        raise InputError(f"{told}: {error}; write {{{{ for a brace") from error
+    literal = "".join(text if field is None else f"{text}\0" for text, field in parts)
+    found = Template(template, pattern, tuple(parts), tuple(_BRACED.findall(literal)))
+    for field in found.listed:
+        if not _NAME.fullmatch(field.name) or "{" in field.specification:
+            raise InputError(
+                f"{told}: {{{field.name}}} is no field, or has one in its format; write "
+                "{field[key]} or {field[0]}"
+            )
+    if not found.listed:
+        raise InputError(
+            f"{told} has no field, and would make all examples one text; write "
+            f"{_with_single_braces(pattern)}"
+        )
+    if len(found.listed) > MOST_FIELDS:
+        raise InputError(f"{told}: {len(found.listed):,} fields; give {MOST_FIELDS:,} at most")
+    return found
+
+
+def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
+    """Render records; raises InputError that names the first one that the template does not fit."""
+    parsed = parse(template)
+    return tuple(_text(record, parsed, f"{where}, {place}") for place, record in records)
+
+
+def kept_text(text: str, where: str) -> str:
+    """Return a text, or raise InputError for one that is too long or holds half a character."""
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
+    if half := re.search("[\ud800-\udfff]", text):
+        raise InputError(
+            f"{where}: {half[0]!a} is half of a surrogate pair; write the character itself"
+        )
+    return text
+
+
+def no_text(value: Any) -> str | None:
+    """Say what a value, or one within it, is that no text can show; None if it can be shown."""
+    if value is None:
+        return "null"
+    if isinstance(value, float) and not math.isfinite(value):
+        return "not a finite number"
+    if isinstance(value, bytes):
+        return "bytes that are not UTF-8"
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        return next(filter(None, map(no_text, value)), None)
+    return None
+
+
+def template_for(records: Sequence[Record], where: str) -> str:
+    """Return the template of the layout of records, by the fields of the first one.
+
+    Raises InputError if no layout is known, with a template made of the fields that there are.
+    """
+    if not records:
+        return LAYOUTS[0]
+    place, record = records[0]
+    fitting = next((name for name in LAYOUTS if _fits(record, parse(name))), None)
+    if fitting is not None:
+        return fitting
+    suggested = _suggested(record)
+    advice = f"; try --template {suggested}" if suggested else ""
+    raise InputError(
+        f"{where}, {place}: there is no field 'text', and the record has {_names(record)}{advice}"
+    )
+
+
+def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
+    """Return the text of one record."""
+    for name in template.braced:
+        if name in record:
+            raise InputError(
+                f"{where}: {template.described} writes {{{name}}} as it is, in doubled braces; "
+                f"write {_with_single_braces(template.pattern)}"
+            )
+    pieces = list[str]()
+    for text, field in template.parts:
+        pieces.append(text)
+        if field is not None:
+            pieces.append(_written(record, field, template, where))
+    return kept_text("".join(pieces), where)
+
+
+def _written(record: Mapping[str, Any], field: Field, template: Template, where: str) -> str:
+    """Return the text of one field of a record."""
+    if field.typed in record:  # a name may hold a colon
+        field = Field(field.typed)
+    try:
+        value = _look_up(record, field.name)
+    except LookupError as error:
+        raise InputError(
+            f"{where}: field {field.name!r} is missing, which {template.described} needs; the "
+            f"record has {_names(record)}"
+        ) from error
+    if problem := no_text(value):
+        raise InputError(
+            f"{where}: field {field.name!r} is {problem}; write a text there, or name another field"
+        )
+    try:
+        return _formatted(value, field)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{where}: {template.described} does not fit ({error})") from error
+
+
+def _formatted(value: Any, field: Field) -> str:
+    """Write a value as its field asks for; a list is joined by its specification."""
+    converted = string.Formatter().convert_field(value, field.conversion)
+    if isinstance(converted, list) and field.specification:
+        return field.specification.join(map(str, converted))
+    numbers = map(int, re.findall(r"\d+", field.specification))
+    if max(numbers, default=0) > MOST_PADDING:
+        raise ValueError(f"{{{field.typed}}} pads to more than {MOST_PADDING:,} characters")
+    return format(converted, field.specification)
+
+
+def _look_up(record: Mapping[str, Any], name: str) -> Any:
+    """Return what a field, or an entry within one, holds; raise LookupError if it is not there.
+
+    A field of this very name comes first. No attribute of a value is ever read.
+    """
+    if name in record:
+        return record[name]
+    head = name.partition("[")[0]
+    path = [head] if head in record else head.split(".")
+    path += re.findall(r"\[([^]]*)\]", name)
+    value: Any = record
+    for key in path:
+        value = _entry(value, key)
+    return value
+
+
+def _entry(value: Any, key: str) -> Any:
+    """Return what lies in a mapping or a list; of a list of mappings, the entry of each."""
+    if isinstance(value, Mapping):
+        return value[key]
+    if isinstance(value, list) and all(isinstance(each, Mapping) and key in each for each in value):
+        return [each[key] for each in value]
+    if isinstance(value, list | str) and key.isdecimal():
+        return value[int(key)]
+    raise KeyError(key)
+
+
+def _fits(record: Mapping[str, Any], template: Template) -> bool:
+    """Whether a record has the fields of a template: lists where it joins them, else no lists."""
+    for field in template.listed:
+        try:
+            value = _look_up(record, field.name)
+        except LookupError:
+            return False
+        if field.specification and not isinstance(value, list):
+            return False
+        shown = value if field.specification else [value]
+        if any(isinstance(each, list | Mapping) for each in shown):
+            return False
+    return True
+
+
+def _names(record: Mapping[str, Any]) -> str:
+    """Return the names of the fields of a record, inner ones as `answers.text`, for a message."""
+    names = list[str]()
+    for name, value in record.items():
+        inner = value if isinstance(value, Mapping) else {}
+        names += [f"{name}.{key}" for key in inner] or [str(name)]
+    return ", ".join(sorted(names))[:MOST_SHOWN] or "no fields"
+
+
+def _suggested(record: Mapping[str, Any]) -> str | None:
+    """Return a template of the texts of a record, else of its numbers, as a shell takes it."""
+    usable = [name for name in record if name and not {*name} & {*"{}[]"}]
+    shown = [name for name in usable if name.lower() not in ID_FIELDS]
+    texts = [name for name in shown if isinstance(record[name], str) and record[name].strip()]
+    numbers = [name for name in shown if isinstance(record[name], int | float)]
+    chosen = (texts or numbers)[:MOST_SUGGESTED]
+    if not chosen:
+        return None
+    return shlex.quote("".join(f"{{{name}}}\\n" for name in chosen))
+
+
+def _with_single_braces(pattern: str) -> str:
+    """Return a template with {field} in the place of {{ field }}, as a message shows it."""
+    single = re.sub(r"\{\{\s*([^{}]+?)\s*\}\}", r"{\1}", pattern)
+    if single == pattern:
+        return "fields in braces, such as {question}"
+    return repr(single[:MOST_SHOWN])
