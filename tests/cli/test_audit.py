@@ -199,11 +199,9 @@ TEST = ("--test", "sharded_exact")
 def test_a_known_layout_is_taken_and_said(call, model_directory, prose) -> None:
     rows = [{"question": text[:30], "answer": str(i)} for i, text in enumerate(prose[:20])]
     Path("asked.jsonl").write_bytes(jsonl(rows))
-    status, out, err = call("score", model_directory, "asked.jsonl", "--dry-run", "--json", *TEST)
+    plan = ("score", model_directory, "asked.jsonl", "--dry-run", "--json", *TEST)
+    status, out, err = call(*plan)
     assert (status, json.loads(out)["examples"]) == (0, 20)
     (line,) = err.splitlines()
     assert "question/1" in line and "--template" in line
-    assert (
-        call("score", model_directory, "asked.jsonl", "--dry-run", "--field", "answer", *TEST)[2]
-        == ""
-    )
+    assert call(*plan, "--field", "answer")[2] == ""
