@@ -1,8 +1,13 @@
-"""Errors are one line, whatever they quote."""
+"""Errors are one line, whatever they quote, and a name stays a name wherever it is shown."""
+
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
-from contamination.errors import InputError
+from contamination.errors import InputError, csv_text, markdown_text
 
 
 @pytest.mark.parametrize(
@@ -19,3 +24,59 @@ def test_what_cannot_be_printed_is_told_by_its_escape(quoted: str, told: str) ->
     message = str(InputError(f"set.csv, line 2: field {quoted} is missing"))
     assert message == f"set.csv, line 2: field {told} is missing"
     assert message.encode().splitlines() == [message.encode()]
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        (" =1", "' =1"),
+        ("\n=1", "'\n=1"),
+        ("\t=1", r"\t=1"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("org/model-1", "org/model-1"),
+        ("{text}\n", "{text}\n"),
+    ],
+)
+def test_no_cell_of_a_table_is_a_formula_or_an_escape(text: str, cell: str) -> None:
+    assert csv_text(text) == cell
+
+
+MARKDOWN = MarkdownIt().enable(["strikethrough", "table"])
+LINKED = re.compile(r"(?<!\\)(://|@)|www\.", re.IGNORECASE)  # what pages of models turn into a link
+TEXTS = st.text(st.sampled_from("ab_*<>[]()!`|\\&#~:/.@w \n"), min_size=1, max_size=12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<img src=x onerror=alert(1)>",
+        "[here](http://a.b)",
+        "https://a.b/c",
+        "www.a.com",
+        "me@a.com",
+        "![x](y.png)",
+        "**bold** _it_ `code` &lt;",
+    ],
+)
+def test_a_name_in_markdown_is_shown_as_it_is(text: str) -> None:
+    assert plain(markdown_text(f"a {text} b")) == f"a {text} b"
+
+
+@given(TEXTS)
+def test_whatever_a_name_holds_it_is_text_alone(text: str) -> None:
+    line = f"a {text} b"
+    assert plain(markdown_text(line)) == InputError(line).args[0]
+
+
+def plain(markdown: str) -> str:
+    """Return the text of one paragraph in which nothing but text stands."""
+    assert not LINKED.search(markdown)
+    opened, inline, closed = MARKDOWN.parse(markdown)
+    assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
+    assert {each.type for each in inline.children} == {"text"}
+    return "".join(each.content for each in inline.children)

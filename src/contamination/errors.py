@@ -1,4 +1,13 @@
-"""The one exception that a user's input can raise on purpose."""
+"""The one exception that a user's input can raise on purpose, and text that others have written.
+
+Names of models, sets and files are other people's. Wherever one is shown, it is to stay a name:
+`printable` is for terminals, `csv_text` for tables, `markdown_text` for Markdown.
+"""
+
+import re
+
+# What opens HTML, a link, emphasis, code, a table cell or a picture, or is a link by itself.
+_MARKDOWN = re.compile(r"[\\`*\[\]<>&|!~#]|(?<!\w)_|_(?!\w)|(?<=www)\.|:(?=//)|@", re.IGNORECASE)
 
 
 class InputError(ValueError):
@@ -15,3 +24,23 @@ class InputError(ValueError):
 def printable(text: str) -> str:
     """Write what cannot be printed, such as a line end or an escape sequence, as its escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def csv_text(text: str) -> str:
+    """Write text for a cell of a table: no program that opens the table takes it for a formula.
+
+    Line ends stay, since a table may hold them; other unprintable characters become their escapes.
+    """
+    shown = "\n".join(printable(line) for line in text.split("\n"))
+    if not shown.lstrip().startswith(("=", "+", "-", "@")):
+        return shown
+    try:
+        float(shown)
+    except ValueError:
+        return f"'{shown}"
+    return shown
+
+
+def markdown_text(text: str) -> str:
+    """Write text for a line of Markdown that shows it as it is: no HTML, no link, no emphasis."""
+    return _MARKDOWN.sub(r"\\\g<0>", printable(text))

@@ -93,6 +93,14 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+def is_path(text: str) -> bool:
+    """Whether a text is the path of something that is there."""
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long, or with a zero byte
+        return False
+
+
 def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:

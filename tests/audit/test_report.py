@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import zipfile
 from pathlib import Path
 
@@ -88,25 +89,28 @@ def test_records_of_every_eval_ever_fit_its_schema(conclusion, record_schema):
 
 @pytest.mark.parametrize("conclusion", CONCLUSIONS)
 def test_the_database_gets_what_is_proven_and_no_share_of_a_split(conclusion):
-    result = concluded(conclusion, dataset="org/name:config;\n=1", model="org/model")
+    result = concluded(conclusion, dataset="org/name:config;\n=1", model="=org/model")
     text = format_of(Path("x.conda.csv"))(result)
     rows = list(csv.DictReader(io.StringIO(text), delimiter=";"))
     assert text.splitlines()[0].split(";") == list(CONDA)
     assert len(rows) == (conclusion == "proven")
     for row in rows:
         assert row["Evaluation Dataset"] == "org/name"
-        assert (row["Subset"], row["Contaminated Source"]) == ("config;\\n=1", "org/model")
+        assert (row["Subset"], row["Contaminated Source"]) == ("config;\\n=1", "'=org/model")
         assert (row["Model or corpus"], row["Approach"]) == ("model", "model-based")
         assert not any(row[name] for name in CONDA if "Split" in name)
 
 
 @pytest.mark.parametrize("conclusion", CONCLUSIONS)
 def test_a_model_card_says_what_may_be_said_and_what_not(conclusion):
-    text = format_of(Path("card.md"))(concluded(conclusion, template="{a}\n\n# Proven\x1b[1m"))
+    names = {"model": "<img src=x>", "dataset": "[here](http://a.b)"}
+    result = concluded(conclusion, template="{a}\n\n# Proven\x1b[1m", **names)
+    text = format_of(Path("card.md"))(result)
     found, said, unsaid = text.split("\n\n")
     may, may_not = SENTENCES.get(conclusion, SENTENCES[""])
     assert said.endswith(may) and unsaid.strip().endswith(may_not)
     assert "\x1b" not in text and "\n" not in found
+    assert not re.search(r"(?<!\\)[<\[]", found)
     for result in OLD["results"]:
         assert f"{result['p']:.3g}" in found and f"{result['holm_p']:.3g}" in found
 

@@ -1,5 +1,7 @@
 """`contamination test` and `contamination score`, as a person types them."""
 
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
+from contamination.cli.audit import _sets_of
 from contamination.scoring import loading
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
@@ -205,3 +208,33 @@ def test_a_known_layout_is_taken_and_said(call, model_directory, prose) -> None:
     (line,) = err.splitlines()
     assert "question/1" in line and "--template" in line
     assert call(*plan, "--field", "answer")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [
+        ("lr=0.1/a.jsonl", [("lr=0.1/a.jsonl", None)]),
+        (r"lr=0.1/a.jsonl={q}={a}\n", [("lr=0.1/a.jsonl", "{q}={a}\n")]),
+        ("b*.jsonl", [("b*.jsonl", None)]),
+        ("b*.jsonl={q}", [("b*.jsonl", "{q}")]),
+        ("gsm8k={question}", [("gsm8k", "{question}")]),
+        ("none.jsonl={q}", [("none.jsonl", "{q}")]),
+        ("mmlu/anat*", [("mmlu/anatomy", None)]),
+    ],
+)
+def test_a_path_may_hold_an_equal_sign_or_a_star(typed, names) -> None:
+    for name in ("lr=0.1/a.jsonl", "b*.jsonl"):
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).touch()
+    assert _sets_of(typed) == names
+
+
+def test_a_table_of_odd_names_is_verified_against_its_stores(call, model_directory, prose) -> None:
+    odd = Path("=1+1\x1b[31m")
+    shutil.copytree(model_directory, odd)
+    Path("@set.txt").write_text("\n".join(text[:30] for text in prose[:20]), encoding="utf-8")
+    told = ("--model", odd, "--permutations", "5", "--test", "sharded_exact", "--store", "stores")
+    call("audit", "@set.txt", *told, "--csv", "table.csv")
+    (row,) = csv.DictReader(io.StringIO(Path("table.csv").read_text()))
+    assert (row["model"], row["set"]) == (r"'=1+1\x1b[31m", "'@set")
+    assert call("verify", "stores", "--against", "table.csv")[0] == 0

@@ -333,6 +333,10 @@ class TestKey:
             lambda key: quote(key).replace("-", "%2D"),
             lambda key: "".join(f"&#x{ord(c):x};" for c in key),
             lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
+            lambda key: "".join(f"%25{ord(c):02X}" for c in key),
+            lambda key: "".join(f"&amp;#{ord(c)};" for c in key),
+            lambda key: "".join(f"%26%23{ord(c)};" for c in key),
+            lambda key: "".join(f"\\\\x{ord(c):02x}" for c in key),
         ],
     )
     def test_is_struck_out_where_a_server_repeats_it(self, server, keyed, spell):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.audit.battery import TESTS, Test
-from contamination.errors import InputError
+from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header
 from contamination.statistics import TestResult, adjust
@@ -109,6 +109,6 @@ def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
             for name, value in (each | {"p (Holm)": holm_p}).items():
                 told = row.get(name, "")
                 near = name in NUMBERS and math.isclose(told, value, rel_tol=TOLERANCE)
-                if not near and told != str(value):
+                if not near and told != csv_text(str(value)):
                     lines.append(f"{where}: {name} is {told}, and its store gives {value}")
     return lines

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.audit.other_tests import OtherTest, told
-from contamination.errors import InputError, printable
+from contamination.errors import InputError, csv_text, markdown_text, printable
 
 Result = Mapping[str, Any]
 # The columns of contamination_report.csv, the database of the CONDA shared task.
@@ -107,8 +107,19 @@ def conda(result: Result) -> str:
     table.writerow(CONDA)
     if result["verdict"]["conclusion"] == "proven":
         dataset, _, subset = result["dataset"].partition(":")
-        named = map(printable, (dataset, subset, result["model"], result["model_revision"]))
-        table.writerow([*named, "model", "", "", "", "model-based", "", ""])
+        names = (dataset, subset, result["model"], result["model_revision"])
+        table.writerow(
+            [
+                *(csv_text(printable(name)) for name in names),
+                "model",
+                "",
+                "",
+                "",
+                "model-based",
+                "",
+                "",
+            ]
+        )
     return text.getvalue()
 
 
@@ -127,7 +138,7 @@ def model_card(result: Result) -> str:
         beside.append(f"the control {control['model']}: p = {p}")
     revision, template = result["dataset_revision"], json.dumps(result["template"])
     text = (
-        f"**Test-set contamination.** {result['model']} (revision {result['model_revision']}, "
+        f"{result['model']} (revision {result['model_revision']}, "
         f"{result['precision']}) on {result['dataset']} (revision {revision}, "
         f"{result['plan']['examples']:,} records, template {template}), contamination "
         f"{result['version']}, seed {result['seed']}: {'; '.join([*tests, *dict.fromkeys(beside)])}"
@@ -136,7 +147,8 @@ def model_card(result: Result) -> str:
     if others := result.get("other_tests"):
         text += f" {told([OtherTest(**other) for other in others])}."
     said, unsaid = SENTENCES.get(judged["conclusion"], SENTENCES[""])
-    return f"{printable(text)}\n\nMay be said: {said}\n\nMay not be said: {unsaid}\n"
+    found = f"**Test-set contamination.** {markdown_text(text)}"
+    return f"{found}\n\nMay be said: {said}\n\nMay not be said: {unsaid}\n"
 
 
 # By the end of a file's name; the first that fits.

@@ -27,7 +27,7 @@ from contamination.cli.options import (
 )
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
-from contamination.files import check_directory, write_text
+from contamination.files import check_directory, is_path, write_text
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
@@ -349,12 +349,21 @@ def audit(
 
 
 def _sets_of(typed: str) -> list[tuple[str, str | None]]:
-    """Names of sets, and the template of each if one was given."""
+    """Return the names of sets, and the template of each if one was given.
+
+    A path may hold an equal sign or a star: the first name that is there ends before the template.
+    """
+    ends = [place for place, letter in enumerate(typed) if letter == "="]
+    names = [typed, *(typed[:end] for end in ends)]
+    name = next((each for each in names if is_path(each)), None)
+    if name is not None:
+        template = template_of(typed[len(name) + 1 :])
+        return [(name, template or None)]
     name, given, template = typed.partition("=")
-    names = fnmatch.filter(registered(), name) if "*" in name else [name]
-    if not names:
+    found = fnmatch.filter(registered(), name) if "*" in name else [name]
+    if not found:
         raise InputError(f"{name}: no registered set fits; see `contamination data list`")
-    return [(each, template_of(template) if given else None) for each in names]
+    return [(each, template_of(template) if given else None) for each in found]
 
 
 def _short(cell: object) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from contamination.errors import printable
+from contamination.errors import csv_text, printable
 from contamination.files import replacing
 
 if TYPE_CHECKING:
@@ -67,8 +67,19 @@ def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) 
 
     if isinstance(table, list):
         table = pd.DataFrame(table, dtype=object)  # counts stay whole where others fail
+    table = table.apply(_text_cells)
     with replacing(path) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Return a column of which no program takes a text for a formula; numbers stay as they are."""
+    import pandas as pd
+
+    if column.dtype.kind != "O":
+        return column
+    cells = [csv_text(value) if isinstance(value, str) else value for value in column]
+    return pd.Series(cells, index=column.index, dtype=object)
 
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:

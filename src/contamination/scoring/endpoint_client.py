@@ -30,7 +30,15 @@ MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousan
 SHORT = 200  # characters of a server's own message
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = ("location", "retry-after")  # headers
+MOST_ENCODED = 8  # times that a message may be encoded over
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def decode(text: str) -> str:
+    """Return a text with what URLs, HTML and JSON escape in the place of the escapes."""
+    plain = html.unescape(unquote(text))
+    return _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), plain)
 
 
 class Rejected(InputError):
@@ -252,7 +260,15 @@ class Client:
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat: in any case, and as URLs and HTML do."""
+        """Strike out the key, which some servers repeat, in any case and however often encoded.
+
+        A text that is encoded more than MOST_ENCODED times over is not shown.
+        """
         if not self._key:
             return text
-        return re.sub(re.escape(self._key), "***", html.unescape(unquote(text)), flags=re.I)
+        for _ in range(MOST_ENCODED):
+            decoded = decode(text)
+            if decoded == text:
+                return re.sub(re.escape(self._key), "***", text, flags=re.I)
+            text = decoded
+        return "***"
