@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from contamination.errors import InputError, csv_text, markdown_text
+from contamination.errors import InputError, brief, csv_text, markdown_text
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,16 @@ def plain(markdown: str) -> str:
     assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
     assert {each.type for each in inline.children} == {"text"}
     return "".join(each.content for each in inline.children)
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "line"),
+    [
+        ("One. Two.\nThree.", 40, "One. Two. Three."),
+        ("One. Two is longer.", 10, "One."),
+        ("No sentence ends here", 14, "No ..."),
+        ("x" * 30, 10, f"{'x' * 6} ..."),
+    ],
+)
+def test_a_message_is_cut_after_a_sentence_or_a_word(text: str, most: int, line: str) -> None:
+    assert brief(text, most) == line

@@ -84,7 +84,7 @@ def test_the_core_names_the_extra_that_a_command_needs(
     file.write_text("".join(f'{{"text": "record {i}"}}\n' for i in range(20)))
     done = _with_the_core_alone(*(each.format(file=file) for each in arguments))
     assert done.returncode == 2
-    assert f"contamination[{extra}]" in done.stderr
+    assert f"'.[{extra}]'" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

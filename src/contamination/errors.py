@@ -26,6 +26,21 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def brief(text: str, most: int) -> str:
+    """Return a message of others as one line of at most so many characters, cut after a sentence.
+
+    Where no sentence ends early enough it is cut after a word, and ends in dots.
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    sentences, dot, _ = line[: most + 1].rpartition(". ")
+    if dot:
+        return f"{sentences}."
+    words = line[: most - 3].rpartition(" ")[0]
+    return f"{words or line[: most - 4]} ..."
+
+
 def csv_text(text: str) -> str:
     """Write text for a cell of a table: no program that opens the table takes it for a formula.
 

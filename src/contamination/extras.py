@@ -30,4 +30,5 @@ def advice_on_missing(error: ModuleNotFoundError) -> str | None:
     extra = EXTRAS.get(package)
     if extra is None:
         return None
-    return f"{package} is not installed: pip install 'contamination[{extra}]', or [all]"
+    folder = "in the folder of this project"
+    return f"{package} is not installed: pip install '.[{extra}]', or '.[all]', {folder}"

@@ -122,7 +122,7 @@ def quiz(call, model):
     return command
 
 
-def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
+def test_published_options_alone_reject_nothing(quiz, make_model, call) -> None:
     """How people write options favours their order: it takes a control that does not like it."""
     other = make_model(120)
     assert quiz("--alpha", "1e-8")[0] == 0
@@ -130,6 +130,8 @@ def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
     assert quiz("--alpha", "1")[0] == 3  # the compressor rejects at this level, too
     found = result_of(quiz("--json", "--control", other)[1])
     assert found["results"][0]["shards"] == 11
+    status, out, _ = call("verify", "stores")
+    assert (status, f"{found['results'][0]['p']:.3g}" in out) == (0, True)
     p, theirs = (one["results"][0]["p"] for one in (found, found["control_model"]))
     compressor, quiet = found["control"][0]["p"], found["diagnosis"][0]["verdict"] == "quiet"
     alpha = min(1, p * 1.0001)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.battery import TESTS, Test
+from contamination.audit.battery import OPTION_TEST, TESTS, Test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header
@@ -46,15 +46,13 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     """Check every byte of a store, and return `columns_of` it for each test.
 
     The tests are those that `audited` (of `read_audit`) has of this store, else all that read such
-    a store by default. Raises InputError if the store is damaged, lacks what a test reads or, as
-    one of alternatives, does not say what they are.
+    a store by default; of alternatives that is the test of options, though a sealed set may have
+    wordings. Raises InputError if the store is damaged, or lacks what a test reads.
     """
     store = open_store(directory)
     held, header = store.permutations(), store.header
     if audited is None:
         asked = {name: held for name, test in TESTS.items() if _reads(test, header)}
-        if not asked:
-            raise InputError(f"{directory}: it names no test; give the table of its audit")
     else:
         rows = (row for row in audited if row["header"] == header.key)
         asked = {row["test"]: int(row["permutations"]) for row in rows}
@@ -65,7 +63,9 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
 
 def _reads(test: Test, header: Header) -> bool:
     needs = (test.kind, test.tokens_per_example)
-    if header.kind == "alternatives" or needs != (header.kind, header.tokens_per_example):
+    if header.kind == "alternatives":
+        return test.name == OPTION_TEST
+    if needs != (header.kind, header.tokens_per_example):
         return False
     right = header.kind == "successors" or (test.shard_size is None) == (header.shards == 1)
     return right and (test.tokens_per_example is not None or test.sums or not header.summed)

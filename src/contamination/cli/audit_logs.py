@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from contamination.audit.conclusion import STATUS
+from contamination.cli.ending import ExitStatus, status_of
 from contamination.cli.options import AsJson, CsvFile, add_options, option
 from contamination.cli.printing import print_table, save_table, say
 
@@ -40,7 +42,7 @@ def audit_logs(
     ] = None,
     as_json: AsJson = False,
     csv: CsvFile = None,
-) -> None:
+) -> ExitStatus:
     """Test every model of LOGS by its answers to a sealed set, without the model.
 
     Small p: of several right answers the model names the published one too often for chance. Exit
@@ -69,7 +71,7 @@ def audit_logs(
     else:
         _print(found, sealed)
         _print_coverage(found, logs, level)
-    raise typer.Exit(_status([one.conclusion(level) for one in found]))
+    return status_of({STATUS.get(one.conclusion(level), 3) for one in found})
 
 
 def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
@@ -112,10 +114,3 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level
     if len(logs) > 1:
         names = ", ".join(str(path) for path in logs)
         say(f"logs in this order: {names}", wrap=False)
-
-
-def _status(conclusions: Sequence[str]) -> int:
-    """Return the exit status: 1 if anything is proven, else 3 if nothing can be said of a model."""
-    if "proven" in conclusions:
-        return 1
-    return 3 if "cannot say" in conclusions else 0

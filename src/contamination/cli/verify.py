@@ -40,6 +40,12 @@ def verify(
         return verify_sealed(paths[0], seal, key, date, ca)
     stores = [each.parent for path in paths for each in sorted(path.rglob("store.json"))]
     if not stores:
+        written = [each for path in paths for each in path.rglob("completions.json")]
+        if written:
+            raise InputError(
+                f"{written[0].parent}: texts that a model wrote, and no log-probabilities: the "
+                "`contamination test --access generate` that wrote them reads them again"
+            )
         raise InputError(
             f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key"
         )
@@ -65,6 +71,8 @@ def verify(
         for row in found
     )
     print_table(shown, rows, title="What the stores alone give, uncorrected", text=shown[:4])
+    if audited is None and any(row["axis"] == "options" for row in found):
+        say("options: if the set is sealed, `contamination test --seal` tells its wordings apart")
     fail(wrong)
     if against is not None:
         say(f"verified: the stores give every p of {against}", wrap=False)

@@ -175,7 +175,7 @@ def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]
         field = "template"  # which gives the set another revision, too
     values = f"{found.get(field)!s:.12}, now {expected[field]!s:.12}"
     what = f"this store is of another {field.replace('_', ' ')} ({values})"
-    fix = f"remove {path.parent} to start again, or name another directory"
+    fix = f"name another directory (--store), or remove {path.parent}"
     if field in CHOSEN:
         fix = f"keep to the first: every other {field} is one more test, to be corrected for"
     raise InputError(f"{path}: {what}; {fix}")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 from contamination.files import sha256_of
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
@@ -192,5 +192,5 @@ def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
 
 
 def _unreadable(where: str, error: Exception, advice: str) -> InputError:
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    reason = brief(f"{type(error).__name__}: {error}", 300)
     return InputError(f"{where}: cannot be had ({reason}); {advice}")

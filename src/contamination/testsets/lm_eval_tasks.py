@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 from contamination.testsets.harness_items import item
 from contamination.testsets.records import Record
 
+MOST_TASKS = 8  # of a group, in a message
 STORED = "contamination: number in the stored data set"  # a column beside those of a task
 
 
@@ -31,13 +32,16 @@ def read_task(name: str) -> list[Record]:
         manager = TaskManager(include_defaults=not own)
         tasks = manager.load(str(path) if own else name)["tasks"]
     except Exception as error:  # no lm-eval, datasets, the hub, YAML, Jinja: no common base class
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        reason = brief(f"{type(error).__name__}: {error}", 300)
         raise InputError(
             f"lm-eval:{name}: the task cannot be opened ({reason}); check its name, or "
-            "pip install 'contamination[harness]'"
+            "pip install '.[harness]' in the folder of this project"
         ) from error
     if len(tasks) != 1:
-        raise InputError(f"lm-eval:{name} is a group; give one of its tasks: {', '.join(tasks)}")
+        shown = ", ".join([*tasks][:MOST_TASKS])
+        if len(tasks) > MOST_TASKS:
+            shown += f" ... (`lm-eval ls tasks` lists all {len(tasks)})"
+        raise InputError(f"lm-eval:{name} is a group; give one of its tasks: {shown}")
     (task,) = tasks.values()
     split = task.config.test_split or task.config.validation_split
     if split is None:

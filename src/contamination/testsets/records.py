@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
@@ -221,7 +221,7 @@ def _read_parquet(path: Path) -> list[Record]:
         rows = pyarrow.parquet.read_table(path).to_pylist()
     # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = brief(str(error), 200)
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
     return [(f"record {number}", _decoded(row)) for number, row in enumerate(rows, start=1)]
 
