@@ -119,28 +119,37 @@ def open_records(
     """Find the records of a test set and verify them; parameters and errors of `open_test_set`."""
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
-    text, path = str(what), Path(what)
+    text = str(what)
+    path = Path(what)
     entry = None if isinstance(what, Path) else entries().get(text)
     asked = bool(revision or split)  # what the hub alone has
     if entry:
         found = locate(entry, mirror) or fetch(entry)
-        name, where, records = text, str(found), read_verified(entry, found)
+        name = text
+        where = str(found)
+        records = read_verified(entry, found)
         max_records = max_records or FIRST
     elif text.partition(":")[0] in HARNESSES:
         from contamination.testsets.harness import read_harness
 
-        where, (name, records) = text, read_harness(text)
+        where = text
+        name, records = read_harness(text)
     elif path.is_file() or path.suffix in FORMATS:
-        name, where, records = path.stem, text, read_records(path)
+        name = path.stem
+        where = text
+        records = read_records(path)
     elif path.is_dir():
         from contamination.testsets.fetching import read_repository
 
-        name, where, asked = path.name, text, bool(revision)
+        name = path.name
+        where = text
+        asked = bool(revision)
         records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
         raise InputError(f"{what}: no such file or directory; give the path of a test set")
     else:
-        described, asked = entry_of(text, revision, split), False
+        described = entry_of(text, revision, split)
+        asked = False
         name = where = described.name
         records = read_verified(described, locate(described, mirror) or fetch(described))
     if asked:
@@ -154,7 +163,9 @@ def _with_lines(opened: Opened) -> list[Record]:
 
     Raises InputError where the registry has another checksum of the lines (`Entry.lines`).
     """
-    records, entry, path = opened.records, opened.entry, Path(opened.where)
+    records = opened.records
+    entry = opened.entry
+    path = Path(opened.where)
     if Path(entry.mirror if entry else path).suffix == ".txt":
         lines = [str(record["text"]) for _, record in records]
     elif path.suffix == ".jsonl" and path.is_file():

@@ -49,7 +49,7 @@ def test_a_set_that_is_not_at_hand_is_as_long_as_the_table_says(
     assert lengths(known, "org/name", 20) == [100] * 20
     # What is at hand has its own text, of which four characters count as a token.
     path = tmp_path / "mine.txt"
-    path.write_text("seven c\nseven c\n")
+    path.write_text("seven c\nseven d\n")
     assert lengths(known, str(path), None) == [2, 2]
 
 
