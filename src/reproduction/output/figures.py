@@ -20,7 +20,7 @@ from contamination.audit.battery import TESTS, Test
 from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
 
-MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 EVIDENCE = "−log10 p"  # what every axis of evidence shows
 LINEAR = 2  # -log10 p up to which such an axis is linear, if it is logarithmic beyond
 BREAK = ((-1.0, -0.6), (1.0, 0.6))
