@@ -55,10 +55,15 @@ class Evidence:
 
     def of_subset(self, subset: str) -> pd.DataFrame:
         """Return the rows of one subset. Raises InputError if there is no such subset."""
-        if subset not in subset_names():
-            names = ", ".join(subset_names())
-            raise InputError(f"{subset!r} is no subset of MMLU: choose one of {names}")
+        check_subset(subset)
         return self.p_values[self.p_values["subset"] == subset]
+
+
+def check_subset(subset: str) -> None:
+    """Raise InputError if MMLU has no subset of this name."""
+    if subset not in subset_names():
+        names = ", ".join(subset_names())
+        raise InputError(f"{subset!r} is no subset of MMLU: choose one of {names}")
 
 
 def shown_model(model: str) -> str:

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from textwrap import fill
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
+from contamination.tables import format_p
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
@@ -79,3 +83,77 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
         label.set_fontweight("bold" if name in bold else "normal")
     figure.legend(*row[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
+
+
+# --- one subset -----------------------------------------------------------------------------------
+
+KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
+    "published": ("published", MODEL_COLOURS[0]),
+    "control": ("published, a control", "#000000"),
+    "measured": ("measured", MODEL_COLOURS[1]),
+}
+
+
+def plot_subset(rows: pd.DataFrame) -> Figure:
+    """Draw the p-value of every model on one axis, evidence to the right, with the level.
+
+    `rows` come from `reproduction.notebooks.mmlu.subset.p_values_of`. Hollow: this model's rule
+    excludes the subset.
+    """
+    height = 0.9 + 0.26 * len(rows)
+    figure, axes = plt.subplots(figsize=(6.4, height))
+    for kind, (_, colour) in KINDS.items():
+        found = rows[rows["kind"] == kind]
+        faces = np.where(found["excluded"], "white", colour)
+        evidence = -found["log10_p"]
+        axes.scatter(evidence, found.index, c=faces, edgecolors=colour, zorder=3)
+        for line, value in evidence.items():
+            text = format_p(10.0**-value, -value)
+            place = (value, line)
+            axes.annotate(
+                text, place, (7, 0), textcoords="offset points", va="center", size="small"
+            )
+    axes.set_yticks(range(len(rows)), rows["curve"])
+    axes.invert_yaxis()
+    axes.set_xlabel(EVIDENCE)
+    evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
+    axes.set_xlim(right=2.5 * axes.get_xlim()[1])  # room for the text of the last point
+    marks = [_circle(label, colour, colour) for label, colour in KINDS.values()]
+    marks.append(_circle("excluded", "0.35", "white"))
+    figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
+    return figure
+
+
+def _circle(label: str, colour: str, face: str) -> Line2D:
+    return Line2D([], [], ls="", marker="o", color=colour, mfc=face, label=label)
+
+
+def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
+    """Draw the ECDF of every audited model over the kept subsets, and one subset's place on it.
+
+    `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow circle: the
+    subset is not among those of this curve.
+    """
+    figure, axes = plt.subplots(figsize=(6.4, 4.2))
+    kept = audited[~audited["excluded"]]
+    _draw_uniform(axes, fewest=int(kept.groupby("curve").size().min()))
+    curves = dict(list(kept.groupby("curve", sort=False)))
+    for (curve, found), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        x, heights = ecdf(10.0 ** found["log10_p"])
+        axes.step([0, *x, 1], [0, *heights, 1], where="post", color=colour, lw=1, label=curve)
+        for place in places[places["curve"] == curve].itertuples():
+            face = colour if place.kept else "white"
+            share = place.rank / place.subsets
+            axes.plot(10.0**place.log10_p, share, "o", ms=8, color=colour, mfc=face, zorder=4)
+    axes.set(xlabel="p-value", ylabel="Share of kept subsets")
+    figure.legend(loc="outside upper center", ncols=3, fontsize="small")
+    return figure
+
+
+def _draw_uniform(axes: Axes, fewest: int) -> None:
+    """Draw the uniform law and the band of 95% for a curve of so few values."""
+    grid = np.array([0.0, 1.0])
+    width = dkw_band(fewest, 0.95)
+    axes.fill_between(grid, grid - width, grid + width, color="0.88", lw=0, label="95% band")
+    axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
+    axes.set(xlim=(0, 1), ylim=(0, 1))

@@ -1,16 +1,19 @@
 """One subset of MMLU at a time: a view for each question that a reader has of it.
 
-Every view takes `Evidence` and the name of a subset, and returns a table or a sentence. The
-notebook explore_mmlu calls them one by one, and the page of a run shows the same.
+Every view takes `Evidence` and the name of a subset, and returns a table or a sentence. It raises
+InputError for a name that is none of the subsets. The notebook explore_mmlu calls them one by one,
+and the page of a run shows the same.
 """
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from contamination.statistics import fisher
-from contamination.tables import MISSING, Layout, format_p
+from contamination.tables import MISSING, Layout, format_p, lay_out
 from contamination.testsets.sources import available, open_test_set
-from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, Evidence, curve_of
+from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, Evidence, check_subset, curve_of
 from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS
 
 
@@ -46,14 +49,16 @@ def _said_by_the_paper(reason: str) -> str:
         return "The paper keeps it: neither BioMedLM nor GPT-2 XL has p below 0.05."
     if "Table 4" in reason:
         return "Table 4 of the paper does not list it, so its rule cannot keep it."
+    named = reason.replace(", ", " and ")
     return (
-        f"The paper excludes it: {reason}. Its controls cannot know MMLU, so something other than "
+        f"The paper excludes it: {named}. Its controls cannot know MMLU, so something other than "
         "memory makes this order likely."
     )
 
 
 def segmentation_of(evidence: Evidence, subset: str) -> Layout:
     """Lay out what its examples give away by record and by line: diagnosis, compressor, models."""
+    check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     shown = []
     for segmentation in SEGMENTATIONS:
@@ -82,6 +87,7 @@ def _p_text(log10_p: float) -> str:
 
 def lines_of(evidence: Evidence, subset: str) -> str:
     """Say how its records lie in lines, and which models have no p-value by line."""
+    check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     if rows.empty:
         return "Nobody has measured its records here."
@@ -94,7 +100,7 @@ def lines_of(evidence: Evidence, subset: str) -> str:
     by_line = rows[rows["segmentation"] == "line"].dropna(subset="model")
     if by_line.empty:
         return f"{facts} No model was asked by line."
-    return f"{facts} By line, we asked only our clean model; all other models read records."
+    return f"{facts} By line, only our clean model was asked."
 
 
 def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
@@ -103,6 +109,7 @@ def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a p-value at
     most as large, itself included) and subsets (all that are kept).
     """
+    check_subset(subset)
     rows = []
     for curve, found in evidence.audited().groupby("curve", sort=False):
         own = found[found["subset"] == subset]
@@ -125,9 +132,10 @@ def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
 def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, with this subset and without it.
 
-    Columns curve, log10_p_with, log10_p_without and subsets (how many others are kept). The law is
+    Columns curve, log10_p_with, log10_p_without and others (how many others are kept). The law is
     that of independent subsets; p is one-sided.
     """
+    check_subset(subset)
     rows = []
     for curve, found in evidence.audited().groupby("curve", sort=False):
         own = found[found["subset"] == subset]
@@ -140,10 +148,26 @@ def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
                 "curve": curve,
                 "log10_p_with": fisher(log10_p=everything["log10_p"]).log10_p,
                 "log10_p_without": fisher(log10_p=others["log10_p"]).log10_p,
-                "subsets": len(others),
+                "others": len(others),
             }
         )
     return pd.DataFrame(rows)
+
+
+def combination_layout(evidence: Evidence, subset: str) -> Layout:
+    """Lay out what one subset adds: `places_of` beside `leave_one_out`."""
+    rows = places_of(evidence, subset).merge(leave_one_out(evidence, subset), on="curve")
+    return lay_out(rows, {"curve": "Model"}, _combination_cells)
+
+
+def _combination_cells(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Its p": _p_text(row["log10_p"]),
+        "Kept subsets up to it": f"{row['rank']} of {row['subsets']}",
+        "Others": str(row["others"]),
+        "Fisher's p with it": _p_text(row["log10_p_with"]),
+        "without it": _p_text(row["log10_p_without"]),
+    }
 
 
 def examples_of(evidence: Evidence, subset: str) -> list[str]:
@@ -151,6 +175,7 @@ def examples_of(evidence: Evidence, subset: str) -> list[str]:
 
     Nothing is fetched. Raises InputError if the file is not what the registry says.
     """
+    check_subset(subset)
     name = FAMILY + subset
     if not available(name):
         return []

@@ -72,7 +72,7 @@ def _subset_table(evidence: Evidence, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _wide_p_values(evidence: Evidence) -> pd.DataFrame:
-    """Return log10 p by subset: published, measured by the default test, and our control by line."""
+    """Return log10 p by subset: published, of the default test, and of our control by line."""
     rows = evidence.p_values
     default = rows["test"].isin(DEFAULT_TESTS)
     published = rows["curve"] == rows["model"]

@@ -74,7 +74,7 @@ function fillPlainTable(id, titles, rows) {
 function visible(colour) {
   if (!dark) return colour;
   const parts = [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
-  const lighter = parts.map((part) => Math.round(part + (255 - part) * 0.4));
+  const lighter = parts.map((part) => Math.round(part + (255 - part) * 0.5));
   return `rgb(${lighter.join(",")})`;
 }
 

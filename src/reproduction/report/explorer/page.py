@@ -4,8 +4,6 @@ The charts are drawn by Vega-Lite and the tables by DataTables; both come from w
 the page. Texts of test sets are other people's. They travel as compressed JSON in base64, which
 holds no markup, and are shown as text alone. The content security policy names the scripts of the
 page by their hash and allows no other, and no connection.
-
-MMLU is shown without a store: Table 4 of Oren, whom its procedure excludes, and what was measured.
 """
 
 import base64
@@ -136,7 +134,8 @@ def encoded(content: bytes) -> str:
 
 def render(data: dict[str, Any]) -> str:
     """Put data, libraries, style and script into the page."""
-    here, itables = files(__package__), files("itables") / "html"
+    here = files(__package__)
+    itables = files("itables") / "html"
     tables = (itables / "dt_bundle.js").read_text(encoding="utf-8")
     library = re.search(r"([\w$]+) as default", tables)
     assert library is not None, "DataTables has another bundle: name what it exports"
@@ -163,7 +162,8 @@ def reading(outcome: Outcome, holm_log10_p: float) -> str:
     `holm_log10_p` is that of its set over all tests and sets. The larger of both p-values decides.
     """
     result, order = outcome.result, outcome.diagnosis.verdict
-    p, floor = max(result.p, 10**holm_log10_p), 10 ** log10_floor(result)
+    p = max(result.p, 10**holm_log10_p)
+    floor = 10 ** log10_floor(result)
     evidence = Evidence(result.test, p, floor, order, {COMPRESSOR: outcome.control_p})
     verdict = conclude([evidence], alpha=SIGNIFICANT)
     approximate = "; p is an approximation that needs many similar shards"
