@@ -11,9 +11,9 @@ from reproduction.notebooks.controlled import tables
 from reproduction.output.figures import draw_aucs, score_style
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
-    (tables.SIZE, tables.OUTLIER, "a  Outliers", "Tokens read"),
-    (tables.SIZE, tables.INSIDE, "b  In-distribution", "Tokens read"),
-    (tables.COUNT, tables.OUTLIER, "c  Outliers", "Duplication count"),
+    (tables.SIZE, tables.OUTLIER, "a  Outliers, by size", "Tokens read"),
+    (tables.SIZE, tables.INSIDE, "b  In-distribution, by size", "Tokens read"),
+    (tables.COUNT, tables.OUTLIER, "c  Outliers, by copies", "Duplication count"),
 )
 
 

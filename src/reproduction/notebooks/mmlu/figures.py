@@ -25,26 +25,22 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
 
     `panels` give what each panel is called, and its p-values by the name of their curve. A curve
     without a p-value is left out, and a panel without a curve. The band, of simultaneous coverage,
-    is that of the shortest curve, so it is wide enough for all.
+    is that of the panel's shortest curve, so it is wide enough for all.
     """
-    drawn = {
-        title: kept
-        for title, curves in panels.items()
-        if (kept := {name: p for name, p in curves.items() if np.size(p)})
-    }
-    figure, row = panel_row(drawn, size=(1.4 + 3.8 * len(drawn), 4.4), sharey=True)
-    grid = np.array([0.0, 1.0])
+    drawn = {}
+    for name, curves in panels.items():
+        kept = {label: values for label, values in curves.items() if np.size(values)}
+        if kept:
+            drawn[name] = kept
+    figure, row = panel_row(drawn, size=(1.4 + 3.0 * len(drawn), 4.6), sharey=True)
     for axes, curves in zip(row, drawn.values(), strict=True):
-        width = dkw_band(min(map(np.size, curves.values())), 0.95)
-        name = "95% band of uniform p"
-        axes.fill_between(grid, grid - width, grid + width, color="0.88", label=name)
-        axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
-        for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        _draw_uniform(axes, fewest=min(map(np.size, curves.values())))
+        for (label, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
             x, height = ecdf(values)
-            label = fill(name, 24)  # a wider legend would hide curves
-            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=label)
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p-value")
-        axes.legend(loc="lower right", fontsize="small")
+            shown = fill(label, 24)  # a wider legend would hide curves
+            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=shown)
+        axes.set_xlabel("p-value")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small", ncols=2)
     row[0].set_ylabel(f"Share of {of}")
     return figure
 
@@ -71,8 +67,8 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
         wide = -found.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
-        panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[0], mfc="white", label="record")
-        panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[1], label="line")
+        panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[1], mfc="white", label="record")
+        panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[0], label="line")
         panel.set(xlabel=EVIDENCE)
         evidence_axis(panel, most, sideways=True)
     labels = [f"{title(name)} ({lines_each:.1f})" for name, lines_each in height.items()]
@@ -88,9 +84,9 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
 # --- one subset -----------------------------------------------------------------------------------
 
 KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
-    "published": ("published", MODEL_COLOURS[0]),
+    "published": ("published", MODEL_COLOURS[1]),
     "control": ("published, a control", "#000000"),
-    "measured": ("measured", MODEL_COLOURS[1]),
+    "measured": ("measured", MODEL_COLOURS[0]),
 }
 
 
@@ -117,7 +113,7 @@ def plot_subset(rows: pd.DataFrame) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel(EVIDENCE)
     evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
-    axes.set_xlim(right=2.5 * axes.get_xlim()[1])  # room for the text of the last point
+    axes.set_xlim(right=1.6 * axes.get_xlim()[1])  # room for the text of the last point
     marks = [_circle(label, colour, colour) for label, colour in KINDS.values()]
     marks.append(_circle("excluded", "0.35", "white"))
     figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
@@ -154,6 +150,8 @@ def _draw_uniform(axes: Axes, fewest: int) -> None:
     """Draw the uniform law and the band of 95% for a curve of so few values."""
     grid = np.array([0.0, 1.0])
     width = dkw_band(fewest, 0.95)
-    axes.fill_between(grid, grid - width, grid + width, color="0.88", lw=0, label="95% band")
+    axes.fill_between(
+        grid, grid - width, grid + width, color="0.88", lw=0, label="95% band of uniform p"
+    )
     axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
     axes.set(xlim=(0, 1), ylim=(0, 1))

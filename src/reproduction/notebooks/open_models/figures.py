@@ -8,11 +8,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from reproduction.output.figures import EVIDENCE, evidence_axis, panel_row
+from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
-# Okabe and Ito's colours, a marker each: print in grey still tells the models.
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MODELS = tuple(zip(COLOURS, "Do^vsPX", strict=True))
+# A colour and a marker each: print in grey still tells the models.
+MODELS = tuple(zip(MODEL_COLOURS, "Do^vsPX", strict=True))
 
 
 def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
