@@ -173,13 +173,13 @@ def label_ends(axes: Axes, lines: Iterable[Line2D]) -> None:
     place = -np.inf
     for line in sorted(ends, key=ends.__getitem__):
         place = max(ends[line], place + LABEL_GAP)
-        label = axes.text(1.02, place, line.get_label(), transform=axes.transAxes, va="center")
+        label = axes.text(1.02, place, str(line.get_label()), transform=axes.transAxes, va="center")
         label.set(color=line.get_color(), fontsize="small")
 
 
 def _end_of(line: Line2D, to_panel: Transform) -> float:
     """Return the height of a line's last point, as a share of its panel."""
-    last = line.get_xydata()[-1]
+    last = np.asarray(line.get_xydata())[-1]
     return float(to_panel.transform(last)[1])
 
 
@@ -231,7 +231,7 @@ def _draw_setting(axes: Axes, rows: pd.DataFrame, setting: str, test: Test) -> L
 def _key(figure: Figure, marks: Mapping[str, Line2D | tuple[Line2D, ...]]) -> None:
     """Put the level and further marks above the panels; a tuple stands for several colours."""
     level = next(line for line in figure.axes[-1].lines if line.get_linestyle() == "--")
-    handles = [level, *marks.values()]
+    handles: list[Any] = [level, *marks.values()]
     labels = [str(level.get_label()), *marks]
     figure.legend(
         handles,

@@ -62,7 +62,8 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     }
     size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)
     figure, row = panel_row(panels, size=size, sharex=True, sharey=True)
-    at, most = np.arange(len(height)), -min(found["log10_p"].min() for found in panels.values())
+    at = np.arange(len(height))
+    most = -min(found["log10_p"].min() for found in panels.values())
     for panel, found in zip(row, panels.values(), strict=True):
         wide = -found.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)

@@ -65,7 +65,8 @@ def segmentation_of(evidence: Evidence, subset: str) -> Layout:
         found = rows[rows["segmentation"] == segmentation]
         if len(found):
             shown.append(_segmentation_row(found))
-    return Layout(shown, dtype=object).fillna(MISSING)
+    laid_out: Layout = Layout(shown, dtype=object).fillna(MISSING)
+    return laid_out
 
 
 def _segmentation_row(found: pd.DataFrame) -> dict[str, str]:
