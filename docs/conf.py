@@ -32,6 +32,7 @@ myst_heading_anchors = 3
 myst_enable_extensions = ["deflist", "html_image"]
 nb_execution_mode = "off"
 nb_output_stderr = "remove"  # progress bars
+nb_render_markdown_format = "myst"  # tables, which plain CommonMark has not
 highlight_language = "text"
 smartquotes_action = "qe"  # quotes and ellipses; an option keeps its two hyphens
 
@@ -56,6 +57,8 @@ ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
 
 html_theme = "furo"
 html_title = "contamination"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 

@@ -8,15 +8,21 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat.v4
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from sphinx.cmd.build import main as build
 
+from contamination.tables import to_markdown
+from fakes.browser import Browser
 from fakes.data_fixtures import ROOT
 
 DOCS = ROOT / "docs"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # thousands, of Sphinx
 BARE = {"genindex", "py-modindex", "search"}  # pages that the builder makes
+
+
+WIDE = pd.DataFrame({f"a long heading, number {i}": [f"**cell {i}**"] for i in range(30)})
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +40,7 @@ def site(tmp_path_factory) -> Path:
         v4.new_output("stream", name="stderr", text="a progress bar"),
         v4.new_output("stream", name="stdout", text="a printed line\n"),
         v4.new_output("execute_result", data={"text/html": "<table><td>a cell</td></table>"}),
+        v4.new_output("display_data", data={"text/markdown": to_markdown(WIDE)}),
     ]
     text = "# 01 · As it was run\n\n[MMLU](../docs/mmlu.md), [05](05_beyond_the_paper.ipynb)"
     cells = [v4.new_markdown_cell(text), v4.new_code_cell("show()", outputs=outputs)]
@@ -95,3 +102,26 @@ def test_a_notebook_is_shown_as_it_was_run(site: Path) -> None:
     links = {a.get("href") for a in article.find_all("a")}
     assert {"../mmlu.html", "05_beyond_the_paper.html"} <= links
     assert "Question." in _page(site / "notebooks" / "02_shard_permutation_ablation.html").text
+
+
+def test_tables_that_notebooks_print_are_tables(site: Path) -> None:
+    article = _page(site / "notebooks" / "01_canary_eval.html").find("article")
+    cells = [cell.get_text(strip=True) for cell in article.find_all("td")]
+    assert cells.count("cell 29") == 1  # and bold, without its stars
+    for path in _pages(site):
+        shown = _page(path).find("article") or _page(path)
+        prose = [text for text in shown.strings if not text.find_parent(["pre", "code"])]
+        assert not [text for text in prose if re.search(r"\|:?--", text)], path.name
+
+
+def test_nothing_is_wider_than_a_narrow_screen(site: Path, browser: Browser) -> None:
+    browser.screen(400, 900)
+    for name in ("index", "mmlu", "tutorial", "notebooks/01_canary_eval"):
+        browser.open(site / f"{name}.html")
+        assert browser.run("document.documentElement.scrollWidth") <= 400, name
+
+
+def test_the_first_page_has_a_picture_on_a_ground_of_its_own(site: Path, browser: Browser) -> None:
+    browser.open(site / "index.html")
+    ground = browser.run("getComputedStyle(document.querySelector('article img')).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"

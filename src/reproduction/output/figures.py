@@ -14,19 +14,24 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
+from matplotlib.transforms import Transform
 
 from contamination.audit.battery import TESTS, Test
 from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
 
-MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+# Okabe and Ito's colours, in the one order that all figures take them.
+MODEL_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 EVIDENCE = "−log10 p"  # what every axis of evidence shows
-LINEAR = 2  # -log10 p up to which such an axis is linear, if it is logarithmic beyond
-BREAK = ((-1.0, -0.6), (1.0, 0.6))
+LITTLE = 4  # -log10 p up to which such an axis is linear
+TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of evidence
+SPREAD = 0.5  # of the distance of two values, over which scores of a value stand side by side
+LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
 WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
 # Contaminated models and members; clean models and non-members.
-READ, UNREAD = "#D55E00", "#0072B2"
+READ, UNREAD = MODEL_COLOURS[:2]
 # Membership scores by family; the first four stand beside tests and have none of their colours.
 SCORES = {
     "loss": ("#009E73", "o"),
@@ -92,19 +97,23 @@ def score_style(score: str) -> dict[str, Any]:
 def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
     """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
 
-    Values, which are returned, stand equally far apart, and scores of a value side by side, so that
-    intervals do not hide each other. Chance is dotted.
+    Values, which are returned, stand equally far apart, between thin lines. Scores of a value stand
+    side by side, so that intervals do not hide each other. Chance is dotted.
     """
     rows = rows.dropna(subset=x)
     values = sorted(rows[x].unique())
     for index, (score, label) in enumerate(labels.items()):
         own = rows[rows["score"] == score].sort_values(x)
-        places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
+        aside = SPREAD * ((index + 0.5) / len(labels) - 0.5)
+        places = own[x].map(values.index) + aside
         style = score_style(score) | {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label}
         ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
         axes.errorbar(places, own["auc"], ends, **style)
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
     axes.set_xticks(range(len(values)), [short_count(value) for value in values])
+    axes.grid(axis="x", visible=False)
+    for place in range(len(values) - 1):
+        axes.axvline(place + 0.5, color="0.8", lw=0.6)
     return values
 
 
@@ -134,25 +143,44 @@ def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
 def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
 
-    The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
-    whose line is returned, and the strongest evidence can both be read. It is linear throughout if
-    the strongest evidence is little more.
+    Its scale is linear near 0 and logarithmic far from it, without a break (arsinh), so that the
+    level, whose line is returned, and the strongest evidence can both be read. It is linear
+    throughout if the strongest evidence is little more.
     """
-    name, axis = ("x", axes.xaxis) if sideways else ("y", axes.yaxis)
-    top = 1.3 * max(most, LINEAR)
-    if most <= 2 * LINEAR:
-        axes.set(**{f"{name}lim": (-0.15, top), f"{name}ticks": range(int(top) + 1)})
+    name = "x" if sideways else "y"
+    axis = axes.xaxis if sideways else axes.yaxis
+    if most <= LITTLE:
+        top = 1.15 * max(most, 2)
+        axes.set(**{f"{name}lim": (-0.1, top), f"{name}ticks": range(int(top) + 1)})
         return mark_level(axes, sideways=sideways)
-    getattr(axes, f"set_{name}scale")("symlog", linthresh=LINEAR)
-    shown = [tick for tick in (0, *(s * 10**k for k in range(5) for s in (1, 2, 5))) if tick < top]
+    top = 1.15 * most
+    set_scale = axes.set_xscale if sideways else axes.set_yscale
+    set_scale("asinh", linear_width=1.0)
+    shown = [tick for tick in TICKS if tick < top]
     axis.set_ticks(shown, [str(tick) for tick in shown])
     axes.minorticks_off()
-    axes.set(**{f"{name}lim": (-0.15, top)})
-    slashes: dict[str, Any] = {"ls": "", "ms": 9, "color": "0.15", "clip_on": False, "zorder": 9}
-    across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
-    at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
-    axes.plot(*at, marker=(BREAK[::-1] if sideways else BREAK), transform=across, **slashes)
+    axes.set(**{f"{name}lim": (-0.1, top)})
     return mark_level(axes, sideways=sideways)
+
+
+def label_ends(axes: Axes, lines: Iterable[Line2D]) -> None:
+    """Write the label of each line beside its right end, and none over another.
+
+    The limits and the scale of the axes must be final.
+    """
+    to_panel = axes.transData + axes.transAxes.inverted()
+    ends = {line: _end_of(line, to_panel) for line in lines}
+    place = -np.inf
+    for line in sorted(ends, key=ends.__getitem__):
+        place = max(ends[line], place + LABEL_GAP)
+        label = axes.text(1.02, place, str(line.get_label()), transform=axes.transAxes, va="center")
+        label.set(color=line.get_color(), fontsize="small")
+
+
+def _end_of(line: Line2D, to_panel: Transform) -> float:
+    """Return the height of a line's last point, as a share of its panel."""
+    last = np.asarray(line.get_xydata())[-1]
+    return float(to_panel.transform(last)[1])
 
 
 # --- evidence against what it depends on ----------------------------------------------------------
@@ -170,54 +198,92 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
 
     `panels`: title -> rows with columns dataset, test, log10_p and that of the setting.
     """
-    size = (0.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.0, 4.0)
+    size = (1.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.6, 4.0)
     figure, row = panel_row(panels, size=size)
     for axes, rows in zip(row, panels.values(), strict=True):
-        table = mean_log10_p(rows, setting)
+        means = []
         for test in TESTS.values():
-            for _, group in rows[rows["test"] == test.name].groupby("dataset"):
-                line = -group.groupby(setting)["log10_p"].mean()
-                axes.plot(line.index, line, color=test.colour, lw=0.7, alpha=0.35)
-            chosen = table[table["test"] == test.name]
+            chosen = rows[rows["test"] == test.name]
             if len(chosen):
-                (line,) = axes.plot(chosen[setting], -chosen["mean_log10_p"], label=test.label)
-                line.set(marker=test.marker, color=test.colour)
-        count_axis(axes, table[setting])
+                means.append(_draw_setting(axes, chosen, setting, test))
+        count_axis(axes, rows[setting])
         axes.set(xlabel=label)
-        mark_level(axes)
+        evidence_axis(axes, -rows["log10_p"].min())
     row[0].set_ylabel(EVIDENCE)
-    _key(figure, Line2D([], [], color="0.35", lw=0.7, alpha=0.5, label="single sets"))
+    label_ends(row[-1], means)
+    thin = tuple(Line2D([], [], color=line.get_color(), lw=0.7, alpha=0.5) for line in means)
+    _key(figure, {"single sets": thin})
     return figure
 
 
-def _key(figure: Figure, single: Line2D) -> None:
-    """Put the tests, the level and what single sets are drawn as above the panels."""
-    handles, _ = figure.axes[-1].get_legend_handles_labels()
-    handles = [*handles, single]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
+def _draw_setting(axes: Axes, rows: pd.DataFrame, setting: str, test: Test) -> Line2D:
+    """Draw a thin line for each set and a thick one for their mean, which is returned."""
+    for _, group in rows.groupby("dataset"):
+        evidence = -group.groupby(setting)["log10_p"].mean()
+        axes.plot(evidence.index, evidence, color=test.colour, lw=0.7, alpha=0.35)
+    means = mean_log10_p(rows, setting)
+    evidence = -means["mean_log10_p"]
+    (line,) = axes.plot(means[setting], evidence, marker=test.marker, color=test.colour)
+    line.set_label(test.label)
+    return line
+
+
+def _key(figure: Figure, marks: Mapping[str, Line2D | tuple[Line2D, ...]]) -> None:
+    """Put the level and further marks above the panels; a tuple stands for several colours."""
+    level = next(line for line in figure.axes[-1].lines if line.get_linestyle() == "--")
+    handles: list[Any] = [level, *marks.values()]
+    labels = [str(level.get_label()), *marks]
+    figure.legend(
+        handles,
+        labels,
+        handler_map={tuple: HandlerTuple(ndivide=None)},
+        loc="outside upper center",
+        ncols=4,
+        fontsize="small",
+    )
 
 
 def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Figure:
     """Draw the mean -log10 p of the sets of each duplication count, by test, over single sets.
 
     As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,
-    test and log10_p. Points are single sets.
+    test and log10_p. Points are single sets. With a column floor_log10_p, the least that a test can
+    give for a set, points that have reached it are hollow.
     """
-    figure, row = panel_row(panels, size=(0.4 + 3.6 * len(panels), 4.2))
+    figure, row = panel_row(panels, size=(1.4 + 3.6 * len(panels), 4.2))
+    tests = list(tests)
     for axes, table in zip(row, panels.values(), strict=True):
-        shown = [test for test in tests if (table["test"] == test.name).any()]
-        for index, test in enumerate(shown):
+        means = []
+        for test in tests:
             chosen = table[table["test"] == test.name]
-            # Side by side, so that equal values of different tests stay visible.
-            aside = 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
-            x = chosen["dup_count"] * aside
-            axes.plot(x, -chosen["log10_p"], test.marker, ms=4, color=test.colour, alpha=0.4)
-            means = -chosen.groupby("dup_count")["log10_p"].mean()
-            (line,) = axes.plot(means.index * aside, means, marker=test.marker, ms=6, lw=1.4)
-            line.set(color=test.colour, label=test.label)
+            if len(chosen):
+                means.append(_draw_counts(axes, chosen, test))
         count_axis(axes, table["dup_count"])
         axes.set(xlabel="Duplication count")
-        mark_level(axes)
+        evidence_axis(axes, -table["log10_p"].min())
     row[0].set_ylabel(EVIDENCE)
-    _key(figure, Line2D([], [], ls="", marker="o", ms=4, color="0.6", label="single sets"))
+    label_ends(row[-1], means)
+    marks = {"single sets": _point("0.5")}
+    if any("floor_log10_p" in table for table in panels.values()):
+        marks["at the least p of its test"] = _point("white")
+    _key(figure, marks)
     return figure
+
+
+def _point(face: str) -> Line2D:
+    return Line2D([], [], ls="", marker="o", ms=4, color="0.5", mfc=face)
+
+
+def _draw_counts(axes: Axes, rows: pd.DataFrame, test: Test) -> Line2D:
+    """Draw a point for each set and a line for the means of the counts, which is returned."""
+    evidence = -rows["log10_p"]
+    reached = np.zeros(len(rows), dtype=bool)
+    if "floor_log10_p" in rows:
+        reached = np.isclose(rows["log10_p"], rows["floor_log10_p"])
+    faces = np.where(reached, "white", test.colour)
+    points = axes.scatter(rows["dup_count"], evidence, s=22, marker=test.marker, zorder=3)
+    points.set(facecolors=faces, edgecolors=test.colour, alpha=0.5)
+    means = evidence.groupby(rows["dup_count"]).mean()
+    (line,) = axes.plot(means.index, means, color=test.colour, lw=1.4)
+    line.set_label(test.label)
+    return line

@@ -31,6 +31,7 @@ READ_BY = {
     "reproduction.report.explorer.page": (
         "src/reproduction/report/explorer/*.*",
         "docs/measurements/mmlu_*.csv",
+        "results/reference/pocket/tables/mmlu_subsets.csv",
     ),
     "reproduction.report.render": ("src/reproduction/report/*.lua",),
 }

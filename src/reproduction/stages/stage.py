@@ -185,7 +185,13 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
     from reproduction.report.explorer.page import make_page
 
     with _open(profile, build, "explorer") as experiment:
-        page = make_page(experiment, results, published=PUBLISHED, measurements=MEASUREMENTS)
+        page = make_page(
+            experiment,
+            results,
+            published=PUBLISHED,
+            measurements=MEASUREMENTS,
+            released=REFERENCE / "pocket",
+        )
         write_text(results / "explorer.html", page)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +19,7 @@ from fakes.made_up_runs import STRONG, made_up
 from reproduction.notebooks.assumptions.figures import plot_cross, plot_density
 from reproduction.notebooks.beyond.figures import plot_calibration as plot_levels
 from reproduction.notebooks.beyond.figures import plot_power_per_token
+from reproduction.notebooks.canaries.tables import with_floors
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
@@ -29,7 +31,13 @@ from reproduction.notebooks.seminar.classroom import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE
-from reproduction.output.figures import mean_log10_p, plot_power, plot_settings
+from reproduction.output.figures import (
+    LABEL_GAP,
+    label_ends,
+    mean_log10_p,
+    plot_power,
+    plot_settings,
+)
 
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
@@ -55,10 +63,13 @@ def with_numbers(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 
 
 def canaries() -> Case:
-    rows = reference("duplication_power")
+    rows = reference("canaries").query("model == 'contaminated'")
+    figure = plot_power({"all": with_floors(rows)}, TESTS.values())
+    counts = {count for line in figure.axes[0].lines[1:] for count in line.get_xdata()}
+    assert counts - {0.0, 1.0} <= set(rows["dup_count"])  # no mean beside its count
     means = rows.groupby(["dup_count", "test"])["log10_p"].mean()
-    texts = ["all", "single sets"]
-    return plot_power({"all": rows}, TESTS.values()), [*-rows["log10_p"], *-means, *texts]
+    texts = ["all", "single sets", "at the least p of its test", "Successor"]
+    return figure, [*-rows["log10_p"], *-means, *texts]
 
 
 def ablation() -> Case:
@@ -78,7 +89,7 @@ def start_sets() -> Case:
     rows = reference("start")
     figure = plot_sets(rows)
     assert figure.axes[0].yaxis_inverted()  # more copies further down, as in the tables
-    return figure, [*-rows["log10_p"], "signature-64 (64 ×)"]
+    return figure, [*-rows["log10_p"], "signature-64 (64 ×)", "Clean model"]
 
 
 def start_gains() -> Case:
@@ -96,10 +107,17 @@ def beyond_power() -> Case:
 
 
 def beyond_levels() -> Case:
-    rows = reference("calibration")
-    drawn = rows.loc[rows["alpha"] == 0.05, ["rate", "low", "high"]].to_numpy().ravel()
-    key = ["points of one colour, from top to bottom: 1, 10, 25, 50 permutations", "level 0.05"]
-    return plot_levels(rows, 0.05), [*drawn, *key, "5 shards", "Anytime-valid: all tokens"]
+    """Extreme numbers of shards, and of each extreme numbers of permutations."""
+    rows = reference("calibration").query("alpha == 0.05")
+    fewest = rows.groupby(["scores", "test"])["shards"].transform("min")
+    ends = rows[rows["shards"] == fewest]
+    permutations = ends.groupby(["scores", "test"])["permutations"]
+    ends = ends[ends["permutations"] == permutations.transform("max")]
+    drawn = ends[["rate", "low", "high"]].to_numpy().ravel()
+    figure = plot_levels(reference("calibration"), 0.05)
+    points = [bar for bar in figure.axes[0].containers if isinstance(bar, ErrorbarContainer)]
+    assert len(points) <= 4 * rows.groupby(["scores", "test"]).ngroups
+    return figure, [*drawn, "fewest shards", "most permutations", "Anytime-valid: all tokens"]
 
 
 def controlled() -> Case:
@@ -165,7 +183,7 @@ def papers() -> Case:
 def options() -> Case:
     rows = reference("options")
     drawn = [*-rows["log10_p"], *-rows["control_log10_p"]]
-    return plot_axes(rows), [*drawn, "Whole", "Single records", "Both, by Fisher, clean model"]
+    return plot_axes(rows), [*drawn, "Whole", "Single records", "Both, by Fisher", "clean model"]
 
 
 def wikimia() -> Case:
@@ -174,7 +192,10 @@ def wikimia() -> Case:
     other = rows.replace({"source": {READ_HERE: "other", CONTROL: f"{CONTROL} (other)"}})
     other[INTERVAL] += 0.01
     figure = plot_wikimia(pd.concat([rows, other]), source="other", length=64)
-    assert [axes.get_title() for axes in figure.axes] == ["64 words", "Model clean"]
+    assert [axes.get_title() for axes in figure.axes] == [
+        "Texts of 64 words",
+        "Largest model (clean)",
+    ]
     drawn, control = (other[other["source"].str.startswith(one)] for one in ("other", CONTROL))
     unread = control[control["model"] == "clean"].groupby("length")["auc"].agg(["min", "max"])
     bands = [bar.get_bbox().intervaly for bar in figure.axes[1].patches]
@@ -252,3 +273,29 @@ def test_a_figure_draws_the_numbers_of_its_table(case: Callable[[], Case]) -> No
             assert one in texts
         else:
             assert np.isclose(values, one, rtol=1e-9).any(), one
+
+
+def test_points_that_have_reached_the_least_p_are_hollow() -> None:
+    rows = pd.DataFrame({"dup_count": [1, 2], "dataset": ["a", "b"], "log10_p": [-1.0, -2.0]})
+    rows = rows.assign(test="permutation", floor_log10_p=-2.0)
+    (points,) = plot_power({"": rows}, TESTS.values()).axes[0].collections
+    white = [tuple(face[:3]) == (1.0, 1.0, 1.0) for face in points.get_facecolors()]
+    assert white == [False, True]
+
+
+def test_labels_of_lines_that_end_at_one_place_do_not_hide_each_other() -> None:
+    figure, axes = plt.subplots()
+    lines = [axes.plot([0, 1], [0, 1], label=name)[0] for name in ("one", "other")]
+    label_ends(axes, lines)
+    heights = sorted(text.get_position()[1] for text in axes.texts)
+    assert heights[1] - heights[0] == pytest.approx(LABEL_GAP)
+    plt.close(figure)
+
+
+def test_small_probabilities_have_a_logarithmic_axis() -> None:
+    values = 10.0 ** RNG.normal(-8, 1, 60)
+    scored = table(phase=("pre-training",), domain=("a",), member=(True, False), text=range(30))
+    scored = scored.assign(min_prob_25=values)
+    cross = table(phase=("pre-training",), seen_domain=("a",), unseen_domain=("a",))
+    cross = cross.assign(metric="min_prob_25", auc_percent=50.0)
+    assert plot_density(scored, cross, "min_prob_25").axes[0].get_xscale() == "log"

@@ -18,8 +18,12 @@ COLOURS = {"members": READ, "non-members": UNREAD}
 # Scores that are the logarithm of what their label names.
 AXES = {
     "loss": "Log-probability (nats per token)",
-    **{f"ppl_{k}": f"Minus log PPL_{k} (nats per token)" for k in FIRST},
+    **{f"ppl_{k}": f"Log-probability, first {k} tokens (nats per token)" for k in FIRST},
 }
+# Scores that are mean probabilities: most lie near 0, and only their magnitudes can be told apart.
+PROBABILITIES = ("min_prob_",)
+# Titles in the place of the names of columns.
+TITLES = LABELS | {f"ppl_{k}": f"Perplexity, first {k} tokens" for k in FIRST}
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
@@ -34,16 +38,25 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     down = len(metrics) // 2
     size = (1.8 + len(columns), 1.4 + (0.4 + 0.34 * len(rows)) * down)
     figure, grid = plt.subplots(down, 2, figsize=size, sharex=True, sharey=True, squeeze=False)
-    panels, style = grid.ravel(), {"cmap": "RdBu_r", "vmin": 0, "vmax": 100, "cbar": False}
-    style |= {"annot": True, "fmt": ".0f", "annot_kws": {"fontsize": "small"}}
+    panels = grid.ravel()
     for axes, metric in zip(panels, metrics, strict=True):
         cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
         values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
-        sns.heatmap(values.astype(float), ax=axes, **style)
+        sns.heatmap(
+            values.astype(float),
+            ax=axes,
+            cmap="RdBu_r",
+            vmin=0,
+            vmax=100,
+            cbar=False,
+            annot=True,
+            fmt=".0f",
+            annot_kws={"fontsize": "small"},
+        )
         for name in [name for name in rows if name in columns]:
             corner = (columns.index(name), rows.index(name))
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
-        axes.set(title=LABELS[metric], xlabel="", ylabel="")
+        axes.set(title=TITLES[metric], xlabel="", ylabel="")
         axes.tick_params(axis="x", rotation=60)
         axes.tick_params(axis="y", rotation=0)
         axes.grid(visible=False)
@@ -73,12 +86,28 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     if not parts:
         return say_nothing("No cell was measured")
     drawn = pd.concat(parts, ignore_index=True).replace({"member": SIDES})
-    style = {"fill": True, "alpha": 0.25, "lw": 1.3, "common_norm": False, "palette": COLOURS}
-    style |= {"legend": False, "height": 2.2, "aspect": 1.5, "col": "panel", "col_wrap": 2}
+    # A logarithm needs values above 0.
+    logarithmic = metric.startswith(PROBABILITIES) and bool((drawn[metric] > 0).all())
     with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
-        grid = sns.displot(drawn, x=metric, hue="member", kind="kde", **style)
+        grid = sns.displot(
+            drawn,
+            x=metric,
+            hue="member",
+            kind="kde",
+            log_scale=logarithmic,
+            fill=True,
+            alpha=0.25,
+            lw=1.3,
+            common_norm=False,
+            palette=COLOURS,
+            legend=False,
+            height=2.2,
+            aspect=1.5,
+            col="panel",
+            col_wrap=2,
+        )
     grid.set_titles("{col_name}", size="small")
-    grid.set(xlabel=AXES.get(metric, LABELS[metric]), ylabel="Density", yticks=[])
+    grid.set(xlabel=AXES.get(metric, TITLES[metric]), ylabel="Density", yticks=[])
     handles = [Line2D([], [], color=colour, label=label) for label, colour in COLOURS.items()]
     figure: Figure = grid.figure
     figure.set_layout_engine("constrained")

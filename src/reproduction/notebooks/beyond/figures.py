@@ -1,16 +1,20 @@
 """Figures of the tests beyond the paper: power per token, and calibration under the null."""
 
+import math
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.tables import P_VALUES
-from reproduction.output.figures import EVIDENCE, evidence_axis
+from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
+CORNERS = {"fewest": MODEL_COLOURS[1], "most": MODEL_COLOURS[0]}  # numbers of shards
 
 
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
@@ -19,58 +23,100 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have one scale.
     """
     whole = table[(table["fraction"] == 1.0)].sort_values("passes").fillna({"se_log10_p": 0.0})
-    wrap = min(4, whole["dup_count"].nunique())
-    size = {"height": 2.9, "aspect": max(0.75, 1.8 / wrap)}  # the key needs the width of two
-    with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
-        grid = sns.FacetGrid(whole, col="dup_count", col_wrap=wrap, **size)
-    for count, panel in grid.axes_dict.items():
-        for test in map(TESTS.__getitem__, COMPARED):
-            name = variant_name(test.name, test.b)
-            rows = whole[(whole["dup_count"] == count) & (whole["test"] == name)]
-            style = {"color": test.colour, "marker": test.marker, "label": test.label}
-            at = (rows["passes"], -rows["mean_log10_p"])
-            panel.errorbar(*at, yerr=rows["se_log10_p"], ms=4, lw=1, elinewidth=0.7, **style)
-        evidence_axis(panel, -(whole["mean_log10_p"] - whole["se_log10_p"]).min())
+    counts = sorted(whole["dup_count"].unique())
+    across = min(4, len(counts))
+    down = math.ceil(len(counts) / across)
+    figure, grid = plt.subplots(
+        down,
+        across,
+        figsize=(1.2 + 1.8 * across, 0.6 + 2.7 * down),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
+    most = -(whole["mean_log10_p"] - whole["se_log10_p"]).min()
+    panels = list(grid.flat)
+    for panel, count in zip(panels, counts, strict=False):
+        _draw_costs(panel, whole[whole["dup_count"] == count])
+        panel.set_title(f"Duplication count {count}", fontsize="medium")
+        evidence_axis(panel, most)
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
         panel.minorticks_off()
-    grid.set_titles("Duplication count {col_name}", size="medium")
-    figure: Figure = grid.figure
-    figure.set_layout_engine("constrained")
+        panel.tick_params(labelbottom=True)
     figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
     figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
-    handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
+    handles, labels = panels[0].get_legend_handles_labels()
+    empty = panels[len(counts) :]
+    for panel in empty:
+        panel.axis("off")
+    if empty:
+        empty[0].legend(handles, labels, loc="center", fontsize="small")
+    else:
+        figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
     return figure
+
+
+def _draw_costs(panel: Axes, rows: pd.DataFrame) -> None:
+    """Draw a line for each test: mean evidence, with its standard error, against its cost."""
+    for name in COMPARED:
+        test = TESTS[name]
+        own = rows[rows["test"] == variant_name(test.name, test.b)]
+        panel.errorbar(
+            own["passes"],
+            -own["mean_log10_p"],
+            yerr=own["se_log10_p"],
+            ms=4,
+            lw=1,
+            elinewidth=0.7,
+            color=test.colour,
+            marker=test.marker,
+            label=test.label,
+        )
 
 
 def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
-    """Draw rejection rates under the null at one level, with 95% intervals, by test and shards.
+    """Draw rejection rates under the null at one level, with 95% intervals, by test.
 
-    The points of a number of shards are those of the permutations, fewest on top.
+    Drawn are the fewest and the most shards (colours) with the fewest and the most permutations
+    (hollow and full); the table has every setting.
     """
     rows = table[np.isclose(table["alpha"], alpha)]
     names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))
-    shards = sorted(rows["shards"].unique())
-    figure, axes = plt.subplots(figsize=(6.4, 0.42 * len(names) + 1.4))
-    shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.8, len(shards)))
-    for level, shade in zip(shards, shades, strict=True):
-        for line, (scores, test) in enumerate(names):
-            chosen = rows[(rows["scores"] == scores) & (rows["test"] == test)]
-            chosen = chosen[chosen["shards"] == level]
-            middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
-            height = middle + np.linspace(-0.07, 0.07, len(chosen))
-            style = {"color": shade, "label": f"{level} shards" if line == 0 else None}
-            rates = chosen["rate"]
-            ends = [rates - chosen["low"], chosen["high"] - rates]
-            axes.errorbar(rates, height, xerr=ends, fmt="o", ms=2.5, lw=0.8, **style)
-    axes.axvline(alpha, color="0.35", lw=0.9, ls="--", label=f"level {alpha:g}")
+    figure, axes = plt.subplots(figsize=(6.4, 0.46 * len(names) + 1.5))
+    for line, (scores, test) in enumerate(names):
+        own = rows[(rows["scores"] == scores) & (rows["test"] == test)]
+        _draw_rates(axes, line, own)
+    axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
     labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]
     axes.set_yticks(range(len(names)), labels)
-    axes.invert_yaxis()
-    axes.set(xlabel=f"Share of null trials rejected at {alpha:g}")
-    counts = ", ".join(map(str, sorted(rows["permutations"].unique())))
-    title = f"points of one colour, from top to bottom: {counts} permutations"
-    figure.legend(title=title, loc="outside upper center", ncols=5, fontsize="small")
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set(xlabel=f"Share of null trials rejected at {alpha:g} (dashed)")
+    marks = [
+        Line2D([], [], ls="", marker="s", color=colour, label=f"{kind} shards")
+        for kind, colour in CORNERS.items()
+    ]
+    marks += [
+        Line2D([], [], ls="", marker="o", color="0.35", mfc=face, label=f"{kind} permutations")
+        for kind, face in (("fewest", "white"), ("most", "0.35"))
+    ]
+    figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
     return figure
+
+
+def _draw_rates(axes: Axes, line: int, rows: pd.DataFrame) -> None:
+    """Draw one test's rates on its line: extreme shards, and of each extreme permutations."""
+    shards = {"fewest": rows["shards"].min(), "most": rows["shards"].max()}
+    height = line - 0.24
+    for kind, colour in CORNERS.items():
+        chosen = rows[rows["shards"] == shards[kind]].sort_values("permutations")
+        for index in dict.fromkeys((0, len(chosen) - 1)):
+            row = chosen.iloc[index]
+            full = row["permutations"] == rows["permutations"].max()
+            ends = [[row["rate"] - row["low"]], [row["high"] - row["rate"]]]
+            face = colour if full else "white"
+            axes.errorbar(
+                row["rate"], height, xerr=ends, fmt="o", ms=4, lw=1, color=colour, mfc=face
+            )
+            height += 0.16

@@ -3,6 +3,7 @@
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
@@ -40,6 +41,15 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
         lambda log10_p: adjust(log10_p=log10_p, method="holm").p
     )
     return with_rates(table)
+
+
+def with_floors(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add floor_log10_p, log10 of the least p that the orderings of a set permit its test.
+
+    The sharded t-test has none: its law is approximate.
+    """
+    floors = -rows["shards"] * np.log10(1 + rows["permutations"])
+    return rows.assign(floor_log10_p=floors.where(rows["test"] != "sharded_t", -np.inf))
 
 
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:

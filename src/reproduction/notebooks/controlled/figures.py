@@ -11,9 +11,9 @@ from reproduction.notebooks.controlled import tables
 from reproduction.output.figures import draw_aucs, score_style
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
-    (tables.SIZE, tables.OUTLIER, "a  Outliers", "Tokens read"),
-    (tables.SIZE, tables.INSIDE, "b  In-distribution", "Tokens read"),
-    (tables.COUNT, tables.OUTLIER, "c  Outliers", "Duplication count"),
+    (tables.SIZE, tables.OUTLIER, "a  Outliers, by size", "Tokens read"),
+    (tables.SIZE, tables.INSIDE, "b  In-distribution, by size", "Tokens read"),
+    (tables.COUNT, tables.OUTLIER, "c  Outliers, by copies", "Duplication count"),
 )
 
 
@@ -32,11 +32,11 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         values = draw_aucs(axes, rows[trained], key, labels)
         for score in labels:
             base = rows[~trained & (rows["score"] == score)].sort_values(key)
-            before = {"color": score_style(score)["color"], "lw": 0.9, "ls": "--"}
+            colour = score_style(score)["color"]
             if len(base) == 1:  # one model before all of them
-                axes.axhline(base["auc"].item(), **before)
+                axes.axhline(base["auc"].item(), color=colour, lw=0.9, ls="--")
             else:  # other texts at every duplication count
-                axes.plot(base[key].map(values.index), base["auc"], **before)
+                axes.plot(base[key].map(values.index), base["auc"], color=colour, lw=0.9, ls="--")
         axes.set(title=title, xlabel=label)
     panels[0].set_ylabel("AUC")
     handles, _ = panels[0].get_legend_handles_labels()

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 from textwrap import fill
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
+from contamination.tables import format_p
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
@@ -21,26 +25,22 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
 
     `panels` give what each panel is called, and its p-values by the name of their curve. A curve
     without a p-value is left out, and a panel without a curve. The band, of simultaneous coverage,
-    is that of the shortest curve, so it is wide enough for all.
+    is that of the panel's shortest curve, so it is wide enough for all.
     """
-    drawn = {
-        title: kept
-        for title, curves in panels.items()
-        if (kept := {name: p for name, p in curves.items() if np.size(p)})
-    }
-    figure, row = panel_row(drawn, size=(1.4 + 3.8 * len(drawn), 4.4), sharey=True)
-    grid = np.array([0.0, 1.0])
+    drawn = {}
+    for name, curves in panels.items():
+        kept = {label: values for label, values in curves.items() if np.size(values)}
+        if kept:
+            drawn[name] = kept
+    figure, row = panel_row(drawn, size=(1.4 + 3.0 * len(drawn), 4.6), sharey=True)
     for axes, curves in zip(row, drawn.values(), strict=True):
-        width = dkw_band(min(map(np.size, curves.values())), 0.95)
-        name = "95% band of uniform p"
-        axes.fill_between(grid, grid - width, grid + width, color="0.88", label=name)
-        axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
-        for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        _draw_uniform(axes, fewest=min(map(np.size, curves.values())))
+        for (label, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
             x, height = ecdf(values)
-            label = fill(name, 24)  # a wider legend would hide curves
-            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=label)
-        axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="p-value")
-        axes.legend(loc="lower right", fontsize="small")
+            shown = fill(label, 24)  # a wider legend would hide curves
+            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=shown)
+        axes.set_xlabel("p-value")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small", ncols=2)
     row[0].set_ylabel(f"Share of {of}")
     return figure
 
@@ -62,13 +62,14 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     }
     size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)
     figure, row = panel_row(panels, size=size, sharex=True, sharey=True)
-    at, most = np.arange(len(height)), -min(found["log10_p"].min() for found in panels.values())
+    at = np.arange(len(height))
+    most = -min(found["log10_p"].min() for found in panels.values())
     for panel, found in zip(row, panels.values(), strict=True):
         wide = -found.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
-        panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[0], mfc="white", label="record")
-        panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[1], label="line")
+        panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[1], mfc="white", label="record")
+        panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[0], label="line")
         panel.set(xlabel=EVIDENCE)
         evidence_axis(panel, most, sideways=True)
     labels = [f"{title(name)} ({lines_each:.1f})" for name, lines_each in height.items()]
@@ -79,3 +80,79 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
         label.set_fontweight("bold" if name in bold else "normal")
     figure.legend(*row[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
+
+
+# --- one subset -----------------------------------------------------------------------------------
+
+KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
+    "published": ("published", MODEL_COLOURS[1]),
+    "control": ("published, a control", "#000000"),
+    "measured": ("measured", MODEL_COLOURS[0]),
+}
+
+
+def plot_subset(rows: pd.DataFrame) -> Figure:
+    """Draw the p-value of every model on one axis, evidence to the right, with the level.
+
+    `rows` come from `reproduction.notebooks.mmlu.subset.p_values_of`. Hollow: this model's rule
+    excludes the subset.
+    """
+    height = 0.9 + 0.26 * len(rows)
+    figure, axes = plt.subplots(figsize=(6.4, height))
+    for kind, (_, colour) in KINDS.items():
+        found = rows[rows["kind"] == kind]
+        faces = np.where(found["excluded"], "white", colour)
+        evidence = -found["log10_p"]
+        axes.scatter(evidence, found.index, c=faces, edgecolors=colour, zorder=3)
+        for line, value in evidence.items():
+            text = format_p(10.0**-value, -value)
+            place = (value, line)
+            axes.annotate(
+                text, place, (7, 0), textcoords="offset points", va="center", size="small"
+            )
+    axes.set_yticks(range(len(rows)), rows["curve"])
+    axes.invert_yaxis()
+    axes.set_xlabel(EVIDENCE)
+    evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
+    axes.set_xlim(right=1.6 * axes.get_xlim()[1])  # room for the text of the last point
+    marks = [_circle(label, colour, colour) for label, colour in KINDS.values()]
+    marks.append(_circle("excluded", "0.35", "white"))
+    figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
+    return figure
+
+
+def _circle(label: str, colour: str, face: str) -> Line2D:
+    return Line2D([], [], ls="", marker="o", color=colour, mfc=face, label=label)
+
+
+def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
+    """Draw the ECDF of every audited model over the kept subsets, and one subset's place on it.
+
+    `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow circle: the
+    subset is not among those of this curve.
+    """
+    figure, axes = plt.subplots(figsize=(6.4, 4.2))
+    kept = audited[~audited["excluded"]]
+    _draw_uniform(axes, fewest=int(kept.groupby("curve").size().min()))
+    curves = dict(list(kept.groupby("curve", sort=False)))
+    for (curve, found), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        x, heights = ecdf(10.0 ** found["log10_p"])
+        axes.step([0, *x, 1], [0, *heights, 1], where="post", color=colour, lw=1, label=curve)
+        for place in places[places["curve"] == curve].itertuples():
+            face = colour if place.kept else "white"
+            share = place.rank / place.subsets
+            axes.plot(10.0**place.log10_p, share, "o", ms=8, color=colour, mfc=face, zorder=4)
+    axes.set(xlabel="p-value", ylabel="Share of kept subsets")
+    figure.legend(loc="outside upper center", ncols=3, fontsize="small")
+    return figure
+
+
+def _draw_uniform(axes: Axes, fewest: int) -> None:
+    """Draw the uniform law and the band of 95% for a curve of so few values."""
+    grid = np.array([0.0, 1.0])
+    width = dkw_band(fewest, 0.95)
+    axes.fill_between(
+        grid, grid - width, grid + width, color="0.88", lw=0, label="95% band of uniform p"
+    )
+    axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
+    axes.set(xlim=(0, 1), ylim=(0, 1))

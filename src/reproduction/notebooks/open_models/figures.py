@@ -1,18 +1,15 @@
 """Figure of an audit: evidence by set and model, as Oren's Table 2 lists it."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from reproduction.output.figures import EVIDENCE, evidence_axis, panel_row
+from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
-# Okabe and Ito's colours, a marker each: print in grey still tells the models.
-COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MODELS = tuple(zip(COLOURS, "Do^vsPX", strict=True))
+# A colour and a marker each: print in grey still tells the models.
+MODELS = tuple(zip(MODEL_COLOURS, "Do^vsPX", strict=True))
 
 
 def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
@@ -21,7 +18,8 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     A filled marker: p is at most `alpha` after Holm's correction. A bar of the same colour: what
     the paper prints. Cells without a p-value leave a gap.
     """
-    sets, models = list(dict.fromkeys(rows["dataset"])), list(dict.fromkeys(rows["model"]))
+    sets = list(dict.fromkeys(rows["dataset"]))
+    models = list(dict.fromkeys(rows["model"]))
     tests = [test for test in TESTS if (rows["test"] == test).any()]
     size = (1.6 + 3.2 * len(tests), 1.5 + 0.24 * len(sets))
     labels = [TESTS[test].label for test in tests]
@@ -36,10 +34,10 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
             shift = 0.5 * ((index + 0.5) / len(models) - 0.5)
             height = np.array([sets.index(name) for name in chosen["dataset"]]) + shift
             faces = [colour if p <= alpha else "white" for p in chosen["holm_p"]]
-            style: dict[str, Any] = {"s": 22, "marker": marker, "linewidths": 1, "zorder": 3}
-            panel.scatter(-chosen["log10_p"], height, edgecolors=colour, facecolors=faces, **style)
-            paper: dict[str, Any] = {"s": 60, "marker": "|", "linewidths": 1.2}
-            panel.scatter(chosen["printed"], height, color=colour, **paper)
+            points = panel.scatter(-chosen["log10_p"], height, s=22, marker=marker, zorder=3)
+            points.set(edgecolors=colour, facecolors=faces, linewidths=1)
+            printed = panel.scatter(chosen["printed"], height, s=60, marker="|", color=colour)
+            printed.set(linewidths=1.2)
         panel.set_xlabel(EVIDENCE)
         level = evidence_axis(panel, most, sideways=True)
     panels[0].set_yticks(range(len(sets)), sets)

@@ -1,21 +1,22 @@
 """The figure of notebook 14: evidence against the number of copies, by planting and axis."""
 
-from typing import Any
-
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from contamination.audit.battery import OPTION_TEST, TESTS
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER
-from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, panel_row
+from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, label_ends, panel_row
 from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
 LABELS = {ORDER: "Order of records", OPTION_TEST: "Order of options", BOTH: "Both, by Fisher"}
-STYLES: dict[str, dict[str, Any]] = {
-    name: {"color": TESTS[name].colour, "marker": TESTS[name].marker} for name in AXES[:2]
+STYLES = {  # colour and marker
+    ORDER: (TESTS[ORDER].colour, TESTS[ORDER].marker),
+    OPTION_TEST: (TESTS[OPTION_TEST].colour, TESTS[OPTION_TEST].marker),
+    BOTH: ("#000000", "*"),
 }
-STYLES[BOTH] = {"color": "#000000", "marker": "*"}
 
 
 def plot_axes(table: pd.DataFrame) -> Figure:
@@ -25,20 +26,33 @@ def plot_axes(table: pd.DataFrame) -> Figure:
     model on the same sets.
     """
     shown = [name for name in PLANTINGS if (table["planting"] == name).any()]
-    size = (2.6 * len(shown) + 0.6, 3.4)
-    figure, panels = panel_row(map(TITLES.__getitem__, shown), size=size, sharey=True)
+    size = (2.4 * len(shown) + 1.6, 3.4)
+    titles = [TITLES[name] for name in shown]
+    figure, panels = panel_row(titles, size=size, sharey=True)
+    most = -table[["log10_p", "control_log10_p"]].min().min()
     for axes, planting in zip(panels, shown, strict=True):
         rows = table[table["planting"] == planting].sort_values("dup_count")
-        for axis in AXES:
-            line, style = rows[rows["test"] == axis], {"label": LABELS[axis]} | STYLES[axis]
-            axes.plot(line["dup_count"], -line["log10_p"], **style)
-            hollow = style | {"label": f"{LABELS[axis]}, clean model", "mfc": "white"}
-            axes.plot(line["dup_count"], -line["control_log10_p"], ls=":", lw=0.8, **hollow)
+        lines = [_draw_axis(axes, rows[rows["test"] == axis], axis) for axis in AXES]
         count_axis(axes, table["dup_count"])
         axes.set(xlabel="Copies read")
-        evidence_axis(axes, -table[["log10_p", "control_log10_p"]].min().min())
+        level = evidence_axis(axes, most)
     panels[0].set_ylabel(EVIDENCE)
-    *handles, level = panels[0].get_legend_handles_labels()[0]
-    handles.insert(2, level)  # columns are filled one by one: an axis of proof has a column
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
+    label_ends(panels[-1], lines)
+    read = Line2D([], [], color="0.35", marker="o", label="read the sets")
+    clean = Line2D(
+        [], [], color="0.35", marker="o", mfc="white", ls=":", lw=0.8, label="clean model"
+    )
+    figure.legend(
+        handles=[read, clean, level], loc="outside upper center", ncols=3, fontsize="small"
+    )
     return figure
+
+
+def _draw_axis(axes: Axes, rows: pd.DataFrame, axis: str) -> Line2D:
+    """Draw one axis of proof under both models, and return the line of the model that has read."""
+    colour, marker = STYLES[axis]
+    counts = rows["dup_count"]
+    clean = -rows["control_log10_p"]
+    axes.plot(counts, clean, color=colour, marker=marker, mfc="white", ls=":", lw=0.8)
+    (line,) = axes.plot(counts, -rows["log10_p"], color=colour, marker=marker, label=LABELS[axis])
+    return line

@@ -28,15 +28,15 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
             below = np.full(len(gains) - 1, height)
             axes.plot(gains[1:], below, "|", ms=13, mew=1.2, color="0.35", alpha=0.6)
             axes.plot(gains[0], height - 0.33, "v", ms=9, color=COLOURS[model])
-        axes.set_yticks(range(len(scores)), [f"{model} model" for model in scores])
+        axes.set_yticks(range(len(scores)), [f"{model} model".capitalize() for model in scores])
         axes.set_ylim(len(scores) - 0.5, -0.65)
         axes.set_title(title, loc="left", fontsize="medium")
         axes.grid(axis="y", visible=False)
-    axes.set_xlabel("log-probability of the set, minus the mean of the shuffled orders (nats)")
+    axes.set_xlabel("Log-probability of the set, minus the mean of the shuffled orders (nats)")
     marks = [
         Line2D([], [], ls="", marker=m, color="0.35", ms=ms) for m, ms in (("|", 11), ("v", 8))
     ]
-    names = [f"{len(below)} shuffled orders", "the canonical order"]
+    names = [f"{len(below)} shuffled orders", "The canonical order"]
     figure.legend(marks, names, loc="outside upper right", ncols=2)
     return figure
 
@@ -51,7 +51,7 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
     )
     places = {name: place for place, name in enumerate(order["dataset"])}
     size = (6.6, 1.3 + 0.25 * len(places))
-    titles = [f"{model} model" for model in MODELS]
+    titles = [f"{model} model".capitalize() for model in MODELS]
     figure, panels = panel_row(titles, size=size, sharex=True, sharey=True)
     shown = rows["test"].unique()
     for axes, model in zip(panels, MODELS, strict=True):
@@ -78,9 +78,17 @@ def plot_gains(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     for axes, gains in zip(panels, sets.values(), strict=True):
         for style, (model, values) in zip(("o-", "s--"), gains.items(), strict=True):
             at = np.arange(1, len(values) + 1)
-            axes.plot(at, values, style, ms=3.5, lw=1.3, color=COLOURS[model], label=model)
+            axes.plot(
+                at,
+                values,
+                style,
+                ms=3.5,
+                lw=1.3,
+                color=COLOURS[model],
+                label=f"{model} model".capitalize(),
+            )
         axes.axhline(0, color="0.35", lw=0.8)
-        axes.set_xlabel("token of the example")
-    panels[0].set_ylabel("gain of the canonical order (nats)")
-    panels[0].legend(title="model")
+        axes.set_xlabel("Token of the example")
+    panels[0].set_ylabel("Gain of the canonical order (nats)")
+    panels[0].legend()
     return figure

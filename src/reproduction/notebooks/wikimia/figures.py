@@ -30,8 +30,9 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str =
         side[side["parameters"] == side["parameters"].max()] for side in (drawn, control)
     )
     _draw_panel(right, measured, chance, "length")
-    left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"{length} words")
-    right.set(xlabel="Words of a text", title=f"Model {', '.join(measured['model'].unique())}")
+    left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"Texts of {length} words")
+    names = ", ".join(measured["model"].unique())
+    right.set(xlabel="Words of a text", title=f"Largest model ({names})")
     handles, _ = right.get_legend_handles_labels()
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
     return figure

@@ -70,11 +70,13 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
     Of a canary set the stores are those that the profile sets: a number of shards that is picked
     after looking, as in notebook 02, proves nothing.
     """
-    stores, profile = experiment.build / "stores", experiment.profile
+    stores = experiment.build / "stores"
+    profile = experiment.profile
     copies = {spec.name: spec.dup_count for spec in profile.canaries}
     tests = [TESTS[name] for name in ("permutation", *COMPARED)]
     for each in find_sets(stores, "Canary sets", lambda name, _: experiment.test_set(name)):
-        name, examples = each.test_set.name, len(each.test_set.examples)
+        name = each.test_set.name
+        examples = len(each.test_set.examples)
         count = copies[name] if each.model == "contaminated" else 0
         about = f"Copies in this model's training data: {count}."
         plans = (store_plan(profile.scoring, test, examples)[0] for test in tests)
@@ -141,10 +143,17 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
     names = [name for name in COMPARED if TESTS[name].kind == header.kind]
     if header.kind == "orderings" and header.shards == 1:
         names = ["permutation"]
-    units = (rows.unit for path in store.parts() for rows in read_units(path, header))
-    permutations = max((ordering for _, ordering in units), default=0)
-    read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
-    control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
+    permutations = 0
+    for path in store.parts():
+        for rows in read_units(path, header):
+            permutations = max(permutations, rows.unit[1])
+    control = compressor_test(
+        scored.test_set,
+        kind=header.kind,
+        shards=header.shards,
+        permutations=permutations,
+        seed=header.seed,
+    )
     outcomes = []
     for name in names:
         scores = TESTS[name].scores(store, permutations)
@@ -153,5 +162,5 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
             by_shard = scores[:, 0] - scores[:, 1:].mean(axis=1)
         else:
             by_shard = contributions(scores, weights="inverse_sd")[:, 0]
-        outcomes.append(Outcome(scored, result, diagnosis, by_shard, control_p))
+        outcomes.append(Outcome(scored, result, diagnosis, by_shard, control.p))
     return outcomes

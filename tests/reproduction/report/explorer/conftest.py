@@ -8,7 +8,9 @@ import pytest
 from contamination.files import write_text
 from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
-from reproduction.report.explorer.page import mmlu_payload, payload, render
+from reproduction.notebooks.mmlu.evidence import Evidence, load_evidence
+from reproduction.report.explorer.mmlu import mmlu_payload
+from reproduction.report.explorer.page import payload, render
 from reproduction.report.explorer.scored import Outcome, ScoredSet, find_outcomes, find_sets
 
 
@@ -25,14 +27,24 @@ def outcomes(found: list[ScoredSet]) -> list[Outcome]:
 
 
 @pytest.fixture(scope="session")
-def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+    """Return what the tables of the repository say, as a run sees it that measured nothing."""
+    return load_evidence(
+        published=ROOT / "data" / "published",
+        measurements=ROOT / "docs" / "measurements",
+        released=ROOT / "results" / "reference" / "pocket",
+        results=tmp_path_factory.mktemp("nothing"),
+    )
+
+
+@pytest.fixture(scope="session")
+def mmlu(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the tables of the repository; no examples, whatever lies on this machine."""
     nothing = tmp_path_factory.mktemp("nothing")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONTAMINATION_DATA", str(nothing))
         patch.setenv("CONTAMINATION_CACHE", str(nothing))
-        published, measurements = ROOT / "data" / "published", ROOT / "docs" / "measurements"
-        shown = mmlu_payload(published, measurements, nothing)
+        shown = mmlu_payload(evidence)
     assert shown["at_hand"] == {}
     return shown
 

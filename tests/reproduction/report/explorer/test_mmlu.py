@@ -9,44 +9,44 @@ import pytest
 
 from contamination.statistics import fisher
 from contamination.tables import write_csv
-from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import ROOT
+from reproduction.notebooks.mmlu.evidence import Evidence, load_evidence
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.published import load_published
-from reproduction.report.explorer import page as mmlu_module
-from reproduction.report.explorer.page import mmlu_payload
+from reproduction.report.explorer.mmlu import mmlu_payload
 
 PUBLISHED, MEASUREMENTS = ROOT / "data" / "published", ROOT / "docs" / "measurements"
+RELEASED = ROOT / "results" / "reference" / "pocket"
 
 
-def excluded(mmlu: dict[str, Any]) -> dict[str, str]:
-    rows = mmlu["table"]["rows"]
-    return {name: row[1] for name, row in zip(mmlu["names"], rows, strict=True) if row[1]}
+def column(mmlu: dict[str, Any], heading: str) -> dict[str, Any]:
+    """Cells of a column of the table of subsets, by subset."""
+    titles = [each["title"] for each in mmlu["table"]["columns"]]
+    place = titles.index(heading)
+    rows = zip(mmlu["names"], mmlu["table"]["rows"], strict=True)
+    return {name: row[place] for name, row in rows}
 
 
 def test_table_4_and_its_exclusions(mmlu: dict[str, Any]) -> None:
-    titles = [column["title"] for column in mmlu["table"]["columns"]]
-    shown = dict(zip(mmlu["names"], mmlu["table"]["rows"], strict=True))
-    why = excluded(mmlu)
-    assert shown["professional_law"][titles.index("LLaMA2-7B")]["text"] == "—"
-    for row in published_subsets(
-        load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05
-    ).itertuples():
-        cell = shown[row.subset][titles.index(row.model)]
+    excluders = column(mmlu, "Excluded by")
+    assert column(mmlu, "LLaMA2-7B")["professional_law"]["text"] == "—"
+    table4 = load_published(PUBLISHED, "oren2024_table4_mmlu")
+    for row in published_subsets(table4, 0.05).itertuples():
+        cell = column(mmlu, row.model)[row.subset]
         assert 10 ** cell["value"] == pytest.approx(row.published_p)
-        assert ("published: " in why.get(row.subset, "")) == row.excluded
-        assert row.reason in why.get(row.subset, "")
+        assert ("paper" in excluders[row.subset].split(", ")) == row.excluded
+        for control in row.reason.partition("under ")[2].split(", "):
+            assert control in mmlu["subsets"][row.subset]["why"]
 
 
 def test_what_our_controls_exclude(mmlu: dict[str, Any]) -> None:
     records = pd.read_csv(MEASUREMENTS / "mmlu_subsets.csv").query("source == 'measured'")
-    ours = {(row.subset, row.test) for row in records[records["excluded"]].itertuples()}
-    found = {
-        (name, part.partition(":")[0])
-        for name, why in excluded(mmlu).items()
-        for part in why.split("; ")
-    }
-    assert {each for each in found if each[1] != "published"} == ours
+    excluded = records[records["excluded"]]
+    ours = set(zip(excluded["subset"], excluded["test"].str.replace("_", " "), strict=True))
+    found = set()
+    for name, excluders in column(mmlu, "Excluded by").items():
+        found |= {(name, excluder) for excluder in excluders.split(", ")}
+    assert {(name, excluder) for name, excluder in found if excluder not in ("", "paper")} == ours
     assert "not in this run" in mmlu["source"]
 
 
@@ -63,29 +63,42 @@ def test_curves_are_those_of_kept_subsets_combined_by_fishers_method(mmlu: dict[
     first = mmlu["curves"][0]
     assert [p for p, _ in first["points"][1:-1]] == pytest.approx(sorted(kept))
     assert first["points"][0] == (0.0, 0.0) and first["points"][-1] == (1.0, 1.0)
-    assert len(mmlu["curves"]) == len(rows) > 3
+    assert len(mmlu["curves"]) == len(rows) == 6
 
 
-def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path) -> None:
+def test_a_released_model_stands_beside_those_of_the_paper(mmlu: dict[str, Any]) -> None:
+    combined = pd.read_csv(RELEASED / "tables" / "mmlu_fisher.csv").query("source == 'measured'")
+    (row,) = [row for row in mmlu["fisher"]["rows"] if row[0].startswith("SmolLM2")]
+    assert row[1] == combined["subsets_kept"].item()
+    assert row[3]["value"] == pytest.approx(combined["log10_p"].item())
+
+
+@pytest.mark.parametrize("measured", [False, True])
+def test_a_run_that_measured_mmlu_shows_its_own_numbers(tmp_path: Path, measured: bool) -> None:
     subsets = pd.read_csv(MEASUREMENTS / "mmlu_subsets.csv")
     lines = pd.read_csv(MEASUREMENTS / "mmlu_lines.csv")
-    for table, own in ((lines[:0], False), (lines.assign(log10_p=-0.25), True)):
-        write_csv(subsets.assign(log10_p=-0.5), tmp_path, "mmlu_subsets")
-        write_csv(table, tmp_path, "mmlu_lines")
-        shown = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
-        assert ("Measured in this run" in shown["source"]) is own
-        here = {row[-1]["value"] for row in shown["table"]["rows"] if row[-1]["text"] != "—"}
-        assert (here == {-0.25}) is own
+    write_csv(subsets.assign(log10_p=-0.5), tmp_path, "mmlu_subsets")
+    write_csv(lines.assign(log10_p=-0.25) if measured else lines[:0], tmp_path, "mmlu_lines")
+    evidence = load_evidence(PUBLISHED, MEASUREMENTS, RELEASED, tmp_path)
+    shown = mmlu_payload(evidence)
+    assert ("Measured in this run" in shown["source"]) is measured
+    by_line = {cell["value"] for cell in column(shown, "our clean model, by line").values()}
+    assert (by_line == {-0.25}) is measured
+    own = {cell["value"] for cell in column(shown, "our clean model").values()}
+    assert (own == {-0.5}) is measured
 
 
-def test_examples_are_those_of_files_at_hand(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_run_of_a_released_model_does_not_show_it_twice() -> None:
+    evidence = load_evidence(PUBLISHED, MEASUREMENTS, RELEASED, RELEASED)
+    curves = [curve["name"] for curve in mmlu_payload(evidence)["curves"]]
+    assert len(curves) == len(set(curves)) == 4
+
+
+def test_the_panel_of_every_subset_names_what_is_missing(
+    mmlu: dict[str, Any], evidence: Evidence
 ) -> None:
-    def open_test_set(name: str, *, max_records: int) -> ExampleSet:
-        assert max_records == 150  # as many as were measured
-        return ExampleSet(name, (f"{name} asks\n", "Why?\n"), "mmlu/2", "r")
-
-    monkeypatch.setattr(mmlu_module, "available", {"mmlu/anatomy"}.__contains__)
-    monkeypatch.setattr(mmlu_module, "open_test_set", open_test_set)
-    shown = mmlu_payload(PUBLISHED, MEASUREMENTS, tmp_path)
-    assert shown["at_hand"] == {"anatomy": ["mmlu/anatomy asks", "Why?"]}
+    for name in mmlu["names"]:
+        shown = mmlu["subsets"][name]
+        assert len(shown["p_values"]) == (evidence.p_values["subset"] == name).sum()
+        assert [row[0] for row in shown["ways"]["rows"]] == ["record", "line"]
+        assert "Table 4" in shown["why"] or name != "professional_law"

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import hashlib
+import html as markup
 import json
 import math
 import re
@@ -20,7 +21,7 @@ from contamination.statistics import adjust
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE
 from fakes.notebook import run_cells
-from reproduction.report.explorer.page import make_page, reading
+from reproduction.report.explorer.page import frame, make_page, reading
 from reproduction.report.explorer.scored import Outcome, ScoredSet
 from reproduction.run.experiment import Experiment
 
@@ -38,6 +39,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         tmp_path / "results",
         published=ROOT / "data" / "published",
         measurements=ROOT / "docs" / "measurements",
+        released=ROOT / "results" / "reference" / "pocket",
     )
 
 
@@ -122,9 +124,13 @@ def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
     paths = {"profile": write_profile(tmp_path / "tiny.yaml"), "build": tmp_path}
     given = {name: str(path) for name, path in (paths | {"results": tmp_path}).items()}
     shown = run_cells(ROOT / "notebooks" / "explore_mmlu.ipynb", **given)
-    (frame,) = [value._repr_html_() for value in shown]
-    (packed,) = re.findall(r'src="data:text/html;charset=utf-8;base64,([^"]+)"', frame)
-    assert b"Does the model prefer the published order?" in base64.b64decode(packed)
+    (page,) = re.findall(r'srcdoc="([^"]+)"', shown[-1]._repr_html_())
+    assert len(unpack(markup.unescape(page))["mmlu"]["names"]) == 57
+
+
+def test_a_frame_holds_the_same_bytes(html: str) -> None:
+    (content,) = re.findall(r'srcdoc="([^"]*)"', frame(html)._repr_html_())
+    assert markup.unescape(content) == html
 
 
 @pytest.mark.parametrize("judged", Verdict.__args__)

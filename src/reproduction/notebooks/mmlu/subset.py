@@ -1,0 +1,194 @@
+"""One subset of MMLU at a time: a view for each question that a reader has of it.
+
+Every view takes `Evidence` and the name of a subset, and returns a table or a sentence. It raises
+InputError for a name that is none of the subsets. The notebook explore_mmlu calls them one by one,
+and the page of a run shows the same.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from contamination.statistics import fisher
+from contamination.tables import MISSING, Layout, format_p, lay_out
+from contamination.testsets.sources import available, open_test_set
+from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, Evidence, check_subset, curve_of
+from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS
+
+
+def p_values_of(evidence: Evidence, subset: str) -> pd.DataFrame:
+    """Return the p-value of every model: columns curve, kind, log10_p and excluded.
+
+    `kind` is "published", "control" (published as well, of a model that cannot know MMLU) or
+    "measured".
+    """
+    rows = evidence.of_subset(subset)
+    published = rows["curve"] == rows["model"]
+    kinds = np.where(published, "published", "measured")
+    kinds = np.where(published & rows["control"], "control", kinds)
+    rows = rows.assign(kind=kinds).reset_index(drop=True)
+    return rows[["curve", "kind", "log10_p", "excluded"]]
+
+
+def exclusion_of(evidence: Evidence, subset: str) -> str:
+    """Say who excludes a subset and why, or that it is kept."""
+    rows = evidence.of_subset(subset)
+    said = []
+    for rule, found in rows.groupby("rule", sort=False):
+        reason = found["reason"].iloc[0]
+        if rule == PUBLISHED_RULE:
+            said.append(_said_by_the_paper(reason))
+        elif reason:
+            said.append(f"Our control excludes it in the {rule.replace('_', ' ')} test: {reason}.")
+    return " ".join(said)
+
+
+def _said_by_the_paper(reason: str) -> str:
+    if not reason:
+        return "The paper keeps it: neither BioMedLM nor GPT-2 XL has p below 0.05."
+    if "Table 4" in reason:
+        return "Table 4 of the paper does not list it, so its rule cannot keep it."
+    named = reason.replace(", ", " and ")
+    return (
+        f"The paper excludes it: {named}. Its controls cannot know MMLU, so something other than "
+        "memory makes this order likely."
+    )
+
+
+def segmentation_of(evidence: Evidence, subset: str) -> Layout:
+    """Lay out what its examples give away by record and by line: diagnosis, compressor, models."""
+    check_subset(subset)
+    rows = evidence.lines[evidence.lines["subset"] == subset]
+    shown = []
+    for segmentation in SEGMENTATIONS:
+        found = rows[rows["segmentation"] == segmentation]
+        if len(found):
+            shown.append(_segmentation_row(found))
+    laid_out: Layout = Layout(shown, dtype=object).fillna(MISSING)
+    return laid_out
+
+
+def _segmentation_row(found: pd.DataFrame) -> dict[str, str]:
+    first = found.iloc[0]
+    row = {
+        "Read by": str(first["segmentation"]),
+        "Examples": str(first["examples"]),
+        "Order": str(first["verdict"]),
+        "Compressor": _p_text(first["compressor_log10_p"]),
+    }
+    for _, one in found.dropna(subset="model").iterrows():
+        row[curve_of(one["model"], one["test"])] = _p_text(one["log10_p"])
+    return row
+
+
+def _p_text(log10_p: float) -> str:
+    return format_p(10.0**log10_p, log10_p)
+
+
+def lines_of(evidence: Evidence, subset: str) -> str:
+    """Say how its records lie in lines, and which models have no p-value by line."""
+    check_subset(subset)
+    rows = evidence.lines[evidence.lines["subset"] == subset]
+    if rows.empty:
+        return "Nobody has measured its records here."
+    first = rows.iloc[0]
+    facts = (
+        f"A record has {first['lines_per_record']:.1f} lines on average; "
+        f"{first['spanning']:.0%} of the records span several lines, and "
+        f"{first['shared_passages']:.0%} share a passage with another record."
+    )
+    by_line = rows[rows["segmentation"] == "line"].dropna(subset="model")
+    if by_line.empty:
+        return f"{facts} No model was asked by line."
+    return f"{facts} By line, only our clean model was asked."
+
+
+def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
+    """Return its place among the subsets that each audited model keeps.
+
+    Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a p-value at
+    most as large, itself included) and subsets (all that are kept).
+    """
+    check_subset(subset)
+    rows = []
+    for curve, found in evidence.audited().groupby("curve", sort=False):
+        own = found[found["subset"] == subset]
+        if own.empty:
+            continue
+        log10_p = float(own["log10_p"].iloc[0])
+        kept = found[~found["excluded"]]
+        rows.append(
+            {
+                "curve": curve,
+                "log10_p": log10_p,
+                "kept": not own["excluded"].iloc[0],
+                "rank": int((kept["log10_p"] <= log10_p).sum()),
+                "subsets": len(kept),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
+    """Combine the kept subsets by Fisher's method, with this subset and without it.
+
+    Columns curve, log10_p_with, log10_p_without and others (how many others are kept). The law is
+    that of independent subsets; p is one-sided.
+    """
+    check_subset(subset)
+    rows = []
+    for curve, found in evidence.audited().groupby("curve", sort=False):
+        own = found[found["subset"] == subset]
+        if own.empty:
+            continue
+        others = found[~found["excluded"] & (found["subset"] != subset)]
+        everything = pd.concat([others, own])
+        rows.append(
+            {
+                "curve": curve,
+                "log10_p_with": fisher(log10_p=everything["log10_p"]).log10_p,
+                "log10_p_without": fisher(log10_p=others["log10_p"]).log10_p,
+                "others": len(others),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def combination_layout(evidence: Evidence, subset: str) -> Layout:
+    """Lay out what one subset adds: `places_of` beside `leave_one_out`."""
+    rows = places_of(evidence, subset).merge(leave_one_out(evidence, subset), on="curve")
+    return lay_out(rows, {"curve": "Model"}, _combination_cells)
+
+
+def _combination_cells(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Its p": _p_text(row["log10_p"]),
+        "Kept subsets up to it": f"{row['rank']} of {row['subsets']}",
+        "Others": str(row["others"]),
+        "Fisher's p with it": _p_text(row["log10_p_with"]),
+        "without it": _p_text(row["log10_p_without"]),
+    }
+
+
+def examples_of(evidence: Evidence, subset: str) -> list[str]:
+    """Return the text of its examples, as many as were measured; none if its file is not at hand.
+
+    Nothing is fetched. Raises InputError if the file is not what the registry says.
+    """
+    check_subset(subset)
+    name = FAMILY + subset
+    if not available(name):
+        return []
+    test_set = open_test_set(name, max_records=evidence.most_records)
+    return [text.rstrip("\n") for text in test_set.examples]
+
+
+def fetch_command(subset: str) -> str:
+    """Return the command that fetches the file of a subset."""
+    return f"contamination data fetch {FAMILY}{subset}"
+
+
+def audit_command(subset: str) -> str:
+    """Return the command that audits a model on a subset."""
+    return f"contamination test MODEL {FAMILY}{subset} --control gpt2"

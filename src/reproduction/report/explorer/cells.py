@@ -1,0 +1,28 @@
+"""Cells and tables of the page, as DataTables takes them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contamination.tables import format_p
+
+
+def p_cell(log10_p: float) -> dict[str, Any]:
+    """A p-value as a cell of a table: "—" for NaN, and no floor, since its logarithm is given."""
+    value = 1.0 if np.isnan(log10_p) else float(log10_p)  # unknown ones are sorted last
+    return {"text": format_p(10.0**log10_p, log10_p), "value": value}
+
+
+def layout(
+    titles: Sequence[str],
+    p_values: Sequence[str],
+    rows: list[list[Any]],
+    last: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return a table of the page: columns of text, of cells of `p_cell`, and of text again."""
+    render = {"_": "text", "sort": "value", "type": "value"}
+    columns: list[dict[str, Any]] = [{"title": title} for title in titles]
+    columns += [{"title": title, "render": render} for title in p_values]
+    columns += [{"title": title} for title in last]
+    return {"columns": columns, "rows": rows}
