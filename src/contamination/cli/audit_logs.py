@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from contamination.audit.decision import exit_status
 from contamination.cli.options import AsJson, CsvFile, add_options, option
 from contamination.cli.printing import print_table, save_table, say
 
@@ -44,7 +45,7 @@ def audit_logs(
     """Test every model of LOGS by its answers to a sealed set, without the model.
 
     Small p: of several right answers the model names the published one too often for chance. Exit
-    status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
+    status 1 if anything is proven or evidence after Holm's correction, else 3 if nothing can be
     said of a model, else 0. Nothing can be said of a model whose logs miss records of the set, or
     have different answers to one record and no --epochs.
     """
@@ -69,7 +70,7 @@ def audit_logs(
     else:
         _print(found, sealed)
         _print_coverage(found, logs, level)
-    raise typer.Exit(_status([one.conclusion(level) for one in found]))
+    raise typer.Exit(exit_status(one.conclusion(level) for one in found))
 
 
 def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
@@ -112,10 +113,3 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level
     if len(logs) > 1:
         names = ", ".join(str(path) for path in logs)
         say(f"logs in this order: {names}", wrap=False)
-
-
-def _status(conclusions: Sequence[str]) -> int:
-    """Return the exit status: 1 if anything is proven, else 3 if nothing can be said of a model."""
-    if "proven" in conclusions:
-        return 1
-    return 3 if "cannot say" in conclusions else 0

@@ -1,7 +1,7 @@
 """The entry point `contamination`, its commands, and how every command of this project ends.
 
-Exit status: 0 done; 1 proven; 3 the order is no evidence, or nothing can be said
-(`contamination.audit.conclusion`); 2 bad input, explained in one line on standard error, or a bug;
+Exit status: 0 done; 1 proven or evidence; 3 the order is no evidence, or nothing can be said
+(`contamination.audit.decision`); 2 bad input, explained in one line on standard error, or a bug;
 130 interrupted; 141 the reader of the output has gone.
 """
 

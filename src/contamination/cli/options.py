@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_origin, get
 import typer
 
 from contamination.audit.battery import help_text
-from contamination.audit.report import format_of
+from contamination.audit.export import format_of
 from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import check_directory, writing
