@@ -1,13 +1,8 @@
 """Errors are one line, whatever they quote, and a name stays a name wherever it is shown."""
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
-from contamination.errors import InputError, brief, csv_text, markdown_text
+from contamination.errors import InputError, brief, csv_text
 
 
 @pytest.mark.parametrize(
@@ -44,42 +39,6 @@ def test_what_cannot_be_printed_is_told_by_its_escape(quoted: str, told: str) ->
 )
 def test_no_cell_of_a_table_is_a_formula_or_an_escape(text: str, cell: str) -> None:
     assert csv_text(text) == cell
-
-
-MARKDOWN = MarkdownIt().enable(["strikethrough", "table"])
-LINKED = re.compile(r"(?<!\\)(://|@)|www\.", re.IGNORECASE)  # what pages of models turn into a link
-TEXTS = st.text(st.sampled_from("ab_*<>[]()!`|\\&#~:/.@w \n"), min_size=1, max_size=12)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<img src=x onerror=alert(1)>",
-        "[here](http://a.b)",
-        "https://a.b/c",
-        "www.a.com",
-        "me@a.com",
-        "![x](y.png)",
-        "**bold** _it_ `code` &lt;",
-    ],
-)
-def test_a_name_in_markdown_is_shown_as_it_is(text: str) -> None:
-    assert plain(markdown_text(f"a {text} b")) == f"a {text} b"
-
-
-@given(TEXTS)
-def test_whatever_a_name_holds_it_is_text_alone(text: str) -> None:
-    line = f"a {text} b"
-    assert plain(markdown_text(line)) == InputError(line).args[0]
-
-
-def plain(markdown: str) -> str:
-    """Return the text of one paragraph in which nothing but text stands."""
-    assert not LINKED.search(markdown)
-    opened, inline, closed = MARKDOWN.parse(markdown)
-    assert (opened.type, closed.type) == ("paragraph_open", "paragraph_close")
-    assert {each.type for each in inline.children} == {"text"}
-    return "".join(each.content for each in inline.children)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,8 @@
 """The one exception that a user's input can raise on purpose, and text that others have written.
 
 Names of models, sets and files are other people's. Wherever one is shown, it is to stay a name:
-`printable` is for terminals, `csv_text` for tables, `markdown_text` for Markdown.
+`printable` is for terminals, `csv_text` for tables.
 """
-
-import re
-
-# What opens HTML, a link, emphasis, code, a table cell or a picture, or is a link by itself.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>&|!~#]|(?<!\w)_|_(?!\w)|(?<=www)\.|:(?=//)|@", re.IGNORECASE)
 
 
 class InputError(ValueError):
@@ -54,8 +49,3 @@ def csv_text(text: str) -> str:
     except ValueError:
         return f"'{shown}"
     return shown
-
-
-def markdown_text(text: str) -> str:
-    """Write text for a line of Markdown that shows it as it is: no HTML, no link, no emphasis."""
-    return _MARKDOWN.sub(r"\\\g<0>", printable(text))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from contamination.audit import Request, audit
+from contamination.audit.export import format_of
 from contamination.audit.generated import Writing, audit_written
 from contamination.audit.many import audit_pairs, judged_rows
-from contamination.audit.report import format_of
 from contamination.errors import InputError
 from contamination.scoring.generation import Sampling
 from fakes.made_up_scorer import MadeUpScorer

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -27,6 +28,7 @@ from contamination.statistics import (
 from contamination.testsets import tokens
 from contamination.testsets.sources import open_test_set
 from fakes.items import drawn_items, items_set
+from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import Remembers, made_up_set
 
 
@@ -76,6 +78,15 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
     whole_pairs = found.findings[3]  # all tokens of each, as far as half of the context holds them
     assert whole_pairs.store.header.tokens_per_example == 8
     assert found.as_dict()["results"][3]["best"] in whole_pairs.result.names
+
+
+def test_where_no_ordering_differs_nothing_can_be_said(tokenizer, tmp_path):
+    """A model that sees one token back never looks past the newline between two records."""
+    words = made_up_set(40)
+    found = audit(MadeUpScorer(tokenizer), words, Request(["successor"], directory=tmp_path))
+    verdict = found.verdict()
+    assert (verdict.conclusion, verdict.status, verdict.power) == ("cannot say", 3, ())
+    assert "same probability" in verdict.reason
 
 
 @pytest.mark.parametrize(("count", "fours", "tens"), [(19, 4, 1), (3, 1, 1), (600, 50, 60)])
@@ -140,6 +151,18 @@ def test_without_evidence_all_shards_are_looked_at_and_the_set_is_opened_once(un
     assert result.log10_p == pytest.approx(anytime_test(store.log_probs(5), alpha=0.01).log10_p)
     assert found.tokens_scored == 6 * sum(store.header.example_tokens)
     assert found.findings[0].diagnosis.counts == {"shards": 10}
+
+
+def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(tokenizer, tmp_path):
+    words = made_up_set(40)
+    shuffled = np.random.default_rng(1).permutation(40)  # its numbers count up otherwise
+    words = replace(words, examples=tuple(words.examples[i] for i in shuffled))
+    request = Request(["successor", "sharded_exact"], permutations=10, directory=tmp_path)
+    suspect = audit(MadeUpScorer(tokenizer), words, replace(request, name="suspect"))
+    control = audit(Remembers(tokenizer, words, 40.0), words, replace(request, name="old"))
+    verdict = replace(suspect, beside=control).verdict()
+    assert (verdict.conclusion, verdict.status, verdict.power) == ("no evidence", 0, ())
+    assert "the control old prefers the order" in verdict.reason
 
 
 @pytest.mark.parametrize(

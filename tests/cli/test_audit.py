@@ -43,6 +43,14 @@ def test_json_for_programs_holds_what_the_status_says(audit):
     assert (status, "no evidence: p = " in " ".join(out.split())) == (0, True)
 
 
+def test_without_evidence_a_table_says_how_likely_copies_are_found(audit):
+    _, out, _ = audit("test", "--test", "sharded_exact", "--alpha", "1e-3")
+    printed = " ".join(out.split())
+    assert "set of your size (20 records)" in printed and "records for 80%" in printed
+    verdict = printed.partition("verdict at 0.001: ")[2]
+    assert verdict.startswith("no evidence: p = ") and "Had the model" not in verdict
+
+
 def test_files_hold_what_is_printed(audit):
     names = ("a.json", "b.eee.json", "c.conda.csv", "d.md")
     outputs = [each for name in names for each in ("--output", name)]
@@ -146,6 +154,13 @@ def test_published_options_alone_reject_nothing(quiz, make_model, call) -> None:
     quiet = found["diagnosis"][0]["verdict"] == "quiet"
     status = quiz("--drawn", "--alpha", str(min(1, p * 1.0001)))[0]
     assert status == (1 if quiet and compressor > p else 3)
+
+
+def test_the_axis_of_options_says_what_it_asks_and_which_items_do_not_move(quiz) -> None:
+    _, out, _ = quiz("--alpha", "1e-12")
+    printed = " ".join(out.split())
+    assert "with its options in this order?" in printed
+    assert "1 of 12 items do not move: they have numbers" in printed
 
 
 def test_both_axes_stand_beside_their_combination_which_decides(quiz) -> None:

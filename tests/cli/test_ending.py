@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from contamination.cli.ending import ExitStatus, outcome, run, status_of
+from contamination.cli.ending import ExitStatus, outcome, run
 from contamination.errors import InputError
 from fakes.data_fixtures import ROOT
 
@@ -77,13 +77,6 @@ def test_a_verdict_that_cannot_be_printed_is_none(
     with pytest.raises(SystemExit) as caught:
         run(lambda **_: verdict)
     assert caught.value.code == status
-
-
-@pytest.mark.parametrize(
-    ("statuses", "status"), [((), 0), ((0, 0), 0), ((0, 3), 3), ((0, 3, 1), 1)]
-)
-def test_of_several_verdicts_what_is_proven_counts_first(statuses, status) -> None:
-    assert status_of(statuses) is ExitStatus(status)
 
 
 PROVEN = """

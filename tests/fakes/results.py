@@ -6,9 +6,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from contamination.audit import report
+from contamination.audit import export
 
-SCHEMA = json.loads(Path(report.__file__).with_name("result-1.schema.json").read_text("utf-8"))
+SCHEMA = json.loads(Path(export.__file__).with_name("result-1.schema.json").read_text("utf-8"))
 
 
 def errors_of(result: Any) -> list[str]:

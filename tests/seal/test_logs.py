@@ -15,6 +15,7 @@ from contamination.seal import files
 from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import ModelAnswers, audit_logs
 from contamination.seal.variants import Statement, prepare
+from contamination.statistics import known_at_least
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import Log, LogRecord
 from fakes.answer_logs import (
@@ -282,6 +283,19 @@ def test_holm_is_over_all_models_and_nothing_can_be_said_of_one_without_answers(
     conclusions = [each.conclusion(0.05) for each in (reader, quiet, short)]
     assert conclusions == ["proven", "cannot say", "cannot say"]
     assert (quiet.records, quiet.admissible, quiet.p) == (40, 0, 1)
+
+
+def test_the_bounds_of_several_models_hold_together(divisors) -> None:
+    """Each bound is made at the level over the number of models."""
+    records = len(divisors.test_set.records)
+
+    def bounds(models: int) -> set[int]:
+        logs = [log_of(*gold_log(divisors, model=f"m{number}")) for number in range(models)]
+        return {found.known_at_least for found in audit_logs(divisors, logs)}
+
+    for models in (1, 50):
+        bound = known_at_least(records, [1 / 3] * records, level=0.05 / models)
+        assert bounds(models) == {bound}
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from contamination.statistics import sharded_exact_test
 from contamination.testsets.alternatives import (
     OPTIONS_TEMPLATE,
     Keep,
+    items_that_stay,
     option_alternatives,
     option_orders,
     permitted_places,
@@ -89,6 +90,23 @@ def test_options_that_two_items_share_stay_and_the_answer_may_keep_its_letter() 
     shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
     assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
     assert permitted_places(shared, Keep(habits=False)) == [(0, 1)] * 3
+
+
+def test_items_that_do_not_move_are_counted_by_their_reason():
+    items = [item("True", "False")] * 3 + [item("3", "4", "5"), item("lamp", "river")]
+    told = items_that_stay(items, Keep())
+    assert told.startswith("4 of 5 items do not move: they share their options")
+    assert "another item (3)" in told and "numbers, amounts or dates as options (1)" in told
+    assert items_that_stay(items, Keep(habits=False)) == ""
+    counted = [
+        item("lamp", "Lamp."),
+        item("A. lamp", "B. river"),
+        item("lamp", "both A and B"),
+        item("lamp", "none of these"),
+        item("lamp", "river", answer=None),
+    ]
+    assert items_that_stay(counted, Keep(answer=True)).startswith("5 of 5 items")
+    assert all(not free for free in permitted_places(counted, Keep(answer=True)))
     keep = Keep(answer=True)
     assert places("lamp", "river", "stone", "cloud", keep=keep, answer=2) == (0, 1, 3)
     assert places("lamp", "river", keep=keep) == ()

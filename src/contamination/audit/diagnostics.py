@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # the axis of options is loaded where it is asked for
     from contamination.testsets.alternatives import Keep
     from contamination.testsets.options import Item
 
-Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
+OrderState = Literal["quiet", "suspicious", "order carries information", "too few records"]
 Record = Mapping[str, Any]
 # The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
 Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
@@ -89,13 +89,15 @@ class Diagnosis:
     reasons : the readings behind the verdict.
     what : was diagnosed, for people: "order of the records within 4 shards".
     counts : what `--json` prints of that: {"shards": 4}.
+    remark : how many items do not move, and why; "" of records.
     """
 
     table: pd.DataFrame
-    verdict: Verdict
+    verdict: OrderState
     reasons: tuple[str, ...]
     what: str
     counts: Mapping[str, int]
+    remark: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -126,17 +128,18 @@ def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "Keep") -> D
     permitted of items with up to four options that move, a choice of 24 by the seed of others.
     `keep` is what does not move, as in the test. Raises InputError as `items_of`.
     """
-    from contamination.testsets.alternatives import option_orders, permitted_places, shown_items
+    from contamination.testsets import alternatives
 
-    _, items = shown_items(test_set)
-    free = permitted_places(items, keep)
-    orders = option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
+    _, items = alternatives.shown_items(test_set)
+    free = alternatives.permitted_places(items, keep)
+    orders = alternatives.option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
     pairs = zip(items, orders, strict=True)
     moving = [(item, np.array(rows)) for item, rows in pairs if len({*rows}) > 1]
     what = f"order of the options of {len(moving)} of {len(items)} items, which may move"
     counts = {"items": len(items), "moving": len(moving)}
     orderings = sum(math.log(len({*rows})) for rows in orders)
-    return judge(option_rows(moving), orderings, what, counts)
+    diagnosis = judge(option_rows(moving), orderings, what, counts)
+    return replace(diagnosis, remark=alternatives.items_that_stay(items, keep))
 
 
 def judge(
@@ -150,7 +153,7 @@ def judge(
     tested = table["p"].notna()
     if tested.any():
         table.loc[tested, "holm_p"] = adjust(np.log10(table.loc[tested, "p"]), method="holm").p
-    verdict: Verdict = "order carries information"
+    verdict: OrderState = "order carries information"
     chosen, reasons = table[table["holm_p"] <= LEVEL], list[str]()
     if log_orderings < math.log(TESTS / LEVEL) or not tested.any():
         verdict, chosen = "too few records", table.iloc[:0]

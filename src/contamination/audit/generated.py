@@ -24,7 +24,8 @@ from contamination.audit.compressor import compressor_alternatives, compressor_t
 from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
-from contamination.audit.verdict import Audit, Finding
+from contamination.audit.result import Finding
+from contamination.audit.verdict import Audit
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream

@@ -46,7 +46,9 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     beside = {"records: ": row["order"], "compressor: ": row["compressor"]}
     beside["not corrected for: "] = row.get("other tests") or None
     controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
-    why = _shown(row["reason"]) * (row["verdict"] != "no evidence")  # as the command prints it
+    why = ""
+    if row["verdict"] != "no evidence" or row.get("objections"):  # as the command prints it
+        why = _shown(row["reason"])
     verdict, store = _shown(row["verdict"]), row["store"]
     return {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")} | {
         "p": _shown(row["p"]),

@@ -10,9 +10,11 @@ from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
-from contamination.audit.conclusion import by_study, conclude, evidence_of
+from contamination.audit.decision import Verdict, decide
+from contamination.audit.power import power_in_words
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
+from contamination.audit.result import Finding
 from contamination.audit.verdict import Audit, audit
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
@@ -22,12 +24,35 @@ from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
-# Of the table, in order; the first line and the last are of its store alone.
+# Of the table, in order; up to log10 p and from the revisions on they are of its store alone.
 COLUMNS: tuple[str, ...] = (
-    *("model", "set", "axis", "test", "shards", "permutations", "statistic", "p", "log10 p"),
-    *("p (Holm)", "order", "compressor", "verdict", "reason", "power", "alpha", "version"),
-    *("precision", "other tests"),
-    *("model revision", "set revision", "template", "seed", "tokens", "header", "store"),
+    "model",
+    "set",
+    "axis",
+    "test",
+    "shards",
+    "permutations",
+    "statistic",
+    "p",
+    "log10 p",
+    "p (Holm)",
+    "order",
+    "compressor",
+    "verdict",
+    "reason",
+    "objections",
+    "power",
+    "alpha",
+    "version",
+    "precision",
+    "other tests",
+    "model revision",
+    "set revision",
+    "template",
+    "seed",
+    "tokens",
+    "header",
+    "store",
 )
 # The names of a model and a set, and what was found, or why nothing was (`status_of`).
 Pair = tuple[str, str, Audit | str]
@@ -65,7 +90,8 @@ def audit_pairs(
         if isinstance(each, ExampleSet) and count[each.name] > 1:
             opened[name] = replace(each, name=name)
     for model in models:
-        scorer, asked = _tried(partial(open_model, model)), replace(request, name=label(model))
+        scorer = _tried(partial(open_model, model))
+        asked = replace(request, name=label(model))
         for name, examples in opened.items():
             missing = [why for why in (scorer, examples) if isinstance(why, str)]
             found = missing[0] if missing else _tried(partial(audit, scorer, examples, asked))
@@ -82,29 +108,43 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     the verdict of a pair that was not audited is its status. Each store is read once more, for its
     checksum.
     """
-    log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
+    audits = [found for _, _, found in pairs if isinstance(found, Audit)]
+    log10_p = list[float]()
+    for one in audits:
+        log10_p += [result.log10_p for result in one.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
     about = {"alpha": alpha, "version": version("contamination")}
     rows: list[dict[str, Any]] = []
     for model, name, found in pairs:
         if isinstance(found, str):
             status, _, reason = found.partition(": ")
-            judged = {"verdict": status, "reason": reason, **about}
-            rows.append(dict.fromkeys(COLUMNS) | {"model": model, "set": name} | judged)
+            failed = {"model": model, "set": name, "verdict": status, "reason": reason}
+            rows.append(dict.fromkeys(COLUMNS) | failed | about)
             continue
-        p = [float(next(corrected)) for _ in found.results]
-        verdict = conclude(evidence_of(found, p, len(log10_p)), alpha=alpha)
-        judged = {"verdict": verdict.conclusion, "reason": verdict.reason, **about}
-        for each, holm_p in zip(found.findings, p, strict=True):
-            assert each.store is not None
-            beside = {
-                "p (Holm)": holm_p,
-                "order": each.diagnosis and each.diagnosis.verdict,
-                "compressor": each.control and each.control.p,
-                "power": by_study([of for of in verdict.power if of.test == each.result.test]),
-                "precision": found.precision,
-                "other tests": "; ".join(other.what for other in found.other_tests),
-            }
-            stored = columns_of(each.store, each.result)
-            rows.append(dict.fromkeys(COLUMNS) | stored | beside | judged)
+        p_values = [float(next(corrected)) for _ in found.results]
+        verdict = decide(found.evidence(p_values, len(log10_p)), alpha=alpha)
+        judged = {
+            "verdict": verdict.conclusion,
+            "reason": verdict.reason,
+            "objections": "; ".join(verdict.objections),
+        }
+        for finding, holm_p in zip(found.findings, p_values, strict=True):
+            row = dict.fromkeys(COLUMNS) | _row_of(finding, verdict)
+            row["p (Holm)"] = holm_p
+            row["precision"] = found.precision
+            row["other tests"] = "; ".join(other.what for other in found.other_tests)
+            rows.append(row | judged | about)
     return rows
+
+
+def _row_of(finding: Finding, verdict: Verdict) -> dict[str, Any]:
+    """Return what a row has of one test: its store, its controls, and its power."""
+    assert finding.store is not None
+    row = columns_of(finding.store, finding.result)
+    if finding.diagnosis is not None:
+        row["order"] = finding.diagnosis.verdict
+    if finding.control is not None:
+        row["compressor"] = finding.control.p
+    test = finding.result.test
+    row["power"] = power_in_words([power for power in verdict.power if power.test == test])
+    return row

@@ -26,7 +26,8 @@ def columns_of(store: Store, result: TestResult) -> Row:
 
     `header` is the SHA-256 of what was scored, `store` that of all that the test has read.
     """
-    header, outcome = store.header, outcome_row(result)
+    header = store.header
+    outcome = outcome_row(result)
     return {
         "model": header.model,
         "set": header.dataset,
@@ -50,7 +51,8 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     wordings. Raises InputError if the store is damaged, or lacks what a test reads.
     """
     store = open_store(directory)
-    held, header = store.permutations(), store.header
+    held = store.permutations()
+    header = store.header
     if audited is None:
         asked = {name: held for name, test in TESTS.items() if _reads(test, header)}
     else:
@@ -102,7 +104,11 @@ def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
     holm = adjust(log10_p=[row["log10 p"] for row in audited], method="holm").p
     for row, holm_p in zip(audited, holm, strict=True):
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
-        same = [each for each in found if all(each[key] == row[key] for key in ("header", "test"))]
+        same = [
+            each
+            for each in found
+            if each["header"] == row["header"] and each["test"] == row["test"]
+        ]
         if not same:
             lines.append(f"{where}: no whole store of it among those given; name its --store")
         for each in same:

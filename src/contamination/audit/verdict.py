@@ -11,22 +11,32 @@ what stays in place for that, and a model that cannot have read the set is teste
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from contamination import statistics
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import ITEM_TESTS, TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
-from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
-from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
+from contamination.audit.decision import (
+    COMPRESSOR,
+    Evidence,
+    Verdict,
+    both_axes,
+    decide,
+    log10_floor,
+)
+from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.other_tests import OtherTest, note_test, other_tests, told
 from contamination.audit.plan import ScoringPlan, Work
-from contamination.audit.redrawn import Planted, planted_copies
+from contamination.audit.power import simulate_power
 from contamination.audit.request import Request
+from contamination.audit.result import Finding
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -41,35 +51,12 @@ from contamination.testsets.sources import open_test_set
 if TYPE_CHECKING:
     from contamination.scoring.generation import CompletionHeader
 
-SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may change in it
+SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: export.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
 OF_SOME = ("best", "stopped_at", "known_at_least")  # of the result of some tests
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """A test of an audit: what it found, and what stands beside it.
-
-    Attributes
-    ----------
-    result : uncorrected: choose the test before you look.
-    diagnosis : whether what the test permutes carries information by itself. Unless it is quiet, a
-        small p-value is no evidence of contamination. None where a key has drawn what is tested.
-    control : the same shards under a compressor, which has seen no test set; None likewise.
-    error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    planted : p-values of copies of this set, by the study that has measured such copies.
-    store : that the test has read; None of what a model wrote.
-    """
-
-    result: TestResult
-    diagnosis: Diagnosis | None = None
-    control: TestResult | None = None
-    error: float | None = None
-    planted: Planted = field(default_factory=dict)
-    store: Store | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +101,63 @@ class Audit:
         return tuple(map(float, statistics.adjust(log10_p=log10_p, method="holm").p))
 
     def verdict(self, alpha: float = 0.05) -> Verdict:
-        """Judge the p-values at a level, with all that stands beside them."""
-        return conclude(evidence_of(self, self.holm_p, len(self.findings)), alpha=alpha)
+        """Judge the p-values at a level, with their controls."""
+        return decide(self.evidence(self.holm_p, len(self.findings)), alpha=alpha)
+
+    def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
+        """Return what the verdict rests on: each test after correction, or all parts together.
+
+        Of both axes the order of records counts by itself as well, where authors have arranged the
+        options and there is no control model.
+
+        Parameters
+        ----------
+        p_values : of the tests, after correction.
+        corrected_for : number of tests over which they were corrected.
+        """
+        if self.joint is None:
+            pairs = enumerate(zip(self.findings, p_values, strict=True))
+            return [self._evidence_of(i, each, p, corrected_for) for i, (each, p) in pairs]
+        if self.findings[0].diagnosis is None:  # a key has drawn all that is tested
+            return [Evidence("all together", self.joint.p, drawn=True)]
+        parts = [
+            self._evidence_of(i, each, each.result.p, corrected_for)
+            for i, each in enumerate(self.findings)
+        ]
+        joint_control = {}
+        if self.beside is not None and self.beside.joint is not None:
+            joint_control[self._control_name] = self.beside.joint.p
+        both = both_axes(self.joint.p, parts, joint_control)
+        if both.habit and self.beside is None:
+            return [parts[0], both]
+        return [both]
+
+    def _evidence_of(self, number: int, finding: Finding, p: float, corrected_for: int) -> Evidence:
+        """Return the evidence of one test, with its controls."""
+        result = finding.result
+        controls = {}
+        if finding.control is not None:
+            controls[COMPRESSOR] = finding.control.p
+        if self.beside is not None:
+            controls[self._control_name] = self.beside.results[number].p
+        of_items = result.test in ITEM_TESTS
+        return Evidence(
+            test=result.test,
+            p=p,
+            floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
+            order="quiet" if finding.diagnosis is None else finding.diagnosis.verdict,
+            controls=controls,
+            habit=of_items and not self.drawn,
+            planted=finding.planted,
+            corrected_for=corrected_for,
+            drawn=finding.diagnosis is None or (of_items and self.drawn),
+            answers_problem=finding.answers_problem,
+        )
+
+    @property
+    def _control_name(self) -> str:
+        assert self.beside is not None
+        return f"the control {self.beside.header.model}"
 
     @property
     def other_tests(self) -> list[OtherTest]:
@@ -130,7 +172,8 @@ class Audit:
 
     def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
         """Return what `--json` prints."""
-        judged, results = self.verdict(alpha), list(map(_described, self.results))
+        judged = self.verdict(alpha)
+        results = [_described(result) for result in self.results]
         for result, holm, each in zip(results, self.holm_p, self.findings, strict=True):
             error = {} if each.error is None else {"log10_p_error": each.error}
             result |= {"holm_p": holm, "min_p": 10 ** log10_floor(each.result)} | error
@@ -175,10 +218,12 @@ class Audit:
         for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
             lines.append(f"{found.what}: {found.verdict}")
             lines += [f"  {reason}" for reason in found.reasons]
+            if found.remark:
+                lines.append(found.remark)
         controls = {each.control: None for each in self.findings if each.control}
         for control in controls:
             tests = ", ".join(each.result.test for each in self.findings if each.control is control)
-            of = f" ({tests})" * (len(controls) > 1)
+            of = f" ({tests})" if len(controls) > 1 else ""
             lines.append(f"a compressor, which has seen nothing{of}: p = {control.p:.3g}")
         if self.beside is not None:
             p = {result.test: result.p for result in self.beside.results}
@@ -248,7 +293,9 @@ def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
     Raises InputError as `audit`; with `stop_at` also for options, for several tests, and for one
     that needs all shards at once.
     """
-    found, request, test_set = carry_out(work, stop_at), work.request, work.test_set
+    found = carry_out(work, stop_at)
+    request = work.request
+    test_set = work.test_set
     diagnose = cache(partial(diagnose_order, test_set, seed=request.seed))  # once for its shards
 
     @cache
@@ -256,8 +303,13 @@ def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
         if kind == "alternatives":
             diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
             return {"diagnosis": diagnosis, "control": compressor_alternatives(*work.alternatives)}
-        asked = {"permutations": request.permutations, "seed": request.seed}
-        control = compressor_test(test_set, kind=kind, shards=shards, **asked)
+        control = compressor_test(
+            test_set,
+            kind=kind,
+            shards=shards,
+            permutations=request.permutations,
+            seed=request.seed,
+        )
         return {"diagnosis": diagnose(shards=shards), "control": control}
 
     pairs = zip(found.findings, found.plan.stores, strict=True)
@@ -295,12 +347,23 @@ def carry_out(
         if name in others:
             findings.append(Finding(others[name](store), store=store))
             continue
-        scores, error = TESTS[name].scores(store, permutations), None
+        scores = TESTS[name].scores(store, permutations)
+        error = None
         result = TESTS[name].judge(store, scores)
         if name in SAMPLED and result.log10_p < FAR:
             error = statistics.sampling_error(scores)
-        planted = planted_copies(TESTS[name], store, scores)
-        findings.append(Finding(result, error=error, planted=planted, store=store))
+        problem = ""
+        if not np.ptp(scores, axis=-1).any():
+            problem = "the model gives all orders the same probability, so nothing can stand out"
+        findings.append(
+            Finding(
+                result,
+                error=error,
+                planted=simulate_power(TESTS[name], store, scores),
+                store=store,
+                answers_problem=problem,
+            )
+        )
     for each in findings:
         if each.store is not None and processes().is_main_process:
             note_test(each.store.directory, each.result)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from contamination.audit.battery import ITEM_TESTS
-from contamination.audit.conclusion import STATUS
-from contamination.audit.report import format_of
-from contamination.cli.ending import ExitStatus, status_of
+from contamination.audit.decision import exit_status
+from contamination.audit.export import format_of
+from contamination.cli.ending import ExitStatus
 from contamination.cli.options import (
     AuditOptions,
     CsvFile,
@@ -25,7 +25,7 @@ from contamination.cli.options import (
     option,
     template_of,
 )
-from contamination.cli.printing import print_table, save_table, say
+from contamination.cli.printing import print_power, print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory, is_path, write_text
 from contamination.testsets.registry import registered
@@ -59,9 +59,9 @@ def test(
     """Test whether MODEL has seen DATASET in its published order: a p-value.
 
     Small p: the model prefers the published order, and chance is not a plausible reason. Exit
-    status 0: nothing is proven. 1: proven, since p is at most --alpha after Holm's correction over
-    the tests asked for, the order is quiet without a model, and every control is silent. 3: the
-    order is no evidence here, or nothing can be said.
+    status 0: no evidence. 1: evidence, since p is at most --alpha after Holm's correction over the
+    tests asked for, and neither the order itself nor a control explains it; proven, if p is at
+    most 0.001 as well. 3: the order is no evidence here, or nothing can be said.
     """
     if seal is not None or key is not None:
         if stop or control is not None:
@@ -188,12 +188,24 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     print_table(
         ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
         rows,
-        title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
+        title=f"Has {audit.header.model} seen {audit.header.dataset} {_order_asked(audit)}?",
     )
     say(*audit.notes())
     for each in filter(None, (audit, audit.beside)):
         print_cost(each)
-    say(f"verdict at {alpha:g}: {audit.verdict(alpha)}")
+    verdict = audit.verdict(alpha)
+    print_power(verdict.power)
+    say(f"verdict at {alpha:g}: {verdict}")
+
+
+def _order_asked(audit: "Audit") -> str:
+    """Return which order the title of the result asks about."""
+    of_items = [result.test in ITEM_TESTS for result in audit.results]
+    if all(of_items):
+        return "with its options in this order"
+    if any(of_items):
+        return "with its records and options in this order"
+    return "in this order"
 
 
 def print_cost(audit: "Audit") -> None:
@@ -297,7 +309,8 @@ def audit(
 ) -> ExitStatus:
     """Test every model on every set, with Holm's correction over all of it.
 
-    Exit status 1 if anything is proven, else 3 if something cannot be said or audited, else 0.
+    Exit status 1 if anything is proven or evidence, else 3 if something cannot be said or audited,
+    else 0.
     """
     check_directory(options.directory)
     named: dict[str, str | None] = {}
@@ -337,15 +350,14 @@ def audit(
             if row["p"] is None
             else f"{row['model']} on {row['set']}: {row['verdict']}: {row['reason']}"
             for row in rows
-            if row["verdict"] != "no evidence"
+            if row["verdict"] != "no evidence" or row["objections"]
         )
         say(*dict.fromkeys(told))
         counted = {(row["model"], row["set"]): row["other tests"] for row in rows}
         for (model, name), others in counted.items():
             if others:
                 say(f"{model} on {name}: p (Holm) leaves out other tests in --store: {others}")
-    statuses = {STATUS.get(row["verdict"], 3) for row in rows}
-    return status_of(statuses)
+    return ExitStatus(exit_status(row["verdict"] for row in rows))
 
 
 def _sets_of(typed: str) -> list[tuple[str, str | None]]:

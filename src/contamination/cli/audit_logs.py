@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from contamination.audit.conclusion import STATUS
-from contamination.cli.ending import ExitStatus, status_of
+from contamination.audit.decision import exit_status
+from contamination.cli.ending import ExitStatus
 from contamination.cli.options import AsJson, CsvFile, add_options, option
 from contamination.cli.printing import print_table, save_table, say
 
@@ -46,7 +46,7 @@ def audit_logs(
     """Test every model of LOGS by its answers to a sealed set, without the model.
 
     Small p: of several right answers the model names the published one too often for chance. Exit
-    status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
+    status 1 if anything is proven or evidence after Holm's correction, else 3 if nothing can be
     said of a model, else 0. Nothing can be said of a model whose logs miss records of the set, or
     have different answers to one record and no --epochs.
     """
@@ -71,7 +71,7 @@ def audit_logs(
     else:
         _print(found, sealed)
         _print_coverage(found, logs, level)
-    return status_of({STATUS.get(one.conclusion(level), 3) for one in found})
+    return ExitStatus(exit_status(one.conclusion(level) for one in found))
 
 
 def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:

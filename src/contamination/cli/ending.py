@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any, NoReturn, TextIO
@@ -87,16 +87,6 @@ def flushed(status: ExitStatus) -> ExitStatus:
             if status in (ExitStatus.DONE, ExitStatus.PROVEN, ExitStatus.NOT_SAID):
                 status = told(error)
     return status
-
-
-def status_of(statuses: Collection[int]) -> ExitStatus:
-    """Return the status of several verdicts by theirs: what is proven first, then what is not said.
-
-    No verdicts prove nothing.
-    """
-    if ExitStatus.PROVEN in statuses:
-        return ExitStatus.PROVEN
-    return ExitStatus(max(statuses, default=ExitStatus.DONE))
 
 
 def _line(error: BaseException) -> str | None:

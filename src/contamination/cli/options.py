@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_or
 import typer
 
 from contamination.audit.battery import help_text
-from contamination.audit.report import format_of
+from contamination.audit.export import format_of
 from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
 from contamination.cli.hints import refuse_swapped, say_template
 from contamination.errors import InputError

@@ -15,6 +15,8 @@ from contamination.files import replacing
 if TYPE_CHECKING:
     import pandas as pd
 
+    from contamination.audit.power import Power
+
 
 def say(*lines: str, wrap: bool = True) -> None:
     """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
@@ -57,6 +59,30 @@ def print_table(
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
         table.add_row(*(Text(printable(cell)) for cell in cells))
     Console().print(table, highlight=False)
+
+
+def print_power(powers: "Sequence[Power]") -> None:
+    """Print how likely a test would have found copies of a set; nothing if no study says so."""
+    from contamination.audit.power import MOST_RECORDS, WANTED, shown_probability
+
+    if not powers:
+        return
+    rows = []
+    for power in powers:
+        if power.records_needed is None:
+            needed = f"over {MOST_RECORDS:,}"
+        else:
+            needed = f"{power.records_needed:,}"
+        probability = shown_probability(power.probability)
+        rows.append((str(power.copies), probability, needed, str(power.studies), power.model))
+    first = powers[0]
+    print_table(
+        ("copies", "probability", f"records for {WANTED:.0%}", "studies", "of models"),
+        rows,
+        title=f"How likely {first.test} finds a set of your size ({first.records:,} records), if "
+        "your model remembers as those of our studies, which nothing here shows",
+        text=("of models",),
+    )
 
 
 def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) -> None:

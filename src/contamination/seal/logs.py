@@ -27,7 +27,7 @@ from itertools import chain
 from typing import Literal
 
 from contamination import statistics
-from contamination.audit.conclusion import Conclusion
+from contamination.audit.decision import Conclusion, strength
 from contamination.errors import InputError
 from contamination.seal.answers import named, said
 from contamination.seal.files import SealedSet
@@ -52,7 +52,8 @@ class ModelAnswers:
     records : with several right answers, that the model was asked.
     admissible, hits, expected : how often it named one of these, and the published one; the latter
         by chance.
-    known_at_least : records whose published answer it knew, a lower bound at the level of the seal.
+    known_at_least : records whose published answer it knew, a lower bound. The bounds of all models
+        hold together at the level of the seal: each is made at level / models.
     p, log10_p, holm_p : one-sided, and after Holm's correction over all models.
     floor : the least that holm_p can be, where every admissible answer is a hit.
     missing : records of the set, or that its logs say they have, and that are in none of them.
@@ -80,9 +81,9 @@ class ModelAnswers:
         """Judge the corrected p-value at a level."""
         if self.reason:
             return "cannot say"
-        if self.holm_p <= level:
-            return "proven"
-        return "no evidence" if self.floor <= level else "cannot say"
+        if self.holm_p <= level or self.floor <= level:
+            return strength(self.holm_p, level)
+        return "cannot say"
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ def _tested(
         admissible=len(told),
         hits=hits,
         expected=sum(chances),
-        known_at_least=statistics.known_at_least(hits, chances, level=questions.level),
+        known_at_least=statistics.known_at_least(hits, chances, level=questions.level / models),
         p=p_from_log10(log10_p),
         log10_p=log10_p,
         holm_p=1.0,

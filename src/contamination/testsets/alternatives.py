@@ -236,32 +236,78 @@ def _distinct_orders(
 def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
-    None of an item if two options are equal, if options begin with their labels, if one names
-    labels of others ("A and C", "I only") or a text beside them does (`Item.lettered`), or as
-    `Keep.habits` says. Otherwise all but those of options about the others
-    ("none of these") or that custom puts last ("cannot be determined"), and that of the right
-    answer under `Keep.answer`.
+    None of an item that `reason_to_stay` names a reason for. Otherwise all but those of options
+    about the others ("none of these") or that custom puts last ("cannot be determined"), and that
+    of the right answer under `Keep.answer`.
     """
-    plain = lambda option: " ".join(option.casefold().split()).rstrip(".")  # noqa: E731
-    sets = [sorted(map(plain, item.options)) for item in items]
-    kinds = Counter(map(tuple, sets))
-    found = list[tuple[int, ...]]()
-    for item, texts in zip(items, sets, strict=True):
-        numbers, places = are_numbers(item.options), range(len(item.options))
-        stays = (
-            (keep.habits and (numbers or kinds[tuple(texts)] > 1))
-            or item.lettered
-            or len(set(texts)) < len(texts)
-            or begin_with_labels(item.options)
-            or (not numbers and any(map(NAMES_OTHERS.search, item.options)))
-            or (keep.answer and item.answer is None)
-        )
-        pinned = {i for i in places if not numbers and ABOUT_OTHERS.search(item.options[i])}
-        if keep.answer and item.answer is not None:
-            pinned.add(item.answer)
-        free = () if stays else tuple(place for place in places if place not in pinned)
-        found.append(free if len(free) > 1 else ())
-    return found
+    shared = _sharing(items)
+    return [
+        () if reason_to_stay(item, keep, shared=one) else _free_places(item, keep)
+        for item, one in zip(items, shared, strict=True)
+    ]
+
+
+def items_that_stay(items: Sequence[Item], keep: Keep) -> str:
+    """Return how many items do not move and why, as a line for people; "" if all move."""
+    pairs = zip(items, _sharing(items), strict=True)
+    reasons = [reason_to_stay(item, keep, shared=shared) for item, shared in pairs]
+    counts = Counter(reason for reason in reasons if reason)
+    if not counts:
+        return ""
+    told = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
+    return f"{counts.total()} of {len(items)} items do not move: they {told}"
+
+
+def reason_to_stay(item: Item, keep: Keep, *, shared: bool) -> str:
+    """Return why the options of an item do not move, as what such items do; "" if they do.
+
+    Parameters
+    ----------
+    item : whose options alone decide, never their order.
+    keep : what keeps its place by the request.
+    shared : whether another item of the set has the same options.
+    """
+    are_all_numbers = are_numbers(item.options)
+    texts = _compared_texts(item)
+    if keep.habits and shared:
+        return "share their options with another item"
+    if keep.habits and are_all_numbers:
+        return "have numbers, amounts or dates as options"
+    if item.lettered:
+        return "are shown beside a text that names options by their letters"
+    if len(set(texts)) < len(texts):
+        return "have two equal options"
+    if begin_with_labels(item.options):
+        return "have options that begin with their labels"
+    if not are_all_numbers and any(NAMES_OTHERS.search(option) for option in item.options):
+        return "have options that name each other"
+    if keep.answer and item.answer is None:
+        return "do not say which option is right"
+    if len(_free_places(item, keep)) < FEWEST:
+        return "have fewer than two options that may move"
+    return ""
+
+
+def _sharing(items: Sequence[Item]) -> list[bool]:
+    """Return whether the options of each item are those of another one, in whatever order."""
+    compared = [tuple(sorted(_compared_texts(item))) for item in items]
+    counts = Counter(compared)
+    return [counts[texts] > 1 for texts in compared]
+
+
+def _compared_texts(item: Item) -> list[str]:
+    """Return the options without what does not tell them apart: case, blanks, a last full stop."""
+    return [" ".join(option.casefold().split()).rstrip(".") for option in item.options]
+
+
+def _free_places(item: Item, keep: Keep) -> tuple[int, ...]:
+    """Return the places of options that are not about the others, nor the kept answer."""
+    pinned = set[int]()
+    if not are_numbers(item.options):
+        pinned = {i for i, option in enumerate(item.options) if ABOUT_OTHERS.search(option)}
+    if keep.answer and item.answer is not None:
+        pinned.add(item.answer)
+    return tuple(place for place in range(len(item.options)) if place not in pinned)
 
 
 def _plain(item: Item, order: Sequence[int]) -> str:

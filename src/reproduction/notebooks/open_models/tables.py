@@ -2,7 +2,7 @@
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
 stand a verdict on the order of the records, the p-value of a control, and what the command would
-conclude (`contamination.audit.conclusion`). The last row of an audit has all sets of a model and a
+conclude (`contamination.audit.decision`). The last row of an audit has all sets of a model and a
 test in one p-value: a set that was read once shows next to nothing alone, but the exact test adds
 the shards of all sets, and what all show a little they show together.
 """
@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit import conclusion
 from contamination.audit.battery import ITEM_TESTS, TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_scores
+from contamination.audit.decision import COMPRESSOR as NO_MODEL
+from contamination.audit.decision import Evidence, decide, log10_floor
 from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.request import Request
 from contamination.scoring.status import OK
@@ -232,15 +233,20 @@ def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
         table.loc[index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
         table.loc[index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
 
-    def evidence(row: Any) -> conclusion.Evidence:
-        floor = min(1.0, len(index) * 10 ** conclusion.log10_floor(row))
-        name = conclusion.COMPRESSOR if row.control == COMPRESSOR else row.control
-        decides = row.test, row.holm_p, floor, row.verdict, {name: row.control_p}
-        return conclusion.Evidence(*decides, habit=row.test in ITEM_TESTS)
+    def evidence(row: Any) -> Evidence:
+        control = NO_MODEL if row.control == COMPRESSOR else row.control
+        return Evidence(
+            test=row.test,
+            p=row.holm_p,
+            floor=min(1.0, len(index) * 10 ** log10_floor(row)),
+            order=row.verdict,
+            controls={control: row.control_p},
+            habit=row.test in ITEM_TESTS,
+        )
 
     for _, group in table.loc[index].groupby(["model", "dataset"]):
         found = list(map(evidence, group.itertuples()))
-        table.loc[group.index, "conclusion"] = conclusion.conclude(found, alpha=alpha).conclusion
+        table.loc[group.index, "conclusion"] = decide(found, alpha=alpha).conclusion
     return table
 
 

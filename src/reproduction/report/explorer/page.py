@@ -23,7 +23,7 @@ import vl_convert
 from IPython.display import IFrame
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
-from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude, log10_floor
+from contamination.audit.decision import COMPRESSOR, Evidence, decide, log10_floor
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT
 from contamination.testsets.example_set import ExampleSet
@@ -165,7 +165,7 @@ def reading(outcome: Outcome, holm_log10_p: float) -> str:
     p = max(result.p, 10**holm_log10_p)
     floor = 10 ** log10_floor(result)
     evidence = Evidence(result.test, p, floor, order, {COMPRESSOR: outcome.control_p})
-    verdict = conclude([evidence], alpha=SIGNIFICANT)
+    verdict = decide([evidence], alpha=SIGNIFICANT)
     approximate = "; p is an approximation that needs many similar shards"
     said = f"Verdict: {verdict}{approximate * (result.test == 'sharded_t')}."
     return f"{outcome.scored.about} {said}".strip()

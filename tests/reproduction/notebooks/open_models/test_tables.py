@@ -140,7 +140,7 @@ def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() 
         by_t = {"p": p, "log10_p": math.log10(p), "test": "sharded_t"}
         return row(dataset, EVEN) | by_t | fields
 
-    loud, heard = {"verdict": "suspicious"}, {"control": "gpt2", "control_p": 0.01}
+    loud, heard = {"verdict": "order carries information"}, {"control": "gpt2", "control_p": 0.01}
     rows = [
         *(found("a", 1e-9, test="successor", **loud), found("a", 0.012)),  # 0.048 of four
         found("b", 1e-9, **heard),
@@ -150,7 +150,13 @@ def test_the_verdict_is_that_of_the_command_over_all_tests_of_a_model_and_set() 
     ]
     table = judged(rows, 0.05).groupby("dataset")["conclusion"].unique()
     no_evidence = ["order is no evidence here"]
-    assert table.map(list).tolist() == [["proven"], no_evidence, no_evidence, *[["cannot say"]] * 2]
+    assert table.map(list).tolist() == [
+        ["evidence"],
+        no_evidence,
+        no_evidence,
+        ["cannot say"],
+        ["cannot say"],
+    ]
 
 
 def test_options_prove_something_only_beside_a_control_model() -> None:

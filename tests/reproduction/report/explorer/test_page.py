@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from contamination.audit.battery import TESTS
-from contamination.audit.diagnostics import Verdict
+from contamination.audit.diagnostics import OrderState
 from contamination.statistics import adjust
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE
@@ -91,7 +91,7 @@ def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[Score
         assert [f"{text}\n" for text in texts] == list(scored.test_set.examples)
     starts = {len(each["by_shard"]): each["starts"] for each in data["outcomes"]}
     assert starts == {1: [0], 2: [0, 12], 6: [0, 4, 8, 12, 16, 20]}
-    assert all(each["reasons"].startswith(Verdict.__args__) for each in data["outcomes"])
+    assert all(each["reasons"].startswith(OrderState.__args__) for each in data["outcomes"])
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
@@ -133,7 +133,7 @@ def test_a_frame_holds_the_same_bytes(html: str) -> None:
     assert markup.unescape(content) == html
 
 
-@pytest.mark.parametrize("judged", Verdict.__args__)
+@pytest.mark.parametrize("judged", OrderState.__args__)
 def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged: str) -> None:
     def said(p: float, holm_p: float = 1e-9, control_p: float = 0.5) -> str:
         result = SimpleNamespace(test="successor", p=p, shards=4, permutations=10_000)
@@ -142,6 +142,7 @@ def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged:
         outcome.diagnosis = SimpleNamespace(verdict=judged)
         return reading(outcome, math.log10(holm_p))
 
-    assert ("proven" in said(0.05)) is (judged == "quiet")
+    assert ("Verdict: evidence" in said(0.05)) is (judged in ("quiet", "suspicious"))
+    assert ("proven" in said(0.001)) is (judged == "quiet")
     never = (said(0.0501), said(0.01, 0.06), said(0.01, control_p=0.01))
-    assert not any("proven" in one for one in never)
+    assert not any("proven" in one or "Verdict: evidence" in one for one in never)

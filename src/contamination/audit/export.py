@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.audit.other_tests import OtherTest, told
-from contamination.errors import InputError, csv_text, markdown_text, printable
+from contamination.errors import InputError, csv_text, printable
 
 Result = Mapping[str, Any]
 # The columns of contamination_report.csv, the database of the CONDA shared task.
@@ -22,23 +22,21 @@ CONDA = (
     *("Evaluation Dataset", "Subset", "Contaminated Source", "Version", "Model or corpus"),
     *("Train Split", "Development Split", "Test Split", "Approach", "Reference", "PR"),
 )
-# What a model card may say of a verdict, and what it may not; "" is for all other verdicts.
-SENTENCES = {
+# What a model card must not say of a verdict; "" is for all other verdicts.
+NOT_SAID = {
     "proven": (
-        "The model prefers the published order of this set, and no control objects: it has read "
-        "the set in that order, or chance has struck, as rarely as p says.",
         "“It has memorised the answers”, how often it has read the set, or by how much its score "
-        "is too high: the test measures none of this.",
+        "is too high: the test measures none of this."
+    ),
+    "evidence": (
+        "“Proven”, “it has memorised the answers”, how often it has read the set, or by how much "
+        "its score is too high."
     ),
     "no evidence": (
-        "This test found no evidence that the model has read the set in its published order.",
         "“The model was not trained on this set”: read a few times, shuffled, reworded or record "
-        "by record, it could look the same.",
+        "by record, it could look the same."
     ),
-    "": (
-        "Nothing can be concluded from this test of this model on this set.",
-        "“Contaminated”, or “clean”: the p-value is evidence of neither.",
-    ),
+    "": "“Contaminated”, or “clean”: the p-value is evidence of neither.",
 }
 
 
@@ -49,7 +47,8 @@ def every_eval_ever(result: Result) -> str:
     changed before the record is sent. Added details are text, as the schema asks.
     """
     now, judged = f"{time.time():.0f}", result["verdict"]
-    records, template = str(result["plan"]["examples"]), result["template"]
+    records = str(result["plan"]["examples"])
+    template = result["template"]
     data = {"revision": result["dataset_revision"], "records": records, "template": template}
     source = {"dataset_name": result["dataset"], "source_type": "other", "additional_details": data}
     metric = {
@@ -97,7 +96,7 @@ def every_eval_ever(result: Result) -> str:
 
 
 def conda(result: Result) -> str:
-    """Return an entry for the CONDA database of contamination; without a proof its header alone.
+    """Return an entry for the CONDA database of contamination; its header alone unless proven.
 
     The share of each split is not measured and left empty, as the database has it where it is not
     known; so are the reference and the pull request, which are the reporter's.
@@ -108,47 +107,81 @@ def conda(result: Result) -> str:
     if result["verdict"]["conclusion"] == "proven":
         dataset, _, subset = result["dataset"].partition(":")
         names = (dataset, subset, result["model"], result["model_revision"])
-        table.writerow(
-            [
-                *(csv_text(printable(name)) for name in names),
-                "model",
-                "",
-                "",
-                "",
-                "model-based",
-                "",
-                "",
-            ]
-        )
+        cells = [csv_text(printable(name)) for name in names]
+        table.writerow([*cells, "model", "", "", "", "model-based", "", ""])
     return text.getvalue()
 
 
 def model_card(result: Result) -> str:
-    """Return Markdown for a model card: what was found, what may be said and what may not."""
-    judged = result["verdict"]
+    """Return Markdown for a model card: a sentence to quote, its details, what it does not say."""
+    not_said = NOT_SAID.get(result["verdict"]["conclusion"], NOT_SAID[""])
+    return f"{_sentence(result)}\n\n{_details(result)}\n\nMay not be said: {not_said}\n"
+
+
+def _sentence(result: Result) -> str:
+    """Return the verdict as one sentence that may be quoted, with names as code."""
+    model = code_span(result["model"])
+    dataset = code_span(result["dataset"])
+    p = result["verdict"]["p"]
+    measured = f"p = {p:.3g} in the contamination test"
+    conclusion = result["verdict"]["conclusion"]
+    if conclusion == "proven":
+        return f"{model} has read the test set {dataset} in its published order ({measured})."
+    if conclusion == "evidence":
+        return (
+            f"There is evidence that {model} has read the test set {dataset} in its published "
+            f"order ({measured}, no proof)."
+        )
+    if conclusion == "no evidence":
+        return (
+            f"We found no evidence that {model} has read the test set {dataset} in its published "
+            f"order ({measured})."
+        )
+    return (
+        f"Nothing can be concluded on whether {model} has read the test set {dataset} in its "
+        f"published order ({measured})."
+    )
+
+
+def _details(result: Result) -> str:
+    """Return what makes the sentence reproducible: revisions, tests, controls and the reason."""
     tests = [
         f"{test['test']} ({test['shards']:,} shards or items, {test['permutations']:,} orderings "
         f"each), p = {test['p']:.3g}, {test['holm_p']:.3g} after Holm's correction"
         for test in result["results"]
     ]
-    beside = [f"order without a model: {each['verdict']}" for each in result["diagnosis"]]
-    beside += [f"a compressor: p = {each['p']:.3g}" for each in result["control"]]
+    controls = [f"order without a model: {each['verdict']}" for each in result["diagnosis"]]
+    controls += [f"a compressor: p = {each['p']:.3g}" for each in result["control"]]
     if control := result.get("control_model"):
-        p = ", ".join(f"{test['p']:.3g}" for test in control["results"])
-        beside.append(f"the control {control['model']}: p = {p}")
-    revision, template = result["dataset_revision"], json.dumps(result["template"])
-    text = (
-        f"{result['model']} (revision {result['model_revision']}, "
-        f"{result['precision']}) on {result['dataset']} (revision {revision}, "
-        f"{result['plan']['examples']:,} records, template {template}), contamination "
-        f"{result['version']}, seed {result['seed']}: {'; '.join([*tests, *dict.fromkeys(beside)])}"
-        f". Verdict at {result['alpha']:g}: {judged['conclusion']}: {judged['reason']}."
-    )
+        p_values = ", ".join(f"{test['p']:.3g}" for test in control["results"])
+        controls.append(f"the control {code_span(control['model'])}: p = {p_values}")
+    verdict = result["verdict"]
+    parts = [
+        f"model revision {code_span(result['model_revision'])}, {result['precision']}",
+        f"set revision {code_span(result['dataset_revision'])}",
+        f"{result['plan']['examples']:,} records",
+        f"template {code_span(json.dumps(result['template']))}",
+        f"contamination {result['version']}",
+        f"seed {result['seed']}",
+        *tests,
+        *dict.fromkeys(controls),
+        f"verdict at {result['alpha']:g}: "
+        f"{code_span(verdict['conclusion'] + ': ' + verdict['reason'])}",
+    ]
     if others := result.get("other_tests"):
-        text += f" {told([OtherTest(**other) for other in others])}."
-    said, unsaid = SENTENCES.get(judged["conclusion"], SENTENCES[""])
-    found = f"**Test-set contamination.** {markdown_text(text)}"
-    return f"{found}\n\nMay be said: {said}\n\nMay not be said: {unsaid}\n"
+        parts.append(code_span(told([OtherTest(**other) for other in others])))
+    return f"Details: {'; '.join(parts)}."
+
+
+def code_span(text: str) -> str:
+    """Return text as code in Markdown: names are other people's, and may hold markup or links."""
+    shown = printable(text)
+    fence = "`"
+    while fence in shown:
+        fence += "`"
+    if "`" in shown:
+        shown = f" {shown} "
+    return f"{fence}{shown}{fence}"
 
 
 # By the end of a file's name; the first that fits.

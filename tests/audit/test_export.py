@@ -5,14 +5,13 @@ import csv
 import io
 import json
 import os
-import re
 import zipfile
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
 
-from contamination.audit.report import CONDA, SENTENCES, format_of
+from contamination.audit.export import CONDA, NOT_SAID, format_of
 from contamination.errors import InputError
 from fakes.results import SCHEMA, errors_of
 
@@ -102,17 +101,29 @@ def test_the_database_gets_what_is_proven_and_no_share_of_a_split(conclusion):
 
 
 @pytest.mark.parametrize("conclusion", CONCLUSIONS)
-def test_a_model_card_says_what_may_be_said_and_what_not(conclusion):
-    names = {"model": "<img src=x>", "dataset": "[here](http://a.b)"}
-    result = concluded(conclusion, template="{a}\n\n# Proven\x1b[1m", **names)
-    text = format_of(Path("card.md"))(result)
-    found, said, unsaid = text.split("\n\n")
-    may, may_not = SENTENCES.get(conclusion, SENTENCES[""])
-    assert said.endswith(may) and unsaid.strip().endswith(may_not)
-    assert "\x1b" not in text and "\n" not in found
-    assert not re.search(r"(?<!\\)[<\[]", found)
+def test_a_model_card_has_a_sentence_to_quote_and_its_details(conclusion):
+    text = format_of(Path("card.md"))(concluded(conclusion, template="{a}\n\n# Proven\x1b[1m"))
+    quoted, details, not_said = text.split("\n\n")
+    assert OLD["model"] in quoted and OLD["dataset"] in quoted
+    assert not_said.strip().endswith(NOT_SAID.get(conclusion, NOT_SAID[""]))
+    assert "\x1b" not in text and "\n" not in details
+    for name in ("model_revision", "dataset_revision"):
+        assert OLD[name] in details and OLD[name] not in quoted
     for result in OLD["results"]:
-        assert f"{result['p']:.3g}" in found and f"{result['holm_p']:.3g}" in found
+        assert f"{result['p']:.3g}" in details and f"{result['holm_p']:.3g}" in details
+
+
+def test_names_are_no_markup_in_a_model_card():
+    named = {"model": "<script>`a`", "dataset": "[click](http://x)", "dataset_revision": "=1"}
+    card = format_of(Path("card.md"))(concluded("proven", **named))
+    assert "`` <script>`a` ``" in card and "`[click](http://x)`" in card
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)"])
+def test_names_are_no_formulas_in_a_database(name):
+    text = format_of(Path("x.conda.csv"))(concluded("proven", model=name))
+    (row,) = csv.DictReader(io.StringIO(text), delimiter=";")
+    assert row["Contaminated Source"] == f"'{name}"
 
 
 @pytest.mark.parametrize("name", ["x", "x.csv", "x.jsonl", "json"])

@@ -1,0 +1,324 @@
+"""The decision: one verdict from p-values and their controls, all given as plain values.
+
+A test proves something only where its p-value is small after all corrections *and* nothing but
+training can have made the order special: the order is quiet without a model, or a key or a seed has
+drawn it, and every control is silent (Oren, section 4.3, leave sets out by their controls).
+
+Under H0, and for an order that is exchangeable, `decide` says "proven" or "evidence" with
+probability at most alpha: one of the corrected p-values has to be that small, and whatever else is
+looked at can only take the words away.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from contamination.audit.power import Power, SimulatedPower
+
+if TYPE_CHECKING:  # `contamination --help` does without pandas
+    from contamination.audit.diagnostics import OrderState
+    from contamination.statistics.results import TestResult
+
+Conclusion = Literal["proven", "evidence", "no evidence", "order is no evidence here", "cannot say"]
+STATUSES: dict[str, int] = {
+    "proven": 1,
+    "evidence": 1,
+    "no evidence": 0,
+    "order is no evidence here": 3,
+    "cannot say": 3,
+}
+OTHER_STATUS = 3  # of what was not audited
+PROOF = 0.001  # the largest corrected p of a proof, whatever alpha is
+CONTROL_LEVEL = 0.05  # a control rejects at this level, or at alpha if that is larger
+# By how much they object.
+ORDERS: tuple["OrderState", ...] = (
+    "quiet",
+    "suspicious",
+    "too few records",
+    "order carries information",
+)
+COMPRESSOR = "a compressor"  # the control that every p-value has
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One p-value, with its controls.
+
+    Attributes
+    ----------
+    test : that gave the p-value, for people.
+    p : after every correction that it needs, in (0, 1].
+    floor : the least that `p` can be.
+    order : what diagnostics without a model say of what the test permutes.
+    controls : uncorrected p under what cannot have read the set, by name: a compressor, a model.
+    habit : whether the way people write options could explain a small p; that takes a control
+        model.
+    planted : simulated copies of this set (`contamination.audit.power`).
+    corrected_for : number of tests over which p was corrected.
+    drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
+    answers_problem : why the model's answers say nothing; "" if they are usable.
+    """
+
+    test: str
+    p: float
+    floor: float = 0.0
+    order: "OrderState" = "quiet"
+    controls: Mapping[str, float] = field(default_factory=dict)
+    habit: bool = False
+    planted: Sequence[SimulatedPower] = ()
+    corrected_for: int = 1
+    drawn: bool = False
+    answers_problem: str = ""
+
+    @property
+    def control_models(self) -> dict[str, float]:
+        """p under each control that is a model, by its name."""
+        return {name: p for name, p in self.controls.items() if name != COMPRESSOR}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The conclusion of an audit.
+
+    Attributes
+    ----------
+    reason : for people; it names every objection.
+    p : corrected p-value that the conclusion rests on.
+    power : of the best test, if nothing was found and something could have been.
+    objections : of the order, of controls and of unusable answers, whatever p is.
+    """
+
+    conclusion: Conclusion
+    reason: str
+    p: float
+    power: tuple[Power, ...] = ()
+    objections: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """Exit status of a command that ends with this verdict."""
+        return STATUSES[self.conclusion]
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return f"{self.conclusion}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a small p-value is not evidence, and what is then concluded."""
+
+    conclusion: Conclusion
+    reason: str
+
+
+def exit_status(conclusions: Iterable[str]) -> int:
+    """Return the exit status of several verdicts: 1 if any is 1, else 3 if any is 3, else 0.
+
+    What is no conclusion, such as "failed", counts as 3.
+    """
+    statuses = {STATUSES.get(conclusion, OTHER_STATUS) for conclusion in conclusions}
+    if 1 in statuses:
+        return 1
+    return max(statuses, default=0)
+
+
+def strength(p: float, alpha: float) -> Conclusion:
+    """Return the word for a corrected p to which nothing objects: by alpha and `PROOF`."""
+    if p > alpha:
+        return "no evidence"
+    if p > PROOF:
+        return "evidence"
+    return "proven"
+
+
+def log10_floor(result: "TestResult") -> float:
+    """Return log10 of the least p that its shards and orderings permit; -inf if p has none.
+
+    Orderings that are alike count as one where the test knows its scores (`log10_least`).
+    """
+    import math
+
+    least = getattr(result, "log10_least", None)
+    if least is not None:
+        return float(least)
+    if result.test == "sharded_t" or hasattr(result, "stopped_at"):
+        return -math.inf
+    return -result.shards * math.log10(1 + result.permutations)
+
+
+def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, float]) -> Evidence:
+    """Return the evidence of several axes together: what objects to one objects to all.
+
+    Parameters
+    ----------
+    p : of all parts together.
+    parts : the evidence of each axis, that of options last.
+    joint_controls : p of all parts together under each control model.
+    """
+    controls = {COMPRESSOR: min(part.controls[COMPRESSOR] for part in parts)}
+    for name, joint_p in joint_controls.items():
+        smallest = min(part.controls[name] for part in parts)
+        controls[name] = min(joint_p, len(parts) * smallest)
+    problems = [part.answers_problem for part in parts if part.answers_problem]
+    return Evidence(
+        test="both axes",
+        p=p,
+        order=worst_order(parts),
+        controls=controls,
+        habit=parts[-1].habit,
+        answers_problem="; ".join(problems),
+    )
+
+
+def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
+    """Return the verdict on one model and one set.
+
+    Parameters
+    ----------
+    evidence : p-values of the set, at least one. An objection counts against its own p-value; that
+        of a control model, corrected over the tests, against all of them.
+    alpha : level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
+    """
+    against_all = _control_model_objections(evidence, alpha)
+    objections = [against_all + _objections(each, alpha) for each in evidence]
+    pairs = list(zip(evidence, objections, strict=True))
+    believed = [each for each, against in pairs if not against]
+    named = _reasons(objections)
+
+    significant = [each for each in believed if each.p <= alpha]
+    if significant:
+        return _found(significant, named)
+    least, against_least = min(pairs, key=lambda pair: pair[0].p)
+    measured = f"p = {least.p:.3g} ({least.test})"
+    if least.p <= alpha:
+        why = "; ".join(_reasons([against_least]))
+        first = against_least[0]
+        return Verdict(first.conclusion, f"{measured}, but {why}", least.p, objections=named)
+    if all(each.answers_problem for each in evidence):
+        reason = f"{measured}, but {'; '.join(named)}"
+        return Verdict("cannot say", reason, least.p, objections=named)
+    if all(each.order == "too few records" and not each.drawn for each in evidence):
+        reason = f"{measured}, but {'; '.join(named)}"
+        return Verdict("cannot say", reason, least.p, objections=named)
+    floor = min(each.floor for each in evidence)
+    if floor > alpha:
+        reason = (
+            f"so few orderings differ that p is never below {floor:.2g}: ask for more, or for "
+            "larger shards"
+        )
+        reason = "; ".join([reason, *named])
+        return Verdict("cannot say", reason, least.p, objections=named)
+    if not believed:
+        why = "; ".join(named)
+        reason = f"{measured}, and this order could not have shown any: {why}; so no power is given"
+        return Verdict("no evidence", reason, least.p, objections=named)
+    usable = min(believed, key=lambda each: each.p)
+    said = f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
+    return Verdict(
+        "no evidence",
+        "; ".join([said, *named]),
+        usable.p,
+        power=_best_power(believed, alpha),
+        objections=named,
+    )
+
+
+def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verdict:
+    """Return "proven", or "evidence" where p or the order is not good enough for that."""
+    proofs = [each for each in significant if each.p <= PROOF and _order_is_good(each)]
+    conclusion: Conclusion = "proven" if proofs else "evidence"
+    best = min(proofs or significant, key=lambda each: each.p)
+    said = [f"p = {best.p:.3g} ({best.test})"]
+    if not _order_is_good(best):
+        said.append("one statistic of the order stands out before correction")
+    elif conclusion == "evidence":
+        said.append(f"1 unread set in {int(1 / best.p):,} looks like this")
+    said.append(_controls_in_words(best))
+    if best.habit:
+        said.append("no theorem says how often two models that read alike differ so")
+    return Verdict(conclusion, "; ".join([*said, *objections]), best.p, objections=objections)
+
+
+def worst_order(parts: Sequence[Evidence]) -> "OrderState":
+    """Return the order that objects most; of what was drawn, only that it carries information."""
+    orders = [part.order for part in parts if not part.drawn]
+    orders += [part.order for part in parts if part.order == ORDERS[-1]]
+    return max(orders, key=ORDERS.index, default="quiet")
+
+
+def _order_is_good(each: Evidence) -> bool:
+    return each.drawn or each.order == "quiet"
+
+
+def _controls_in_words(each: Evidence) -> str:
+    if each.control_models:
+        silent = [f"{name} is silent (p = {p:.3g})" for name, p in each.control_models.items()]
+        return ", ".join(silent)
+    if each.drawn:
+        return "a key or a seed has drawn what is tested, so it needs no control"
+    return "no control model was given (--control)"
+
+
+def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]:
+    """Return the power of the test that finds most: at Bonferroni's level, and Holm finds more."""
+    best: tuple[Power, ...] = ()
+    for each in believed:
+        level = alpha / each.corrected_for
+        powers = tuple(simulated.at(level) for simulated in each.planted)
+        if sum(one.probability for one in powers) > sum(one.probability for one in best):
+            best = powers
+    return best
+
+
+def _reasons(objections: Sequence[Sequence[Objection]]) -> tuple[str, ...]:
+    """Return the reason of each objection once."""
+    reasons = dict[str, None]()
+    for against in objections:
+        reasons |= dict.fromkeys(objection.reason for objection in against)
+    return tuple(reasons)
+
+
+def _control_model_objections(evidence: Sequence[Evidence], alpha: float) -> list[Objection]:
+    """Return the objections of control models that reject any test, corrected over their tests."""
+    names = dict[str, None]()
+    for each in evidence:
+        names |= dict.fromkeys(each.control_models)
+    objections = []
+    for name in names:
+        tested = [each for each in evidence if name in each.controls]
+        first = min(tested, key=lambda each: each.controls[name])
+        if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
+            objections.append(_control_objection(name, first))
+    return objections
+
+
+def _objections(each: Evidence, alpha: float) -> list[Objection]:
+    """Return why a small p of this test would not be evidence; the first decides."""
+    objections = []
+    if each.answers_problem:
+        objections.append(Objection("cannot say", each.answers_problem))
+    if each.order == ORDERS[-1]:
+        reason = f"the order carries information without a model ({each.test})"
+        if each.drawn:
+            reason += ", so it was hardly drawn by a seed"
+        objections.append(Objection("order is no evidence here", reason))
+    if each.order == "too few records" and not each.drawn:
+        reason = "the records are too few to judge their order without a model"
+        objections.append(Objection("cannot say", reason))
+    for name, p in each.controls.items():
+        if p <= max(alpha, CONTROL_LEVEL):
+            objections.append(_control_objection(name, each))
+    if each.habit and not each.control_models and not objections:  # else a model changes nothing
+        reason = (
+            "people write options in orders that readers expect: name a --control model of like "
+            "competence that cannot have read the set"
+        )
+        objections.append(Objection("cannot say", reason))
+    return objections
+
+
+def _control_objection(name: str, each: Evidence) -> Objection:
+    """Return the objection of a control that rejects a test."""
+    reason = f"{name} prefers the order as well (p = {each.controls[name]:.3g}, {each.test})"
+    return Objection("order is no evidence here", reason)

@@ -1,0 +1,232 @@
+"""Simulated power: how likely a test would have found copies of a set, as our studies found theirs.
+
+Assumption: the model remembers copies as the models of our studies did. Nothing about the audited
+model shows that, so the spread between studies is part of every probability. The effect of a copy
+is z of a planted set over the root of its records that follow another one in their shard. It is
+predicted for a *new* set in a *new* study: Student's t around the mean over studies, with K - 1
+degrees of freedom for K studies and the scale that `benchmarks/effects.py` derives.
+
+`contamination --help` reads this module, so functions import numpy when they compute.
+"""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contamination.audit.battery import Test, store_stream
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from contamination.scoring.store import Store
+
+EFFECTS = Path(__file__).with_name("effects.csv")
+DRAWS = 2_000
+FEWEST_PERMUTATIONS = 5  # for a power
+WANTED = 0.8  # of `Power.records_needed`
+MOST_RECORDS = 100_000  # that are looked at for it
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The predicted effect of copies on a test, a row of `effects.csv`.
+
+    Attributes
+    ----------
+    model : kind of model that the studies trained.
+    copies : number of times that a set was read.
+    studies, sets : numbers of studies and of planted sets behind the effect.
+    mean, scale : of Student's t with `studies` - 1 degrees of freedom, per root of a record.
+    """
+
+    test: str
+    model: str
+    copies: int
+    studies: int
+    sets: int
+    mean: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Power:
+    """The power of a test on a set of this size.
+
+    Attributes
+    ----------
+    probability : that the test finds a set of `records` records that was read `copies` times.
+    records_needed : smallest number of records, to two digits, with a probability of `WANTED`; None
+        above `MOST_RECORDS`.
+    """
+
+    test: str
+    model: str
+    copies: int
+    studies: int
+    sets: int
+    probability: float
+    records: int
+    records_needed: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPower:
+    """p-values of simulated copies of a set, (draws,), under one effect.
+
+    Attributes
+    ----------
+    records, shards : of the set, as the test cuts it.
+    """
+
+    effect: Effect
+    records: int
+    shards: int
+    p_values: "np.ndarray"
+
+    def at(self, level: float) -> Power:
+        """Return the power at a level."""
+        effect = self.effect
+        return Power(
+            test=effect.test,
+            model=effect.model,
+            copies=effect.copies,
+            studies=effect.studies,
+            sets=effect.sets,
+            probability=float((self.p_values <= level).mean()),
+            records=self.records,
+            records_needed=records_needed(
+                effect, level=level, shard_size=self.records / self.shards
+            ),
+        )
+
+
+@cache
+def load_effects() -> tuple[Effect, ...]:
+    """Return the rows of `effects.csv`."""
+    with EFFECTS.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return tuple(
+        Effect(
+            test=row["test"],
+            model=row["model"],
+            copies=int(row["copies"]),
+            studies=int(row["studies"]),
+            sets=int(row["sets"]),
+            mean=float(row["mean"]),
+            scale=float(row["scale"]),
+        )
+        for row in rows
+    )
+
+
+def simulate_power(test: Test, store: "Store", scores: "np.ndarray") -> tuple[SimulatedPower, ...]:
+    """Return p-values of the test on copies of this set, for each effect that studies measured.
+
+    The noise is that of this model on this set: canonical orders are redrawn among the stored ones,
+    and raised by effects drawn from their predictive law.
+
+    Parameters
+    ----------
+    test : of the registry; one that no study measured gets nothing.
+    store : that the test reads; its bounds say how many records follow another one.
+    scores : (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled orderings
+        do not show the spread, and get nothing.
+    """
+    import numpy as np
+
+    from contamination import statistics
+
+    if scores.shape[-1] <= FEWEST_PERMUTATIONS:
+        return ()
+    bounds = store.header.bounds
+    following = np.sqrt([stop - start - 1 for start, stop in bounds])
+    rng = store_stream(store, "planted copies", test.name)
+    simulated = []
+    for effect in load_effects():
+        if effect.test != test.name:
+            continue
+        deviations = rng.standard_t(effect.studies - 1, (DRAWS, 1))
+        effects = (effect.mean + effect.scale * deviations) * following
+        p_values = statistics.planted_p_values(scores, effects, rng=rng)
+        simulated.append(
+            SimulatedPower(
+                effect=effect, records=bounds[-1][1], shards=len(bounds), p_values=p_values
+            )
+        )
+    return tuple(simulated)
+
+
+def detection_probability(effect: Effect, following: float, *, level: float) -> float:
+    """Return the probability of p <= `level` for a new set, by a normal statistic.
+
+    Parameters
+    ----------
+    following : number of records that follow another one in their shard.
+    level : of the one-sided test.
+    """
+    import numpy as np
+    from scipy.stats import norm, t
+
+    shares = (np.arange(2_000) + 0.5) / 2_000
+    effects = effect.mean + effect.scale * t.ppf(shares, effect.studies - 1)
+    return float(norm.sf(norm.isf(level) - effects * np.sqrt(following)).mean())
+
+
+def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | None:
+    """Return the smallest number of records that finds copies with probability `WANTED`.
+
+    The number has two digits. None if more than `MOST_RECORDS` were needed: where studies disagree,
+    no number may be enough.
+
+    Parameters
+    ----------
+    level : of the one-sided test.
+    shard_size : records of a shard, of which the first follows none.
+    """
+    share = 1 - 1 / shard_size
+    sizes = [size for size in _sizes() if size >= shard_size]
+    if detection_probability(effect, sizes[-1] * share, level=level) < WANTED:
+        return None
+    low = 0
+    high = len(sizes) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if detection_probability(effect, sizes[middle] * share, level=level) < WANTED:
+            low = middle + 1
+        else:
+            high = middle
+    return sizes[low]
+
+
+def _sizes() -> list[int]:
+    """Return the numbers of two digits and zeros up to `MOST_RECORDS`, ascending."""
+    sizes = {MOST_RECORDS}
+    unit = 1
+    while unit * 100 <= MOST_RECORDS:
+        sizes.update(range(unit, 100 * unit, unit))
+        unit *= 10
+    return sorted(sizes)
+
+
+def power_in_words(powers: Sequence[Power]) -> str:
+    """Return the power as one line, by the kind of model in the studies; "" for none."""
+    by_model: dict[str, list[str]] = {}
+    for power in powers:
+        chance = f"{shown_probability(power.probability)} for {copies_in_words(power.copies)}"
+        by_model.setdefault(power.model, []).append(chance)
+    return "; ".join(f"{model}: {', '.join(chances)}" for model, chances in by_model.items())
+
+
+def copies_in_words(copies: int) -> str:
+    """Return "1 copy" or "4 copies"."""
+    if copies == 1:
+        return "1 copy"
+    return f"{copies} copies"
+
+
+def shown_probability(probability: float) -> str:
+    """Return a simulated probability in percent, never 0 or 100%."""
+    return f"{min(max(probability, 0.01), 0.99):.0%}"
