@@ -18,6 +18,7 @@ from records import damage
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.endpoint_trust import FIRST_ASKED
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store_format import Kind
@@ -37,7 +38,8 @@ def attack_servers(rng: Rng, folder: Path) -> str:
     style = str(rng.choice(STYLES))
     kind: Kind = "successors" if rng.random() < 0.5 else "orderings"
     expected = _honest(style, kind)
-    good = int(rng.integers(4, 16))  # answers before the first bad one: the start-up check has four
+    # Answers before the first bad one: at least those of the start-up check.
+    good = int(rng.integers(FIRST_ASKED, FIRST_ASKED + 12))
     share = float(rng.choice([0.1, 0.5, 1.0]))
     spoil = SPOILS[int(rng.integers(len(SPOILS)))]
     answers: list[dict[str, Any]] = []

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import CONTINUE, LIMITS, LocalGenerator, Sampling
+from contamination.testsets.tokens import tokenize
 from fakes.hub_server import LocalHandler, LocalServer
 
 # The styles are vllm, sglang, openai and chat, which writes alone. What the others understand:
@@ -29,18 +30,29 @@ class Network:
         self._model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True).eval()
         self._lock = threading.Lock()
         self.context = self._model.config.max_position_embeddings
+        self._named = torch.tensor(named_tokens(self.tokenizer))
 
     @torch.inference_mode()
     def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
         """Log-probability of each id (None for the first), a generated id and its own.
 
-        The temperature is applied to all of them, as some servers do.
+        The temperature is applied to all of them, as some servers do. Pieces of characters are not
+        generated.
         """
         with self._lock:
             logits = self._model(torch.tensor([ids])).logits[0].float() / max(temperature, 0.1)
         table = logits.log_softmax(-1)
         values = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0].tolist()
-        return [None, *values], int(table[-1].argmax()), float(table[-1].max())
+        generated = int(self._named[table[-1][self._named].argmax()])
+        return [None, *values], generated, float(table[-1][generated])
+
+
+def named_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Tokens whose text is that of no other token, nor a piece of a character."""
+    texts = [tokenizer.decode([token]) for token in range(len(tokenizer))]
+    ids = tokenize(tokenizer, texts)
+    special = tokenizer.all_special_ids
+    return [t for t, own in enumerate(ids) if own.tolist() == [t] and t not in special]
 
 
 @dataclass

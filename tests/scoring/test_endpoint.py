@@ -254,7 +254,7 @@ def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads,
 
 def test_the_likeliest_beside_the_token_do_no_harm(server, scorer, sequences, expected):
     def tamper(answer, _):
-        found = answer["choices"][0]["prompt_logprobs"]
+        found = answer["choices"][0].get("prompt_logprobs", [])
         found[1:] = [{"301": {"logprob": -0.5}} | entry for entry in found[1:]]
 
     server.tamper = tamper

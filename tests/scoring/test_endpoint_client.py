@@ -19,12 +19,13 @@ import pytest
 from contamination.errors import InputError
 from contamination.scoring import endpoint_client
 from contamination.scoring.endpoint_client import ATTEMPTS, Client
-from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
+from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, PROBES
 from fakes.completions_server import Failure, scorer_of, serving
 from fakes.float64_loop import random_ids, scored
 from fakes.made_up_registry import refusal
 
 CONTEXT = 64
+ASKED = FIRST_ASKED + 1 + LAST_ASKED  # of one sequence
 SECRET = "sk-secret-0123456789"
 
 
@@ -167,18 +168,20 @@ def test_an_error_in_a_good_answer_is_shown(server, scorer):
 
 
 def test_a_budget_is_told_before_the_first_request_and_retries_count(server, directory):
-    scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
-    # seven, four to find out how to ask and whom, two among them, and two at the end
+    budget = FIRST_ASKED + 10
+    scorer = scorer_of(server, directory, max_requests=budget, concurrency=1)
+    # seven, those that find out how to ask and whom, two among them, and two at the end
     message = error_of(scorer, *[random_ids(5)] * 7)
-    assert "15 more requests are needed, and the budget is 14 (0 requests)" in message
+    needed = FIRST_ASKED + 11
+    assert f"{needed} more requests are needed, and the budget is {budget} (0 requests)" in message
     assert server.seen == []
     scored(scorer, [random_ids(5)])
-    assert scorer.client.requests_made == len(server.seen) == 7
+    assert scorer.client.requests_made == len(server.seen) == ASKED
     server.failures.extend([Failure(500)] * 6)
     message = error_of(scorer, *[random_ids(5)] * 3)
-    assert "the budget is 14 (14 requests, 6 of them failed (6 x HTTP 500), " in message
+    assert f"the budget is {budget} ({budget} requests, 6 of them failed (6 x HTTP 500)" in message
     assert "What is stored is kept" in message
-    assert len(server.seen) == 14
+    assert len(server.seen) == budget
 
 
 class TestCancellation:
@@ -211,7 +214,7 @@ class TestCancellation:
 
         def interrupting(body) -> None:
             # While a result is waited for, in vain.
-            if len(server.seen) == 7 + 2 + 2 and next(shots) == 0:
+            if len(server.seen) == ASKED + 2 + 2 and next(shots) == 0:
                 os.kill(os.getpid(), signal.SIGINT)
             hold(body)
 
@@ -236,7 +239,7 @@ class TestCancellation:
 
     def nothing_is_left(self, server) -> None:
         before = len(server.seen)
-        assert before < 7 + 9
+        assert before < ASKED + 9
         assert not [t for t in threading.enumerate() if "portal" in t.name]
         server.closing.set()
         assert len(server.seen) == before
