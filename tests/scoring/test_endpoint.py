@@ -12,8 +12,13 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
+from contamination.audit.recompute import recompute
+from contamination.errors import InputError
 from contamination.scoring.endpoint import FORMATS, EndpointScorer, read_answer
 from contamination.scoring.endpoint_trust import Spelling
+from contamination.scoring.score import score
+from contamination.scoring.store import Store, open_store
+from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import Network, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
 from fakes.made_up_registry import refusal
@@ -265,6 +270,33 @@ def test_another_model_in_the_middle(server, scorer):
     scored(scorer, [random_ids(5)])
     server.tamper = set_field("model", "turbo")
     assert "at first and from 'turbo' now" in error_of(scorer)
+
+
+def named(name):
+    return set_field("model", name)
+
+
+def test_a_store_is_filled_by_one_model_of_a_server(server, directory, tmp_path):
+    """Which one it was is in every part: a run that was killed leaves no other record."""
+
+    def fill(place: str, permutations: int, name: str) -> Store:
+        server.tamper = named(name)
+        data = ExampleSet("set", tuple("abcdef"), "text/1", "r")
+        how = {"model": "tiny", "seed": 0, "permutations": permutations}
+        return score(data, scorer_of(server, directory), tmp_path / place, **how)
+
+    assert fill("store", 2, "one").served() == ["one"]
+    assert fill("store", 3, "one").permutations() == 3
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        fill("store", 4, "two")
+    other = fill("other", 4, "two")
+    for path in other.parts():
+        shutil.copy(path, tmp_path / "store" / f"{path.stem}x.parquet")
+    assert open_store(tmp_path / "store").served() == ["one", "two"]
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        fill("store", 3, "one")  # though nothing is missing
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        recompute(tmp_path / "store")
 
 
 def test_too_small_a_context(server, directory):

@@ -12,7 +12,7 @@ from typing import Any
 from contamination.audit.battery import TESTS, Test
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header
+from contamination.scoring.store_format import Header, require_one_model
 from contamination.statistics import TestResult, adjust
 from contamination.tables import outcome_row
 
@@ -46,10 +46,11 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     """Check every byte of a store, and return `columns_of` it for each test.
 
     The tests are those that `audited` (of `read_audit`) has of this store, else all that read such
-    a store by default. Raises InputError if the store is damaged, lacks what a test reads or, as
-    one of alternatives, does not say what they are.
+    a store by default. Raises InputError if the store is damaged, lacks what a test reads, was
+    filled by two models of a server or, as one of alternatives, does not say what they are.
     """
     store = open_store(directory)
+    require_one_model(directory, store.served())
     held, header = store.permutations(), store.header
     if audited is None:
         asked = {name: held for name, test in TESTS.items() if _reads(test, header)}
