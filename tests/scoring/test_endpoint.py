@@ -15,11 +15,12 @@ from transformers import PreTrainedTokenizerFast
 from contamination.audit.recompute import recompute
 from contamination.errors import InputError
 from contamination.scoring.endpoint import FORMATS, EndpointScorer, read_answer
-from contamination.scoring.endpoint_trust import Spelling
+from contamination.scoring.endpoint_trust import Spelling, require_agreement
+from contamination.scoring.generation import EndpointGenerator
 from contamination.scoring.score import score
 from contamination.scoring.store import Store, open_store
 from contamination.testsets.example_set import ExampleSet
-from fakes.completions_server import Network, scorer_of, serving
+from fakes.completions_server import Network, RowsShifted, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
 from fakes.made_up_registry import refusal
 
@@ -255,6 +256,59 @@ def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads,
         server.read = reads
         assert message in error_of(scorer_of(server, directory))
         assert message in error_of(earlier)
+
+
+@pytest.mark.parametrize("style", ["vllm", "openai"])
+@pytest.mark.parametrize("rows", [1, -1])
+def test_values_of_another_row_are_refused(directory, style, rows):
+    """They depend on the context and on the token as a model's do; what is generated tells."""
+    network = RowsShifted(directory)
+    network.rows = rows
+    with serving(network, style) as server:
+        assert "shifted by a row" in error_of(scorer_of(server, directory))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([(-1.0, -1.2), (-2.0, -2.0), (-1.0, -0.9), (-3.0, -5.0)], ""),  # a penalty on one of them
+        ([(-1.0, -1.2), (-2.0, -9.0), (-1.0, -0.9), (-3.0, -5.0)], "2 of 4 tokens differ so"),
+        ([(-1.0, -4.0)], "1 of 1 tokens differ so"),
+        ([], "no log-probability of a token that it generates"),
+    ],
+)
+def test_how_many_generated_tokens_may_have_another_value(pairs, told):
+    if told:
+        assert told in refusal(require_agreement, pairs)
+    else:
+        require_agreement(pairs)
+
+
+def test_a_server_that_says_nothing_about_what_it_generates_is_refused(server, directory):
+    def tamper(answer, _):
+        answer["choices"][0]["logprobs"] = None
+
+    server.tamper = tamper
+    assert "no log-probability of a token that it generates" in error_of(
+        scorer_of(server, directory)
+    )
+
+
+@pytest.mark.parametrize("name", ["tiny\ud83d", "\udcff", " "])
+def test_a_name_that_is_no_text_is_refused_before_anything_is_sent(server, directory, name):
+    with pytest.raises(InputError, match="is no name of a model"):
+        EndpointScorer(server.url, name, directory, context=CONTEXT)
+    with pytest.raises(InputError, match="is no name of a model"):
+        EndpointGenerator(server.url, name)
+    assert server.seen == []
+
+
+def test_half_an_emoji_in_the_servers_name_is_written_as_its_escape(server, directory, tmp_path):
+    server.tamper = set_field("model", "tiny \ud83d")
+    data = ExampleSet("set", tuple("abcdef"), "text/1", "r")
+    scorer = scorer_of(server, directory)
+    store = score(data, scorer, tmp_path, model="tiny", seed=0, permutations=1)
+    assert store.served() == [r"tiny \ud83d"]
 
 
 def test_the_likeliest_beside_the_token_do_no_harm(server, scorer, sequences, expected):

@@ -6,6 +6,7 @@ Nothing sleeps: waits between tries are set to nothing, and servers wait for eve
 import gzip
 import itertools
 import logging
+import math
 import os
 import signal
 import threading
@@ -118,6 +119,47 @@ def test_a_failure_that_lasts_is_one_line(server, scorer, failure, told):
     assert message.isprintable()
     if failure.status in (401, 403, 404):
         assert len(server.seen) == 1
+
+
+NAN = b'{"error": {"message": "Out of range float values are not JSON compliant: nan"}}'
+QUOTA = b'{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}'
+NO_ECHO = b'{"error": {"message": "echo is not supported with logprobs"}}'
+LASTING = {
+    "501": (Failure(501), "HTTP 501 (out of order)"),
+    "NaN": (Failure(500, NAN), "not JSON compliant: nan); serve the model in another precision"),
+    "NaN as bad input": (Failure(400, NAN), "serve the model in another precision"),
+    "quota": (Failure(429, QUOTA), "(You exceeded your current quota); raise the quota"),
+    "402": (Failure(402), "HTTP 402 (out of order); raise the quota"),
+    "500": (Failure(500, NO_ECHO), "HTTP 500 (echo is not supported with logprobs)"),
+    "400": (Failure(400), "HTTP 400 (out of order)"),
+    "422": (Failure(422, NO_ECHO), "HTTP 422 (echo is not supported with logprobs)"),
+    "405": (Failure(405), "HTTP 405 (out of order); check the URL"),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), LASTING.values(), ids=LASTING.keys())
+def test_a_refusal_that_lasts_is_told_in_the_servers_words_and_not_tried_again(
+    server, scorer, waits, failure, told
+):
+    server.failures.extend([failure] * 99)
+    assert told in error_of(scorer)
+    assert len(server.seen) <= 2  # one of each format
+    assert waits == []
+
+
+def test_a_refusal_later_on_is_not_blamed_on_length(server, scorer):
+    scored(scorer, [random_ids(5)])
+    server.failures.extend([Failure(400)] * 9)
+    message = error_of(scorer)
+    assert "HTTP 400 (out of order)" in message
+    assert "context" not in message
+
+
+@pytest.mark.parametrize("status", [307, 401, 503])
+def test_headers_may_hold_any_bytes(server, scorer, status):
+    headers = {"Location": "http://h\xf6st/v1", "Retry-After": "\xb2", "X-Served-By": "\xe9"}
+    server.failures.extend([Failure(status, headers=headers)] * 99)
+    assert error_of(scorer).startswith(server.url)
 
 
 def test_a_request_that_is_too_long_is_not_repeated(server, directory):
@@ -245,6 +287,7 @@ class TestCancellation:
         assert len(server.seen) == before
 
 
+NO_HOSTS = ("host:99999", "host:a", "\udcff", "a b", "a" * 300, "a..b")
 REMOTE = ("example.org", "10.0.0.7", "[2001:db8::1]", "localhost.evil.org")
 CROSSES = "the key in OPENAI_API_KEY would cross the network"
 
@@ -259,6 +302,11 @@ CROSSES = "the key in OPENAI_API_KEY would cross the network"
         *((f"http://{host}/v1", {}, CROSSES) for host in REMOTE),
         ("https://host/v1", {"api_key_env": "BROKEN"}, "BROKEN: the key holds a space"),
         ("https://host/v1", {"concurrency": 100_000}, "concurrency is 100000"),
+        *(
+            ("https://host/v1", {"timeout": seconds}, "timeout is ")
+            for seconds in (math.nan, math.inf, 0.0, -1.0)
+        ),
+        *((f"https://{host}/v1", {}, "no URL of an endpoint") for host in NO_HOSTS),
     ],
 )
 def test_what_is_refused_before_anything_is_sent(monkeypatch, url, settings, message):

@@ -37,6 +37,7 @@ class Evidence:
     habit : whether how people write options could explain a small p; it takes a control model.
     planted : p-values of copies of this set, by study (`contamination.audit.redrawn`).
     corrected_for : for how many tests p was corrected.
+    silent : why a large p would say nothing, such as too few texts that are of use; "" where none.
     """
 
     test: str
@@ -47,6 +48,7 @@ class Evidence:
     habit: bool = False
     planted: "Planted" = field(default_factory=dict)
     corrected_for: int = 1
+    silent: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,8 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
     beside them.
     """
     if audit.joint and not audit.findings[0].diagnosis:  # a key has drawn all that is tested
-        return [Evidence("all together", audit.joint.p)]
+        silent = next((each.silent for each in audit.findings if each.silent), "")
+        return [Evidence("all together", audit.joint.p, silent=silent)]
     beside, found = audit.beside, []
     control = f"the control {beside.header.model}" if beside else ""
     for number, (each, after) in enumerate(zip(audit.findings, p, strict=True)):
@@ -112,7 +115,7 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
         order = each.diagnosis.verdict if each.diagnosis else "quiet"
         habit = result.test in ITEM_TESTS and not audit.drawn
         decides = result.test, result.p if audit.joint else after, floor, order, controls, habit
-        found.append(Evidence(*decides, each.planted, corrected_for))
+        found.append(Evidence(*decides, each.planted, corrected_for, each.silent))
     if audit.joint is None:
         return found
     order = next((each.order for each in found if each.order != "quiet"), "quiet")
@@ -140,6 +143,9 @@ def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     if least.p <= alpha and (objection := _objection(least, alpha)):
         conclusion, reason = objection
         return Verdict(conclusion, f"p = {least.p:.3g} ({least.test}), but {reason}", least.p)
+    silent = next((each.silent for each in evidence if each.silent), "")
+    if silent:
+        return Verdict("cannot say", f"p = {least.p:.3g} ({least.test}), but {silent}", least.p)
     if all(each.order == "too few records" for each in evidence):
         reason = f"p = {least.p:.3g} ({least.test}), and the records are too few for an order"
         return Verdict("cannot say", reason, least.p)

@@ -39,7 +39,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
 if TYPE_CHECKING:
-    from contamination.scoring.generation import CompletionHeader
+    from contamination.scoring.completions import CompletionHeader
 
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: report.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.
@@ -62,6 +62,7 @@ class Finding:
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
     planted : p-values of copies of this set, by the study that has measured such copies.
     store : that the test has read; None of what a model wrote.
+    silent : why a large p would say nothing; "" where it would.
     """
 
     result: TestResult
@@ -70,6 +71,7 @@ class Finding:
     error: float | None = None
     planted: Planted = field(default_factory=dict)
     store: Store | None = None
+    silent: str = ""
 
 
 @dataclass(frozen=True, eq=False)

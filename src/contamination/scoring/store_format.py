@@ -220,7 +220,8 @@ def write_part(
 ) -> Path:
     """Write one part of units, each as in `UnitRow`.
 
-    `served` is what a server called the model, "" of one here. Raises InputError, and writes nothing, if a log-probability is not finite or the disk is full.
+    `served` is what a server called the model, "" of one here. Raises InputError, and writes
+    nothing, if a log-probability is not finite or the disk is full.
     """
     rows = list(items)
     for unit, _, values in rows:
