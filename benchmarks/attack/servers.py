@@ -193,6 +193,11 @@ def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
         Failure(body=b""),
         Failure(body=b"null"),
         Failure(body=body, headers={"Content-Encoding": "gzip"}),
+        Failure(status=503, headers={"Retry-After": "\xb2", "X-Served-By": "h\xf6st"}),
+        Failure(status=307, headers={"Location": "http://h\xf6st/v1"}),
+        Failure(status=500, body=b'{"error": {"message": "not JSON compliant: nan"}}'),
+        Failure(status=429, body=b'{"error": {"code": "insufficient_quota"}}'),
+        Failure(status=400, body=b'{"error": {"code": "content_filter"}}'),
     )
     return failures[int(rng.integers(len(failures)))]
 

@@ -207,6 +207,20 @@ def test_the_secret_of_a_quiz_is_new_each_time_and_kept_in_its_store(tmp_path):
         work_in("kept", secret="7")
 
 
+@pytest.mark.parametrize("axis", ["options", "order"])
+def test_who_makes_the_quiz_himself_by_the_public_code_hits_by_chance(axis, tmp_path):
+    """He has the code, the set and the request, and looks the right letters up."""
+
+    def work_of(by, folder):
+        asked = Request(axis=axis, directory=tmp_path / folder)
+        return Writing(by, ITEMS, asked, next_record=axis == "order")
+
+    letters = dict(work_of(Writer([]), "his").questions)
+    reader = Answers(lambda prompt: letters.get(prompt, "ABCD"[len(prompt) % 4]))
+    (result,) = audit_written(work_of(reader, "ours")).results
+    assert result.p > 1e-3
+
+
 def test_a_quiz_from_before_there_were_secrets_is_not_gone_on_with(tmp_path):
     work = Writing(Pupil(PUBLISHED, known=0), ITEMS, Request(axis="options", directory=tmp_path))
     audit_written(work)
