@@ -92,7 +92,7 @@ class Says(Writer):
 USELESS = {
     "all empty": (Says(""), "empty", 640),
     "nearly all empty": (Says(" ", few=1), "empty", 624),
-    "all the same": (Says(SET.examples[7]), "repeated", 640),
+    "all the same": (Says("so " + SET.examples[7] + SET.examples[8]), "repeated", 640),
     "all refused in words": (Says("I cannot do that."), "unusable", 640),
 }
 
@@ -106,6 +106,13 @@ def test_texts_of_no_use_are_no_sign_that_nothing_was_read(writer, count, number
     assert verdict.conclusion == "cannot say"
     assert "of 640 texts are of use" in verdict.reason
     assert "--tokens" in verdict.reason
+
+
+def test_who_repeats_what_he_is_sent_says_nothing_about_the_next_record(tmp_path):
+    test_set = replace(SET, examples=tuple(f"a{i} b{i} c{i}\n" for i in range(20)))
+    found = audit_of(Answers(lambda prompt: prompt), tmp_path, test_set)
+    assert found.written["unusable"] == found.written["texts"]
+    assert found.verdict().conclusion == "cannot say"
 
 
 def test_few_texts_that_recite_the_order_are_a_proof_all_the_same(tmp_path):

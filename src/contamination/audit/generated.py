@@ -235,8 +235,8 @@ class Usable:
     ----------
     texts : all of them.
     empty : refused, filtered, or nothing but space.
-    unusable : of the others, those that share no two words in a row with any record (or, of records
-        of one word, not that word); of a quiz those without one of its letters.
+    unusable : of the others, those that share no two words in a row with any record but the one
+        that they follow (of a record of one word, not that word); of a quiz those without a letter.
     repeated : of what is left, all those with the commonest words, if that is nearly all of them.
     """
 
@@ -313,21 +313,27 @@ def _test_continuations(
 ) -> tuple[statistics.TestResult, Usable]:
     """Test what was written after each record for what comes next."""
     records = [words(example) for example in work.test_set.examples]
-    written = [[words(text) for text in each] for each in texts]
-    known = {tuple(record) for record in records if len(record) == 1}
-    for record in records:
-        known |= set(pairwise(record))
-    all_words = list(chain.from_iterable(written))
-    given = [tuple(text) for text in all_words if _shares(text, known)]
+    written = [list(map(words, each)) for each in texts]
+    owned = [_pieces(record) for record in records]
+    holders = Counter(chain.from_iterable(owned))
+    given: list[tuple[str, ...]] = []
+    for own, each in zip(owned, written, strict=True):
+        for text in each:
+            pieces = _pieces(text, singly=True)
+            if any(holders[piece] > (piece in own) for piece in pieces):  # another record has it
+                given.append(tuple(text))
     scores = statistics.generated_successors(records, written)
     rng = random_stream(work.request.seed, "generated successors", work.test_set.revision)
     result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
     return result, _usable(list(chain.from_iterable(texts)), given)
 
 
-def _shares(text: Sequence[str], known: set[tuple[str, ...]]) -> bool:
-    """Whether two words in a row, or one that is a whole record, stand in some record."""
-    return not known.isdisjoint(pairwise(text)) or not known.isdisjoint(zip(text, strict=True))
+def _pieces(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ...]]:
+    """Return the pairs of words in a row; of a text of one word, or `singly`, its words as well."""
+    pieces: set[tuple[str, ...]] = set(pairwise(text))
+    if singly or len(text) == 1:
+        pieces |= {(word,) for word in text}
+    return pieces
 
 
 def _usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:

@@ -207,7 +207,7 @@ def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
     if (wrote := audit.written) is not None:
-        served = f" by {wrote['served']!r}" * bool(wrote["served"])
+        served = f" by {wrote['served']!r}" if wrote["served"] else ""
         how = f"{wrote['tokens']} tokens at temperature {wrote['temperature']:g}{served}"
         lost = f"{wrote['empty']:,} refused or empty, {wrote['unusable']:,} of no use"
         lost += f", {wrote['repeated']:,} the same"

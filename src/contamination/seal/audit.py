@@ -105,7 +105,8 @@ def sealed_writings(
     are a quiz, if any item has enough arrangements. Raises InputError as `Writing`.
     """
     request = Request(directory=asked.directory, name=asked.name)
-    order, quiz = Writing(by, sealed.test_set, request, **how), copy(by)
+    order = Writing(by, sealed.test_set, request, **how)
+    quiz = copy(by)
     arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
     if arranged is None or max(arranged.distinct) < CHOICES:
         return (order,)
