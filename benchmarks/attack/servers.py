@@ -39,7 +39,7 @@ def attack_servers(rng: Rng, folder: Path) -> str:
     kind: Kind = "successors" if rng.random() < 0.5 else "orderings"
     expected = _honest(style, kind)
     # Answers before the first bad one: at least those of the start-up check.
-    good = int(rng.integers(FIRST_ASKED, FIRST_ASKED + 12))
+    good = int(rng.integers(FIRST_ASKED, FIRST_ASKED + 16))
     share = float(rng.choice([0.1, 0.5, 1.0]))
     spoil = SPOILS[int(rng.integers(len(SPOILS)))]
     answers: list[dict[str, Any]] = []
