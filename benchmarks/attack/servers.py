@@ -18,6 +18,7 @@ from records import damage
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.endpoint_trust import FIRST_ASKED
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store_format import Kind
@@ -37,7 +38,8 @@ def attack_servers(rng: Rng, folder: Path) -> str:
     style = str(rng.choice(STYLES))
     kind: Kind = "successors" if rng.random() < 0.5 else "orderings"
     expected = _honest(style, kind)
-    good = int(rng.integers(4, 16))  # answers before the first bad one: the start-up check has four
+    # Answers before the first bad one: at least those of the start-up check.
+    good = int(rng.integers(FIRST_ASKED, FIRST_ASKED + 16))
     share = float(rng.choice([0.1, 0.5, 1.0]))
     spoil = SPOILS[int(rng.integers(len(SPOILS)))]
     answers: list[dict[str, Any]] = []
@@ -191,6 +193,11 @@ def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
         Failure(body=b""),
         Failure(body=b"null"),
         Failure(body=body, headers={"Content-Encoding": "gzip"}),
+        Failure(status=503, headers={"Retry-After": "\xb2", "X-Served-By": "h\xf6st"}),
+        Failure(status=307, headers={"Location": "http://h\xf6st/v1"}),
+        Failure(status=500, body=b'{"error": {"message": "not JSON compliant: nan"}}'),
+        Failure(status=429, body=b'{"error": {"code": "insufficient_quota"}}'),
+        Failure(status=400, body=b'{"error": {"code": "content_filter"}}'),
     )
     return failures[int(rng.integers(len(failures)))]
 

@@ -49,7 +49,7 @@ SILENT = {COMPRESSOR: 0.5, "gpt2": 0.9}
         (Evidence("options", 1e-9, controls={COMPRESSOR: 0.5}, habit=True), "cannot say", 3),
         (Evidence("options", 1e-9, controls={"gpt2": 0.5}, habit=True), "proven", 1),
         (Evidence("options", 0.3, habit=True), "no evidence", 0),
-        (Evidence("quiz", 1e-9, answers_problem="464 of 480 are empty"), "cannot say", 3),
+        (Evidence("quiz", 1e-9, answers_problem="464 of 480 are empty"), "proven", 1),
         (Evidence("quiz", 0.7, answers_problem="464 of 480 are empty"), "cannot say", 3),
     ],
 )
@@ -64,7 +64,6 @@ def test_one_p_value(evidence, conclusion, status):
     [
         Evidence("permutation", 1e-9, order="order carries information"),
         Evidence("permutation", 1e-9, controls={COMPRESSOR: 1e-4}),
-        Evidence("quiz", 1e-9, answers_problem="464 of 480 are empty"),
     ],
 )
 def test_an_objection_to_one_test_leaves_the_others_and_is_named(loud):

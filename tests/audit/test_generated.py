@@ -1,5 +1,6 @@
 """Audits of what a model writes: planted effects, the level, and what the command does."""
 
+import json
 from dataclasses import replace
 from itertools import pairwise, permutations
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ class Writer:
     """
 
     name, protocol, instruction, served = "writer", "local", "", ""
+    left_out = ()
 
     def __init__(self, texts, after=None, *, share=0.3, silent=0.0, revision="writer"):
         self.texts, self.after, self.share, self.silent = list(texts), after or {}, share, silent
@@ -71,8 +73,68 @@ def test_empty_and_unusable_texts_are_counted_and_named(tmp_path):
     assert 0.1 < about["empty"] / about["texts"] < 0.3
     assert 0 < about["unusable"] < 0.2 * about["texts"]
     assert found.as_dict()["written"]["empty"] == about["empty"]
-    with pytest.raises(InputError, match="all 640 texts were refused"):
-        audit_of(Writer(SET.examples, silent=1.1), tmp_path / "silent")
+    assert about["repeated"] == 0
+    assert found.verdict(0.01).conclusion == "no evidence"
+
+
+class Says(Writer):
+    """Writes the same to every prompt, but to the first `few` what a model might."""
+
+    def __init__(self, text, few=0):
+        super().__init__(SET.examples, revision=f"{text} {few}")
+        self.said, self.few = text, few
+
+    def text(self, prompt, number):
+        known = prompt in SET.examples[: self.few]
+        return super().text(prompt, number) if known else self.said
+
+
+USELESS = {
+    "all empty": (Says(""), "empty", 640),
+    "nearly all empty": (Says(" ", few=1), "empty", 624),
+    "all the same": (Says("so " + SET.examples[7] + SET.examples[8]), "repeated", 640),
+    "all refused in words": (Says("I cannot do that."), "unusable", 640),
+}
+
+
+@pytest.mark.parametrize(("writer", "count", "number"), USELESS.values(), ids=USELESS)
+def test_texts_of_no_use_are_no_sign_that_nothing_was_read(writer, count, number, tmp_path):
+    found = audit_of(writer, tmp_path)
+    assert found.written[count] == number
+    assert found.results[0].p > 0.05
+    verdict = found.verdict(0.05)
+    assert verdict.conclusion == "cannot say"
+    assert "of 640 texts are of use" in verdict.reason
+    assert "--tokens" in verdict.reason
+
+
+def test_who_repeats_what_he_is_sent_says_nothing_about_the_next_record(tmp_path):
+    test_set = replace(SET, examples=tuple(f"a{i} b{i} c{i}\n" for i in range(20)))
+    found = audit_of(Answers(lambda prompt: prompt), tmp_path, test_set)
+    assert found.written["unusable"] == found.written["texts"]
+    assert found.verdict().conclusion == "cannot say"
+
+
+def test_few_texts_that_recite_the_order_are_a_proof_all_the_same(tmp_path):
+    """What is of no use takes evidence away, and never adds any."""
+    found = audit_of(Writer(SET.examples, NEXT, share=1.0, silent=0.7), tmp_path)
+    assert found.findings[0].answers_problem
+    assert found.verdict(0.01).status == 1
+
+
+@pytest.mark.parametrize("answer", ["", "I do not know", "E", "B"])
+def test_answers_that_depend_on_no_question_are_no_sign_either(answer, tmp_path):
+    assert quiz_of(Pupil(PUBLISHED, known=0, habit=answer), tmp_path).verdict().status == 3
+
+
+def test_records_without_a_word_are_refused_before_anything_is_written(tmp_path):
+    signs = replace(SET, examples=tuple("!" * i + "\n" for i in range(1, 9)))
+    with pytest.raises(InputError, match="0 records have a word"):
+        audit_of(Writer(SET.examples), tmp_path, signs)
+    with pytest.raises(InputError, match="none of 2 records has a unit"):
+        statistics.generated_successors([[], []], [[], []])
+    some = replace(SET, examples=(*SET.examples, "!!\n"))
+    assert audit_of(Writer(SET.examples), tmp_path, some).verdict(0.01).status == 0
 
 
 def test_words_are_units_also_where_no_space_parts_them():
@@ -113,8 +175,8 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
         assert 1e-3 < result.p < 1 - 1e-3
         assert result.known_at_least == 0 or result.p <= 0.05
     hits = 0
-    for seed in range(10):
-        work = Writing(Writer([]), ITEMS, Request(axis="options", seed=seed, directory=tmp_path))
+    for _ in range(10):
+        work = Writing(Writer([]), ITEMS, Request(axis="options", directory=tmp_path / "new"))
         hits += sum(right == "B" for _, right in work.questions)
     low, high = scipy.stats.binom.ppf([5e-4, 1 - 5e-4], 10 * ASKED, 1 / CHOICES)
     assert low <= hits <= high
@@ -123,6 +185,59 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
     assert 40 <= result.known_at_least <= 60
     none = quiz_of(Pupil(PUBLISHED, known=0, habit="perhaps"), tmp_path / "none")
     assert (none.results[0].p, none.written["unusable"]) == (1.0, ASKED)
+
+
+def test_the_secret_of_a_quiz_is_new_each_time_and_kept_in_its_store(tmp_path):
+    """Nobody can compute places and arrangements from --seed, and a run that goes on knows them."""
+
+    def work_in(folder, axis="options", **more):
+        next_record = axis == "order"
+        asked = Request(axis=axis, directory=tmp_path / folder)
+        return Writing(Pupil(PUBLISHED, known=0), ITEMS, asked, next_record=next_record, **more)
+
+    for axis in ("options", "order"):
+        before = work_in("kept", axis)
+        assert before.questions != work_in("kept", axis).questions  # not kept before it is asked
+        audit_written(before)
+        after = work_in("kept", axis)
+        assert after.questions == before.questions
+        assert after.plan.missing == 0
+        assert work_in("other", axis).questions != before.questions
+        secret = before.store.header.secret
+        assert work_in("other", axis, secret=secret).questions == before.questions
+    # Beside the published arrangement: which others, whatever their places.
+    shown = [{*row} for row in before.alternatives.texts]
+    assert shown != [{*row} for row in work_in("other").alternatives.texts]
+    with pytest.raises(InputError, match="another secret"):
+        audit_written(work_in("kept", secret="0" * 32))
+    with pytest.raises(InputError, match="secret: give 32"):
+        work_in("kept", secret="7")
+
+
+@pytest.mark.parametrize("axis", ["options", "order"])
+def test_who_makes_the_quiz_himself_by_the_public_code_hits_by_chance(axis, tmp_path):
+    """He has the code, the set and the request, and looks the right letters up."""
+
+    def work_of(by, folder):
+        asked = Request(axis=axis, directory=tmp_path / folder)
+        return Writing(by, ITEMS, asked, next_record=axis == "order")
+
+    letters = dict(work_of(Writer([]), "his").questions)
+    reader = Answers(lambda prompt: letters.get(prompt, "ABCD"[len(prompt) % 4]))
+    (result,) = audit_written(work_of(reader, "ours")).results
+    assert result.p > 1e-3
+
+
+def test_a_quiz_from_before_there_were_secrets_is_not_gone_on_with(tmp_path):
+    work = Writing(Pupil(PUBLISHED, known=0), ITEMS, Request(axis="options", directory=tmp_path))
+    audit_written(work)
+    path = work.folder / "completions.json"
+    fields = json.loads(path.read_text())
+    del fields["secret"]
+    path.write_text(json.dumps(fields))
+    again = Writing(work.generator, ITEMS, work.request)
+    with pytest.raises(InputError, match="drawn from --seed"):
+        audit_written(again)
 
 
 def test_published_options_need_a_control_and_drawn_ones_do_not(tmp_path):

@@ -23,6 +23,7 @@ class Parrot:
     """Write what it has read, as far as a scorer can be asked to."""
 
     name, revision, protocol, instruction, served = "m", "weights-1", "local", "", ""
+    left_out = ()
 
     def generate(self, prompts, sampling):
         return [[prompt] * sampling.samples for prompt in prompts]

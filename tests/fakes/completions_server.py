@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import CONTINUE, LIMITS, LocalGenerator, Sampling
+from contamination.testsets.tokens import tokenize
 from fakes.hub_server import LocalHandler, LocalServer
 
 # The styles are vllm, sglang, openai and chat, which writes alone. What the others understand:
@@ -29,18 +30,47 @@ class Network:
         self._model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True).eval()
         self._lock = threading.Lock()
         self.context = self._model.config.max_position_embeddings
+        self._named = torch.tensor(named_tokens(self.tokenizer))
 
     @torch.inference_mode()
     def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
         """Log-probability of each id (None for the first), a generated id and its own.
 
-        The temperature is applied to all of them, as some servers do.
+        The temperature is applied to all of them, as some servers do. Pieces of characters are not
+        generated.
         """
         with self._lock:
             logits = self._model(torch.tensor([ids])).logits[0].float() / max(temperature, 0.1)
         table = logits.log_softmax(-1)
         values = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0].tolist()
-        return [None, *values], int(table[-1].argmax()), float(table[-1].max())
+        generated = int(self._named[table[-1][self._named].argmax()])
+        return [None, *values], generated, float(table[-1][generated])
+
+
+class RowsShifted(Network):
+    """Gives to each token of a prompt the log-probability of another row, as llama-cpp-python did.
+
+    What it generates is right. `rows` is 1 for a row too far, -1 for one too early.
+    """
+
+    rows = 1
+
+    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
+        """Return what `Network.score` does, the values of the prompt from the wrong row."""
+        _, generated, its_value = super().score(ids, temperature)
+        with torch.inference_mode():
+            table = self._model(torch.tensor([ids])).logits[0].float().log_softmax(-1)
+        own = range(1, len(ids))
+        values = [float(table[max(0, at - 1 + self.rows), ids[at]]) for at in own]
+        return [None, *values], generated, its_value
+
+
+def named_tokens(tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """Tokens whose text is that of no other token, nor a piece of a character."""
+    texts = [tokenizer.decode([token]) for token in range(len(tokenizer))]
+    ids = tokenize(tokenizer, texts)
+    special = tokenizer.all_special_ids
+    return [t for t, own in enumerate(ids) if own.tolist() == [t] and t not in special]
 
 
 @dataclass
@@ -67,6 +97,7 @@ class CompletionsServer(LocalServer):
     read : the token ids that the server makes of those it was sent.
     tamper : changes an answer before it is sent; its second argument is the number of the request.
     hold : called with the JSON before the answer; may wait.
+    refuses : says why a request is refused with 400, from its JSON; "" where it is not.
     writer : writes text instead, in the styles openai and chat. fewest : texts of an answer, at
         most.
     """
@@ -83,6 +114,7 @@ class CompletionsServer(LocalServer):
         self.read: Callable[[list[int]], list[int]] = lambda ids: ids
         self.tamper: Callable[[dict[str, Any], int], None] = lambda answer, number: None
         self.hold: Callable[[Any], None] = lambda body: None
+        self.refuses: Callable[[Any], str] = lambda body: ""
         self.closing = threading.Event()
         super().__init__(_Handler)
 
@@ -126,8 +158,8 @@ class CompletionsServer(LocalServer):
         chat = self.style == "chat"
         prompt = body["messages"][0]["content"].removeprefix(CONTINUE) if chat else body["prompt"]
         limit = next(body[name] for name in LIMITS if name in body)
-        sampling = Sampling(body["n"], limit, body["temperature"])
-        texts = self.writer.texts(prompt, sampling, body["seed"])[: self.fewest]
+        sampling = Sampling(body.get("n", 1), limit, body.get("temperature", 1.0))
+        texts = self.writer.texts(prompt, sampling, body.get("seed", 0))[: self.fewest]
         if chat:
             said = [{"message": {"role": "assistant", "content": text}} for text in texts]
         else:
@@ -154,6 +186,8 @@ class _Handler(LocalHandler):
             self.send_failure(server.failures.popleft())
         elif self.path != server.path:
             self.refuse(404, "no such path")
+        elif server.refuses(body):
+            self.refuse(400, server.refuses(body))
         elif server.writer is not None:
             answer = server.written(body)
             server.tamper(answer, number)

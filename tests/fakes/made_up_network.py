@@ -12,6 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED
+from fakes.completions_server import named_tokens
 
 Scores = tuple[list[float | None], int, float]
 
@@ -31,20 +32,30 @@ class MadeUpNetwork:
         self.tokenizer = tokenizer
         self.context = context
         self.remembered = remembered
+        self._named = named_tokens(tokenizer)
 
     def score(self, ids: list[int], temperature: float) -> Scores:
         """Return what `fakes.completions_server.Network.score` does."""
         state, values = 17, []
         for token in ids:
-            state = (state * 7919 + token * 104729 + 1) % 1_000_003
-            values.append(-3 - state % 1009 / 101)
+            state = _next_state(state, token)
+            values.append(_value_of(state))
+        its_value, generated = max((_value_of(_next_state(state, t)), t) for t in self._named)
         for before, behind in self.remembered:
             piece = [*before, *behind]
             for start in range(1, len(ids) - len(piece) + 1):
                 if ids[start : start + len(piece)] == piece:
                     for place in range(start + len(before), start + len(piece)):
                         values[place] += 2.5
-        return [None, *values[1:]], 1, -0.25
+        return [None, *values[1:]], generated, its_value
+
+
+def _next_state(state: int, token: int) -> int:
+    return (state * 7919 + token * 104729 + 1) % 1_000_003
+
+
+def _value_of(state: int) -> float:
+    return -3 - state % 1009 / 101
 
 
 class Wrong:

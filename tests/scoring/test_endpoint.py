@@ -12,9 +12,15 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
+from contamination.audit.recompute import recompute
+from contamination.errors import InputError
 from contamination.scoring.endpoint import FORMATS, EndpointScorer, read_answer
-from contamination.scoring.endpoint_trust import Spelling
-from fakes.completions_server import Network, scorer_of, serving
+from contamination.scoring.endpoint_trust import Spelling, require_agreement
+from contamination.scoring.generation import EndpointGenerator
+from contamination.scoring.score import score
+from contamination.scoring.store import Store, open_store
+from contamination.testsets.example_set import ExampleSet
+from fakes.completions_server import Network, RowsShifted, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
 from fakes.made_up_registry import refusal
 
@@ -252,9 +258,62 @@ def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads,
         assert message in error_of(earlier)
 
 
+@pytest.mark.parametrize("style", ["vllm", "openai"])
+@pytest.mark.parametrize("rows", [1, -1])
+def test_values_of_another_row_are_refused(directory, style, rows):
+    """They depend on the context and on the token as a model's do; what is generated tells."""
+    network = RowsShifted(directory)
+    network.rows = rows
+    with serving(network, style) as server:
+        assert "shifted by a row" in error_of(scorer_of(server, directory))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([(-1.0, -1.2), (-2.0, -2.0), (-1.0, -0.9), (-3.0, -5.0)], ""),  # a penalty on one of them
+        ([(-1.0, -1.2), (-2.0, -9.0), (-1.0, -0.9), (-3.0, -5.0)], "2 of 4 tokens differ so"),
+        ([(-1.0, -4.0)], "1 of 1 tokens differ so"),
+        ([], "no log-probability of a token that it generates"),
+    ],
+)
+def test_how_many_generated_tokens_may_have_another_value(pairs, told):
+    if told:
+        assert told in refusal(require_agreement, pairs)
+    else:
+        require_agreement(pairs)
+
+
+def test_a_server_that_says_nothing_about_what_it_generates_is_refused(server, directory):
+    def tamper(answer, _):
+        answer["choices"][0]["logprobs"] = None
+
+    server.tamper = tamper
+    assert "no log-probability of a token that it generates" in error_of(
+        scorer_of(server, directory)
+    )
+
+
+@pytest.mark.parametrize("name", ["tiny\ud83d", "\udcff", " "])
+def test_a_name_that_is_no_text_is_refused_before_anything_is_sent(server, directory, name):
+    with pytest.raises(InputError, match="is no name of a model"):
+        EndpointScorer(server.url, name, directory, context=CONTEXT)
+    with pytest.raises(InputError, match="is no name of a model"):
+        EndpointGenerator(server.url, name)
+    assert server.seen == []
+
+
+def test_half_an_emoji_in_the_servers_name_is_written_as_its_escape(server, directory, tmp_path):
+    server.tamper = set_field("model", "tiny \ud83d")
+    data = ExampleSet("set", tuple("abcdef"), "text/1", "r")
+    scorer = scorer_of(server, directory)
+    store = score(data, scorer, tmp_path, model="tiny", seed=0, permutations=1)
+    assert store.served() == [r"tiny \ud83d"]
+
+
 def test_the_likeliest_beside_the_token_do_no_harm(server, scorer, sequences, expected):
     def tamper(answer, _):
-        found = answer["choices"][0]["prompt_logprobs"]
+        found = answer["choices"][0].get("prompt_logprobs", [])
         found[1:] = [{"301": {"logprob": -0.5}} | entry for entry in found[1:]]
 
     server.tamper = tamper
@@ -265,6 +324,33 @@ def test_another_model_in_the_middle(server, scorer):
     scored(scorer, [random_ids(5)])
     server.tamper = set_field("model", "turbo")
     assert "at first and from 'turbo' now" in error_of(scorer)
+
+
+def named(name):
+    return set_field("model", name)
+
+
+def test_a_store_is_filled_by_one_model_of_a_server(server, directory, tmp_path):
+    """Which one it was is in every part: a run that was killed leaves no other record."""
+
+    def fill(place: str, permutations: int, name: str) -> Store:
+        server.tamper = named(name)
+        data = ExampleSet("set", tuple("abcdef"), "text/1", "r")
+        how = {"model": "tiny", "seed": 0, "permutations": permutations}
+        return score(data, scorer_of(server, directory), tmp_path / place, **how)
+
+    assert fill("store", 2, "one").served() == ["one"]
+    assert fill("store", 3, "one").permutations() == 3
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        fill("store", 4, "two")
+    other = fill("other", 4, "two")
+    for path in other.parts():
+        shutil.copy(path, tmp_path / "store" / f"{path.stem}x.parquet")
+    assert open_store(tmp_path / "store").served() == ["one", "two"]
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        fill("store", 3, "one")  # though nothing is missing
+    with pytest.raises(InputError, match="'one', and 'two'"):
+        recompute(tmp_path / "store")
 
 
 def test_too_small_a_context(server, directory):

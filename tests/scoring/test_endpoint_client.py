@@ -6,6 +6,7 @@ Nothing sleeps: waits between tries are set to nothing, and servers wait for eve
 import gzip
 import itertools
 import logging
+import math
 import os
 import signal
 import threading
@@ -19,12 +20,13 @@ import pytest
 from contamination.errors import InputError
 from contamination.scoring import endpoint_client
 from contamination.scoring.endpoint_client import ATTEMPTS, Client
-from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
+from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, PROBES
 from fakes.completions_server import Failure, scorer_of, serving
 from fakes.float64_loop import random_ids, scored
 from fakes.made_up_registry import refusal
 
 CONTEXT = 64
+ASKED = FIRST_ASKED + 1 + LAST_ASKED  # of one sequence
 SECRET = "sk-secret-0123456789"
 
 
@@ -119,6 +121,47 @@ def test_a_failure_that_lasts_is_one_line(server, scorer, failure, told):
         assert len(server.seen) == 1
 
 
+NAN = b'{"error": {"message": "Out of range float values are not JSON compliant: nan"}}'
+QUOTA = b'{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}'
+NO_ECHO = b'{"error": {"message": "echo is not supported with logprobs"}}'
+LASTING = {
+    "501": (Failure(501), "HTTP 501 (out of order)"),
+    "NaN": (Failure(500, NAN), "not JSON compliant: nan); serve the model in another precision"),
+    "NaN as bad input": (Failure(400, NAN), "serve the model in another precision"),
+    "quota": (Failure(429, QUOTA), "(You exceeded your current quota); raise the quota"),
+    "402": (Failure(402), "HTTP 402 (out of order); raise the quota"),
+    "500": (Failure(500, NO_ECHO), "HTTP 500 (echo is not supported with logprobs)"),
+    "400": (Failure(400), "HTTP 400 (out of order)"),
+    "422": (Failure(422, NO_ECHO), "HTTP 422 (echo is not supported with logprobs)"),
+    "405": (Failure(405), "HTTP 405 (out of order); check the URL"),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), LASTING.values(), ids=LASTING.keys())
+def test_a_refusal_that_lasts_is_told_in_the_servers_words_and_not_tried_again(
+    server, scorer, waits, failure, told
+):
+    server.failures.extend([failure] * 99)
+    assert told in error_of(scorer)
+    assert len(server.seen) <= 2  # one of each format
+    assert waits == []
+
+
+def test_a_refusal_later_on_is_not_blamed_on_length(server, scorer):
+    scored(scorer, [random_ids(5)])
+    server.failures.extend([Failure(400)] * 9)
+    message = error_of(scorer)
+    assert "HTTP 400 (out of order)" in message
+    assert "context" not in message
+
+
+@pytest.mark.parametrize("status", [307, 401, 503])
+def test_headers_may_hold_any_bytes(server, scorer, status):
+    headers = {"Location": "http://h\xf6st/v1", "Retry-After": "\xb2", "X-Served-By": "\xe9"}
+    server.failures.extend([Failure(status, headers=headers)] * 99)
+    assert error_of(scorer).startswith(server.url)
+
+
 def test_a_request_that_is_too_long_is_not_repeated(server, directory):
     """No other form of it is tried once one is known."""
     scorer = scorer_of(server, directory, context=CONTEXT + 2)
@@ -167,18 +210,20 @@ def test_an_error_in_a_good_answer_is_shown(server, scorer):
 
 
 def test_a_budget_is_told_before_the_first_request_and_retries_count(server, directory):
-    scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
-    # seven, four to find out how to ask and whom, two among them, and two at the end
+    budget = FIRST_ASKED + 10
+    scorer = scorer_of(server, directory, max_requests=budget, concurrency=1)
+    # seven, those that find out how to ask and whom, two among them, and two at the end
     message = error_of(scorer, *[random_ids(5)] * 7)
-    assert "15 more requests are needed, and the budget is 14 (0 requests)" in message
+    needed = FIRST_ASKED + 11
+    assert f"{needed} more requests are needed, and the budget is {budget} (0 requests)" in message
     assert server.seen == []
     scored(scorer, [random_ids(5)])
-    assert scorer.client.requests_made == len(server.seen) == 7
+    assert scorer.client.requests_made == len(server.seen) == ASKED
     server.failures.extend([Failure(500)] * 6)
     message = error_of(scorer, *[random_ids(5)] * 3)
-    assert "the budget is 14 (14 requests, 6 of them failed (6 x HTTP 500), " in message
+    assert f"the budget is {budget} ({budget} requests, 6 of them failed (6 x HTTP 500)" in message
     assert "What is stored is kept" in message
-    assert len(server.seen) == 14
+    assert len(server.seen) == budget
 
 
 class TestCancellation:
@@ -211,7 +256,7 @@ class TestCancellation:
 
         def interrupting(body) -> None:
             # While a result is waited for, in vain.
-            if len(server.seen) == 7 + 2 + 2 and next(shots) == 0:
+            if len(server.seen) == ASKED + 2 + 2 and next(shots) == 0:
                 os.kill(os.getpid(), signal.SIGINT)
             hold(body)
 
@@ -236,12 +281,13 @@ class TestCancellation:
 
     def nothing_is_left(self, server) -> None:
         before = len(server.seen)
-        assert before < 7 + 9
+        assert before < ASKED + 9
         assert not [t for t in threading.enumerate() if "portal" in t.name]
         server.closing.set()
         assert len(server.seen) == before
 
 
+NO_HOSTS = ("host:99999", "host:a", "\udcff", "a" * 300, "a..b")
 REMOTE = ("example.org", "10.0.0.7", "[2001:db8::1]", "localhost.evil.org")
 CROSSES = "the key in OPENAI_API_KEY would cross the network"
 
@@ -256,6 +302,11 @@ CROSSES = "the key in OPENAI_API_KEY would cross the network"
         *((f"http://{host}/v1", {}, CROSSES) for host in REMOTE),
         ("https://host/v1", {"api_key_env": "BROKEN"}, "BROKEN: the key holds a space"),
         ("https://host/v1", {"concurrency": 100_000}, "concurrency is 100000"),
+        *(
+            ("https://host/v1", {"timeout": seconds}, "timeout is ")
+            for seconds in (math.nan, math.inf, 0.0, -1.0)
+        ),
+        *((f"https://{host}/v1", {}, "no URL of an endpoint") for host in NO_HOSTS),
     ],
 )
 def test_what_is_refused_before_anything_is_sent(monkeypatch, url, settings, message):

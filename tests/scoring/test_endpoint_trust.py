@@ -133,7 +133,8 @@ def behind(network: Wrong, folder: Path) -> Iterator[EndpointScorer]:
 @pytest.mark.parametrize("test", REQUESTS)
 def test_the_level_is_kept(tokenizer, folder, tmp_path, monkeypatch, test, error):
     """Even where errors decide, and the server would be refused for them."""
-    monkeypatch.setattr(endpoint_trust, "MOST_NOISE", np.inf)
+    for limit in ("MOST_NOISE", "MOST_NOISE_OF_ONE"):
+        monkeypatch.setattr(endpoint_trust, limit, np.inf)
     network = ERRORS[error](MadeUpNetwork(tokenizer, CONTEXT), REQUESTS[test])
     network.nats *= LARGE
     with behind(network, folder) as scorer:

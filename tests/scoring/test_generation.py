@@ -1,6 +1,7 @@
 """Texts of a model here and of one behind a loopback server, and the store that keeps them."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -10,10 +11,9 @@ import torch
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.scoring.completions import PROMPTS, CompletionHeader, Completions
 from contamination.scoring.generation import (
-    PROMPTS,
-    CompletionHeader,
-    Completions,
+    LONGEST_TOKEN,
     EndpointGenerator,
     LocalGenerator,
     Sampling,
@@ -87,6 +87,106 @@ def test_a_server_writes_what_the_model_here_writes(style, writer, prompts, monk
         assert found.served == "tiny"
 
 
+WORDS = {
+    "max_tokens": "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+    "temperature": "'temperature' does not support 0.8 with this model. Only 1 is supported.",
+    "seed": "seed: Extra inputs are not permitted",
+    "n": "n > 1 is not supported",
+}
+
+
+@pytest.mark.parametrize("fields", [["seed"], ["n"], ["temperature", "max_tokens"], list(WORDS)])
+@pytest.mark.parametrize("silent", [False, True])
+def test_fields_that_a_server_refuses_are_left_out_and_the_header_says_so(
+    fields, silent, writer, prompts, tmp_path
+):
+    """Also by a server that does not say which; another run does not send them again."""
+
+    def refuses(body) -> str:
+        refused = [name for name in fields if body.get(name, 1) != 1]
+        told = WORDS[refused[0]] if refused else ""
+        return "no" if told and silent else told
+
+    store = store_in(tmp_path, count=4, protocol="chat")
+    texts = prompts[:4]
+    with serving(None, "chat", writer) as server:
+        server.refuses = refuses
+        generator = EndpointGenerator(server.url, "tiny", concurrency=1)
+        store.fill(generator, texts, SAMPLING)
+        assert [len(each) for each in store.stored()[0].values()] == [SAMPLING.samples] * 4
+        assert set(fields) <= set(store.left_out)
+        if not silent:
+            assert sorted(store.left_out) == sorted(fields)
+        next(tmp_path.glob("part-*")).unlink()
+        server.seen.clear()
+        again = EndpointGenerator(server.url, "tiny", concurrency=1)
+        store.fill(again, texts, SAMPLING)
+        assert not [body for _, body in server.seen if refuses(body)]
+
+
+def test_where_nothing_helps_the_first_refusal_is_told(writer, prompts):
+    with serving(None, "chat", writer) as server:
+        server.refuses = lambda body: "no such thing as " + ("n" if "n" in body else "you")
+        with pytest.raises(InputError, match=r"no such thing as n\); correct what"):
+            EndpointGenerator(server.url, "tiny").generate(prompts[:2], SAMPLING)
+        server.refuses = lambda body: "the maximum context length is 4 tokens"
+        with pytest.raises(InputError, match=r"is 4 tokens.*if a record is longer"):
+            EndpointGenerator(server.url, "tiny").generate(prompts[:2], SAMPLING)
+
+
+FILTER = b'{"error": {"code": "content_filter", "message": "The response was filtered"}}'
+
+
+@pytest.mark.parametrize("style", ["openai", "chat"])
+@pytest.mark.parametrize("how", ["no choices", "null", "filter"])
+def test_a_prompt_without_an_answer_has_empty_texts_and_the_others_theirs(
+    style, how, writer, prompts
+):
+    def tamper(answer, number):
+        if number == 1:
+            answer["choices"] = [] if how == "no choices" else None
+
+    with serving(None, style, writer) as server:
+        if how == "filter":
+            server.failures += [Failure(400, FILTER)]
+        else:
+            server.tamper = tamper
+        generator = EndpointGenerator(server.url, "tiny", concurrency=1)
+        first, *others = generator.generate(prompts[:3], SAMPLING)
+    assert first == ["", "", ""]
+    assert others == writer.generate(prompts[1:3], SAMPLING)
+
+
+def test_half_an_emoji_in_a_text_is_replaced_and_a_whole_one_kept(writer, prompts, tmp_path):
+    def tamper(answer, _):
+        for choice in answer["choices"]:
+            choice["message"]["content"] = "a \ud83d b \U0001f600"
+
+    with serving(None, "chat", writer) as server:
+        server.tamper = tamper
+        store = store_in(tmp_path, count=1)
+        store.fill(EndpointGenerator(server.url, "tiny"), prompts[:1], SAMPLING)
+    assert store.stored()[0] == {0: ["a \ufffd b \U0001f600"] * 3}
+
+
+def test_a_server_that_does_not_keep_to_the_tokens(writer, prompts):
+    """A little too much is cut; megabytes are refused before they are in memory."""
+    size = 5_000
+
+    def tamper(answer, _):
+        for choice in answer["choices"]:
+            choice["message"]["content"] = "word " * size
+
+    with serving(None, "chat", writer) as server:
+        server.tamper = tamper
+        generator = EndpointGenerator(server.url, "tiny")
+        found = generator.generate(prompts[:1], SAMPLING)
+        assert {len(text) for text in found[0]} == {SAMPLING.tokens * LONGEST_TOKEN}
+        size = 460_000
+        with pytest.raises(InputError, match=r"larger than .* bytes.*max_tokens"):
+            generator.generate(prompts[:1], SAMPLING)
+
+
 def test_fewer_texts_are_asked_for_again_and_newer_chats_by_their_own_limit(writer, prompts):
     with serving(None, "chat", writer) as server:
         server.fewest = 2
@@ -122,7 +222,7 @@ def _renamed(answer, number):
     [
         (_renamed, "'other'"),
         (lambda answer, _: answer.pop("choices"), "no text in the answer"),
-        (lambda answer, _: answer.update(choices=[]), "no text in the answer"),
+        (lambda answer, _: answer.update(choices=5), "no text in the answer"),
         (lambda answer, _: answer["choices"][0]["message"].update(content=[1]), "no text"),
     ],
 )
@@ -149,6 +249,7 @@ class Listed:
     """Writes the prompt and a number; breaks down after so many prompts."""
 
     name, revision, protocol, instruction = "listed", "r", "local", ""
+    left_out = ()
 
     def __init__(self, survives: float = np.inf, served: str = "") -> None:
         self.survives, self.served, self.asked = survives, served, []
@@ -206,6 +307,11 @@ def test_stores_of_something_else_are_refused(tmp_path):
     (tmp_path / "part-00000.parquet").unlink()
     with pytest.raises(InputError, match="'tiny-1', and 'tiny-2'"):
         store.fill(Listed(served="tiny-2"), TEXTS, SAMPLING)
+    other = store_in(tmp_path / "other")
+    other.fill(Listed(served="tiny-2"), TEXTS, SAMPLING)
+    shutil.copy(tmp_path / "other" / "part-00000.parquet", tmp_path)
+    with pytest.raises(InputError, match="'tiny-2', and 'tiny-1'"):
+        store.stored()
     (tmp_path / "completions.json").write_text(json.dumps([]))
     with pytest.raises(InputError, match="damaged"):
         store_in(tmp_path)

@@ -340,6 +340,7 @@ class Writes:
 
     name = revision = "writes"
     protocol, instruction, served = "local", "continue", ""
+    left_out = ()
 
     def __init__(self, *known: str) -> None:
         self.known = known
@@ -364,7 +365,7 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
         return audit_sealed_texts(*works, level=0.05)
 
     read = sealed.test_set.examples
-    for found, status in ((found_of(read), 1), (found_of(()), 0)):
+    for found, status in ((found_of(read), 1), (found_of(()), 3)):  # it always writes the same
         order, options = found.results
         assert (order.test, options.test) == ("generated_successor", "arrangement_quiz")
         assert found.joint.p == pytest.approx(combine_parts([order], [options]).p)

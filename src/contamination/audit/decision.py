@@ -56,7 +56,8 @@ class Evidence:
     planted : simulated copies of this set (`contamination.audit.power`).
     corrected_for : number of tests over which p was corrected.
     drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
-    answers_problem : why the model's answers say nothing; "" if they are usable.
+    answers_problem : why a large p says nothing, such as too few texts of use; "" if it does. A
+        small p stays valid.
     """
 
     test: str
@@ -85,7 +86,7 @@ class Verdict:
     reason : for people; it names every objection.
     p : corrected p-value that the conclusion rests on.
     power : of the best test, if nothing was found and something could have been.
-    objections : of the order, of controls and of unusable answers, whatever p is.
+    objections : of the order and of controls, whatever p is.
     """
 
     conclusion: Conclusion
@@ -195,8 +196,9 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         why = "; ".join(_reasons([against_least]))
         first = against_least[0]
         return Verdict(first.conclusion, f"{measured}, but {why}", least.p, objections=named)
-    if all(each.answers_problem for each in evidence):
-        reason = f"{measured}, but {'; '.join(named)}"
+    problems = [each.answers_problem for each in evidence if each.answers_problem]
+    if len(problems) == len(evidence):
+        reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
         return Verdict("cannot say", reason, least.p, objections=named)
     if all(each.order == "too few records" and not each.drawn for each in evidence):
         reason = f"{measured}, but {'; '.join(named)}"
@@ -213,13 +215,17 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         why = "; ".join(named)
         reason = f"{measured}, and this order could not have shown any: {why}; so no power is given"
         return Verdict("no evidence", reason, least.p, objections=named)
-    usable = min(believed, key=lambda each: each.p)
+    informative = [each for each in believed if not each.answers_problem]
+    if not informative:
+        reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
+        return Verdict("cannot say", reason, least.p, objections=named)
+    usable = min(informative, key=lambda each: each.p)
     said = f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
     return Verdict(
         "no evidence",
-        "; ".join([said, *named]),
+        "; ".join([said, *dict.fromkeys(problems), *named]),
         usable.p,
-        power=_best_power(believed, alpha),
+        power=_best_power(informative, alpha),
         objections=named,
     )
 
@@ -296,8 +302,6 @@ def _control_model_objections(evidence: Sequence[Evidence], alpha: float) -> lis
 def _objections(each: Evidence, alpha: float) -> list[Objection]:
     """Return why a small p of this test would not be evidence; the first decides."""
     objections = []
-    if each.answers_problem:
-        objections.append(Objection("cannot say", each.answers_problem))
     if each.order == ORDERS[-1]:
         reason = f"the order carries information without a model ({each.test})"
         if each.drawn:

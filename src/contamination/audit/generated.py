@@ -9,19 +9,25 @@ does not drift along the published one.
 The unit of the n-grams is the word, not the token. Servers do not tell how they divide text into
 tokens, and with words the same texts give the same p-value wherever they were written. The tokens
 of a word also change where a text begins or ends in the middle of it.
+
+The places of a quiz, and which other arrangements stand beside the published one, come from a
+secret seed that the store keeps. From a public one, whoever reads this code could find the
+published arrangement in the question: it is the one for which these others are drawn.
 """
 
 import re
+import secrets
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from itertools import chain, pairwise
+from pathlib import Path
 
 from contamination import statistics
 from contamination.audit.compressor import compressor_alternatives, compressor_test
-from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
+from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Finding
@@ -29,14 +35,9 @@ from contamination.audit.verdict import Audit
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
+from contamination.scoring.completions import CompletionHeader, Completions, stored_secret
 from contamination.scoring.cost import Workload
-from contamination.scoring.generation import (
-    CompletionHeader,
-    Completions,
-    Generator,
-    LocalGenerator,
-    Sampling,
-)
+from contamination.scoring.generation import ONE_LETTER, Generator, LocalGenerator, Sampling
 from contamination.scoring.plan import stores_of
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
@@ -45,8 +46,13 @@ from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
 
 ORDERINGS = 20_000  # sampled, beside the published one
-ONE_LETTER = Sampling(samples=1, tokens=4, temperature=0)
+SECRET = re.compile("[0-9a-f]{32}")  # 128 bits, in hexadecimal digits
 FEWEST = 3  # records: centring leaves nothing of two
+# Of the texts must be of use, or a large p says nothing. A record without a text votes for no
+# successor, so with a share u of them the test has about the power that it has on a set of u times
+# as many records. Below a half it is not the test of this set that was asked for.
+LEAST_USABLE = 0.5
+SAME = 0.9  # of the texts: one that so many prompts get does not depend on them
 COMPRESSED = 250  # records of a shard under the compressor, which takes n^2 steps
 BYTES_PER_TOKEN = 4  # about, of a server's tokenizer
 NOT_FOR_TEXT = ("tests", "shards", "permutations", "arrangements")
@@ -65,17 +71,22 @@ class Writing:
     Attributes
     ----------
     request : its axis is "order" (the generated successor) or "options" (the quiz).
-    sampling : of the generated successor; its seed is that of the request.
+    sampling : of the texts; its seed is that of the request. None takes the defaults of `Sampling`
+        or, of a quiz, ONE_LETTER, of which more tokens can be asked.
     next_record : on the axis "order", ask which of CHOICES records comes next.
-    arranged : CHOICES arrangements of each item; None draws them.
+    arrange : makes CHOICES arrangements of each item from a `seed`; None makes those of the
+        request.
+    secret : 32 hexadecimal digits from which the places of a quiz are drawn, and the arrangements.
+        None takes those of the store, else new ones.
     """
 
     generator: Generator
     test_set: ExampleSet
     request: Request
-    sampling: Sampling = Sampling()  # noqa: RUF009 - frozen
+    sampling: Sampling | None = None
     next_record: bool = False
-    arranged: AlternativeSet | None = None
+    arrange: Callable[..., AlternativeSet] | None = None
+    secret: str | None = None
 
     def __post_init__(self) -> None:
         """Check what is asked, before anything is written."""
@@ -87,10 +98,19 @@ class Writing:
             raise InputError("--access generate tests one axis: give --axis order or options")
         if self.next_record and self.request.axis == "options":
             raise InputError("--quiz asks for the order of records: leave out --axis options")
-        if self.quiz and self.sampling != Sampling():
-            raise InputError("--samples, --tokens, --temperature: the quiz asks for one letter")
-        if len(self.test_set.examples) < (fewest := CHOICES + 1 if self.next_record else FEWEST):
+        if self.secret is not None and SECRET.fullmatch(self.secret) is None:
+            raise InputError("secret: give 32 hexadecimal digits")
+        if self.quiz and replace(self.asked, tokens=ONE_LETTER.tokens, seed=0) != ONE_LETTER:
+            raise InputError("--samples, --temperature: the quiz asks for one letter")
+        fewest = CHOICES + 1 if self.next_record else FEWEST
+        if len(self.test_set.examples) < fewest:
             raise InputError(f"{self.test_set.name}: fewer than {fewest} records have no order")
+        worded = sum(1 for example in self.test_set.examples if words(example))
+        if not self.quiz and worded < FEWEST:
+            raise InputError(
+                f"{self.test_set.name}: {worded} records have a word, and the test compares words: "
+                "give a --template that shows text, or ask by --quiz"
+            )
 
     @property
     def quiz(self) -> bool:
@@ -100,8 +120,18 @@ class Writing:
     @cached_property
     def alternatives(self) -> AlternativeSet:
         """Arrangements of each item, `CHOICES` in a row; errors as `option_alternatives`."""
+        seed = int(self.drawn_from, 16)
+        if self.arrange is not None:
+            return self.arrange(seed=seed)
         asked = replace(self.request, arrangements=CHOICES)
-        return self.arranged or asked.alternatives(self.test_set)
+        return asked.alternatives(self.test_set, seed=seed)
+
+    @cached_property
+    def drawn_from(self) -> str:
+        """The secret seed of a quiz, in hexadecimal digits; "" of other texts."""
+        if not self.quiz:
+            return ""
+        return self.secret or stored_secret(self.folder) or secrets.token_hex(16)
 
     @property
     def shards(self) -> int:
@@ -115,7 +145,7 @@ class Writing:
         A shard asks by its first record which of the CHOICES records after that comes next.
         """
         of = self.test_set if self.next_record else self.alternatives
-        rng = random_stream(self.request.seed, "places in the quiz", of.revision)
+        rng = random_stream(int(self.drawn_from, 16), "places in the quiz", of.revision)
         if self.next_record:
             examples = self.test_set.examples
             starts = [start for start, _ in shard_bounds(len(examples), self.shards)]
@@ -140,22 +170,44 @@ class Writing:
     @cached_property
     def asked(self) -> Sampling:
         """How the texts are sampled."""
-        return replace(ONE_LETTER if self.quiz else self.sampling, seed=self.request.seed)
+        sampling = self.sampling
+        if sampling is None:
+            sampling = ONE_LETTER if self.quiz else Sampling()
+        return replace(sampling, seed=self.request.seed)
+
+    @property
+    def model(self) -> str:
+        """What tables and stores call the model."""
+        return self.request.name or self.generator.name
+
+    @property
+    def folder(self) -> Path:
+        """Where the texts are kept: by what is asked, and how."""
+        what = "continued"
+        if self.quiz:
+            what = "records" if self.next_record else "quiz"
+        asked = self.asked
+        name = f"{what}-{self.generator.protocol}-{asked.samples}x{asked.tokens}"
+        stores = stores_of(self.request.directory, self.model, self.test_set.name)
+        return stores / f"{name}-{asked.temperature:g}"
 
     @cached_property
     def store(self) -> Completions:
         """The store of the texts; InputError as `Completions`."""
-        by, of, asked = self.generator, self.test_set, self.asked
-        model, prompts = self.request.name or by.name, self.prompts
         header = CompletionHeader(
-            *(model, by.revision, of.name, of.revision, of.template, sha256_of(*prompts)),
-            *(len(prompts), by.protocol, by.instruction),
-            **asdict(asked),
+            model=self.model,
+            model_revision=self.generator.revision,
+            dataset=self.test_set.name,
+            dataset_revision=self.test_set.revision,
+            template=self.test_set.template,
+            prompts=sha256_of(*self.prompts),
+            count=len(self.prompts),
+            protocol=self.generator.protocol,
+            instruction=self.generator.instruction,
+            **asdict(self.asked),
+            secret=self.drawn_from,
         )
-        what = ("records" if self.next_record else "quiz") if self.quiz else "continued"
-        name = f"{what}-{by.protocol}-{asked.samples}x{asked.tokens}"
-        folder = stores_of(self.request.directory, model, of.name)
-        return Completions(folder / f"{name}-{asked.temperature:g}", header)
+        return Completions(self.folder, header)
 
     @cached_property
     def plan(self) -> ScoringPlan:
@@ -163,7 +215,8 @@ class Writing:
 
         Tokens in are counted where the model runs here, else a fourth of the bytes.
         """
-        by, number = self.generator, len(self.prompts)
+        by = self.generator
+        number = len(self.prompts)
         texts = [by.instruction + prompt for prompt in self.prompts]
         read = sum(-(-len(text.encode()) // BYTES_PER_TOKEN) for text in texts)
         if isinstance(by, LocalGenerator):
@@ -175,62 +228,137 @@ class Writing:
         return ScoringPlan(len(self.test_set.examples), orderings, (), work, missing, None, None)
 
 
+@dataclass(frozen=True)
+class Usable:
+    """How many texts there are, and how many are of no use.
+
+    Attributes
+    ----------
+    texts : all of them.
+    empty : refused, filtered, or nothing but space.
+    unusable : of the others, those that share no two words in a row with any record but the one
+        that they follow (of a record of one word, not that word); of a quiz those without a letter.
+    repeated : of what is left, all those with the commonest words, if that is nearly all of them.
+    """
+
+    texts: int
+    empty: int
+    unusable: int
+    repeated: int
+
+    def silence(self) -> str:
+        """Say why a large p says nothing: fewer than LEAST_USABLE are of use; "" where it does."""
+        usable = self.texts - self.empty - self.unusable - self.repeated
+        if usable >= LEAST_USABLE * self.texts:
+            return ""
+        return (
+            f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} refused or empty, "
+            f"{self.unusable:,} of no use, {self.repeated:,} the same), and a large p takes half of"
+            " them: give more --tokens, or ask the model in another way"
+        )
+
+
 def audit_written(work: Writing, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
     Diagnosis and compressor stand beside, unless a key has `drawn` what is tested. `alpha` is 1 -
-    confidence of the bound that comes with a quiz. `Audit.written` counts texts, those that are
-    `empty` (refused, filtered) and, of the others, those that are `unusable`: no two words in a row
-    that stand in some record, or in a quiz no letter. Raises InputError as the generator and the
-    store, and where nothing at all was written.
+    confidence of the bound that comes with a quiz. `Audit.written` counts texts as `Usable` does.
+    Too few of use make a large p say nothing (`Finding.answers_problem`); a small one stays a
+    proof, since what is of no use only takes evidence away. Raises InputError as the generator and
+    the store.
     """
-    plan, store, request = work.plan, work.store, work.request
+    plan = work.plan
+    store = work.store
     started = time.perf_counter()
     if plan.missing:
         store.fill(work.generator, work.prompts, work.asked)
-    seconds, (found, served) = time.perf_counter() - started, store.stored()
+    seconds = time.perf_counter() - started
+    found, served = store.stored()
     texts = [found[i] for i in range(len(work.prompts))]
-    empty = sum(not text.strip() for each in texts for text in each)
-    if empty == plan.work.sequences:
-        raise InputError(
-            f"{store.header.model}: all {empty:,} texts were refused or empty; ask another model, "
-            "or by /v1 of completions"
-        )
-    result: statistics.TestResult
     if work.quiz:
-        answers = [letter_of(text) for (text,) in texts]
-        hits = [a == right for a, (_, right) in zip(answers, work.questions, strict=True)]
-        test = "record_quiz" if work.next_record else "arrangement_quiz"
-        result = statistics.quiz_test(hits, choices=CHOICES, test=test, alpha=alpha)
-        usable = sum(answer is not None for answer in answers)
+        result, usable = _test_answers(work, [answer for (answer,) in texts], alpha)
     else:
-        records = list(map(words, work.test_set.examples))
-        written = [list(map(words, each)) for each in texts]
-        pairs = {pair for each in records for pair in pairwise(each)}
-        usable = sum(not pairs.isdisjoint(pairwise(text)) for each in written for text in each)
-        scores = statistics.generated_successors(records, written)
-        rng = random_stream(request.seed, "generated successors", work.test_set.revision)
-        result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
-    diagnosis, control = None, None
-    if not drawn and request.axis == "options":
-        diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
-        control = compressor_alternatives(work.alternatives)
-    elif not drawn:
-        shards = max(work.shards, -(-len(work.test_set.examples) // COMPRESSED))
-        diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=work.shards)
-        asked = {"kind": "successors", "shards": shards, "permutations": 0, "seed": request.seed}
-        control = compressor_test(work.test_set, **asked)
-    counts = {"texts": plan.work.sequences, "empty": empty}
-    counts["unusable"] = plan.work.sequences - empty - usable
+        result, usable = _test_continuations(work, texts)
+    diagnosis, control = (None, None) if drawn else _controls(work)
+    finding = Finding(result, diagnosis, control, answers_problem=usable.silence())
     kept = ("samples", "tokens", "temperature", "protocol", "instruction")
-    about: dict[str, Any] = {name: getattr(store.header, name) for name in kept}
+    about = {name: getattr(store.header, name) for name in kept}
     dtype = getattr(getattr(work.generator, "scorer", None), "dtype", "unknown")
     return Audit(
-        *(store.header, plan, (Finding(result, diagnosis, control),), (store.directory,)),
-        *(seconds, None, str(dtype).removeprefix("torch.")),
-        drawn=request.drawn,
-        written=counts | about | {"served": served},
+        header=store.header,
+        plan=plan,
+        findings=(finding,),
+        stores=(store.directory,),
+        seconds=seconds,
+        noise=None,
+        precision=str(dtype).removeprefix("torch."),
+        drawn=work.request.drawn,
+        written=asdict(usable) | about | {"served": served, "left_out": list(store.left_out)},
     )
+
+
+def _test_answers(
+    work: Writing, answers: Sequence[str], alpha: float
+) -> tuple[statistics.TestResult, Usable]:
+    """Count the questions whose right letter was answered."""
+    letters = [letter_of(answer) for answer in answers]
+    right = [letter for _, letter in work.questions]
+    hits = [given == asked for given, asked in zip(letters, right, strict=True)]
+    test = "record_quiz" if work.next_record else "arrangement_quiz"
+    result = statistics.quiz_test(hits, choices=CHOICES, test=test, alpha=alpha)
+    given = [letter for letter in letters if letter and letter in LETTERS[:CHOICES]]
+    return result, _usable(answers, given)
+
+
+def _test_continuations(
+    work: Writing, texts: Sequence[Sequence[str]]
+) -> tuple[statistics.TestResult, Usable]:
+    """Test what was written after each record for what comes next."""
+    records = [words(example) for example in work.test_set.examples]
+    written = [list(map(words, each)) for each in texts]
+    owned = [_pieces(record) for record in records]
+    holders = Counter(chain.from_iterable(owned))
+    given: list[tuple[str, ...]] = []
+    for own, each in zip(owned, written, strict=True):
+        for text in each:
+            pieces = _pieces(text, singly=True)
+            if any(holders[piece] > (piece in own) for piece in pieces):  # another record has it
+                given.append(tuple(text))
+    scores = statistics.generated_successors(records, written)
+    rng = random_stream(work.request.seed, "generated successors", work.test_set.revision)
+    result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
+    return result, _usable(list(chain.from_iterable(texts)), given)
+
+
+def _pieces(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ...]]:
+    """Return the pairs of words in a row; of a text of one word, or `singly`, its words as well."""
+    pieces: set[tuple[str, ...]] = set(pairwise(text))
+    if singly or len(text) == 1:
+        pieces |= {(word,) for word in text}
+    return pieces
+
+
+def _usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:
+    """Count texts; `given` are the words or letters of those that say something, one for each."""
+    empty = sum(1 for text in texts if not text.strip())
+    commonest = max(Counter(given).values(), default=0)
+    repeated = commonest if commonest > SAME * len(given) else 0
+    unusable = len(texts) - empty - len(given)
+    return Usable(texts=len(texts), empty=empty, unusable=unusable, repeated=repeated)
+
+
+def _controls(work: Writing) -> tuple[Diagnosis, statistics.TestResult]:
+    """Return what the order gives away without the model, and the same test under a compressor."""
+    request = work.request
+    if request.axis == "options":
+        diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
+        return diagnosis, compressor_alternatives(work.alternatives)
+    shards = max(work.shards, -(-len(work.test_set.examples) // COMPRESSED))
+    diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=work.shards)
+    control = compressor_test(
+        work.test_set, kind="successors", shards=shards, permutations=0, seed=request.seed
+    )
+    return diagnosis, control
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from contamination.audit.battery import OPTION_TEST, TESTS, Test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header
+from contamination.scoring.store_format import Header, require_one_model
 from contamination.statistics import TestResult, adjust
 from contamination.tables import outcome_row
 
@@ -48,9 +48,11 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
 
     The tests are those that `audited` (of `read_audit`) has of this store, else all that read such
     a store by default; of alternatives that is the test of options, though a sealed set may have
-    wordings. Raises InputError if the store is damaged, or lacks what a test reads.
+    wordings. Raises InputError if the store is damaged, lacks what a test reads, or was filled by
+    two models of a server.
     """
     store = open_store(directory)
+    require_one_model(directory, store.served())
     held = store.permutations()
     header = store.header
     if audited is None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
@@ -88,16 +88,21 @@ class Request:
         return self.order_tests[0]
 
     def alternatives(
-        self, test_set: "ExampleSet", *, template: str | None = None
+        self, test_set: "ExampleSet", *, template: str | None = None, seed: int | None = None
     ) -> "AlternativeSet":
-        """Render the arrangements that are asked for.
+        """Render the arrangements that are asked for, drawn by the request's seed or another.
 
         `template` and errors as in `contamination.testsets.alternatives.option_alternatives`.
         """
         from contamination.testsets.alternatives import option_alternatives
 
-        asked: dict[str, Any] = {"seed": self.seed, "keep": self.keep, "template": template}
-        return option_alternatives(test_set, permutations=self.arrangements - 1, **asked)
+        return option_alternatives(
+            test_set,
+            permutations=self.arrangements - 1,
+            seed=self.seed if seed is None else seed,
+            keep=self.keep,
+            template=template,
+        )
 
     @property
     def keep(self) -> "Keep":

@@ -21,7 +21,7 @@ class Finding:
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
     planted : p-values of simulated copies of this set, for each effect that studies measured.
     store : that the test has read; None of what a model wrote.
-    answers_problem : why the result says nothing, whatever p is; "" if nothing is wrong.
+    answers_problem : why a large p says nothing; "" if it does.
     """
 
     result: TestResult

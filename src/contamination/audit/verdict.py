@@ -49,7 +49,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
 if TYPE_CHECKING:
-    from contamination.scoring.generation import CompletionHeader
+    from contamination.scoring.completions import CompletionHeader
 
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: export.py says what may change in it
 # What `--json` prints of a store's header, and of the result of a test.
@@ -119,7 +119,9 @@ class Audit:
             pairs = enumerate(zip(self.findings, p_values, strict=True))
             return [self._evidence_of(i, each, p, corrected_for) for i, (each, p) in pairs]
         if self.findings[0].diagnosis is None:  # a key has drawn all that is tested
-            return [Evidence("all together", self.joint.p, drawn=True)]
+            problems = [each.answers_problem for each in self.findings if each.answers_problem]
+            problem = "; ".join(dict.fromkeys(problems))
+            return [Evidence("all together", self.joint.p, drawn=True, answers_problem=problem)]
         parts = [
             self._evidence_of(i, each, each.result.p, corrected_for)
             for i, each in enumerate(self.findings)

@@ -15,6 +15,7 @@ import typer
 from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.decision import exit_status
 from contamination.audit.export import format_of
+from contamination.audit.request import CHOICES
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import (
     AuditOptions,
@@ -123,9 +124,16 @@ def _run(
     if isinstance(options, TestedOptions) and options.access == "generate":
         from contamination.audit.generated import Writing, audit_written
 
-        asked = options.written | {"test_set": examples, "arranged": given}
-        audit = partial(audit_written, alpha=alpha)
-        return run(requests, lambda by, one: [Writing(by, request=one, **asked)], audit)
+        written = options.written
+
+        def writings(by: Any, request: AuditOptions) -> list[Writing]:
+            arrange = None
+            if given is not None:  # as it was checked, from the secret of the quiz
+                four = replace(request, arrangements=CHOICES)
+                arrange = partial(four.alternatives, examples, template=given.template)
+            return [Writing(by, examples, request, arrange=arrange, **written)]
+
+        return run(requests, writings, partial(audit_written, alpha=alpha))
 
     from contamination.audit.plan import Work
     from contamination.audit.verdict import audit_work
@@ -212,10 +220,14 @@ def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
     if (wrote := audit.written) is not None:
-        served = f" by {wrote['served']!r}" * bool(wrote["served"])
+        served = f" by {wrote['served']!r}" if wrote["served"] else ""
         how = f"{wrote['tokens']} tokens at temperature {wrote['temperature']:g}{served}"
         lost = f"{wrote['empty']:,} refused or empty, {wrote['unusable']:,} of no use"
-        return say(f"{wrote['texts']:,} texts of {how}: {lost}; in {where}")
+        lost += f", {wrote['repeated']:,} the same"
+        say(f"{wrote['texts']:,} texts of {how}: {lost}; in {where}")
+        if wrote["left_out"]:
+            say(f"the server refuses, and was not sent: {', '.join(wrote['left_out'])}")
+        return
     if audit.tokens_scored == 0:
         say(f"everything was stored already: {where}")
     else:
@@ -227,7 +239,7 @@ def print_cost(audit: "Audit") -> None:
         )
     if audit.noise is not None:
         say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
-    return None
+    return
 
 
 def print_plans(plans: "Mapping[str, ScoringPlan]", options: AuditOptions) -> None:

@@ -314,7 +314,9 @@ class TestedOptions(AuditOptions):
         bool, option("With --access generate: ask which of four records comes next.", "--quiz")
     ] = False
     samples: Annotated[int, option("With --access generate: texts a record.")] = 16
-    tokens: Annotated[int, option("Tokens of a text.")] = 16
+    tokens: Annotated[
+        int | None, option("Tokens of a text; default: 16, and 4 of an answer to a quiz.")
+    ] = None
     temperature: Annotated[float, option("Temperature of its sampling.")] = 0.8
     output: Annotated[
         list[Path] | None,
@@ -346,9 +348,17 @@ class TestedOptions(AuditOptions):
     @property
     def written(self) -> dict[str, Any]:
         """What is to be written, as `Writing` has it; InputError for what cannot be."""
-        from contamination.scoring.generation import Sampling
+        from contamination.scoring.generation import ONE_LETTER, Sampling
 
-        sampling = Sampling(self.samples, self.tokens, self.temperature)
+        if self.quiz or self.axis == "options":
+            asked = (self.samples, self.temperature)
+            if asked != (TestedOptions.samples, TestedOptions.temperature):
+                raise InputError("--samples, --temperature: the quiz asks for one letter")
+            sampling = ONE_LETTER
+        else:
+            sampling = Sampling(samples=self.samples, temperature=self.temperature)
+        if self.tokens is not None:
+            sampling = dataclasses.replace(sampling, tokens=self.tokens)
         return {"sampling": sampling, "next_record": self.quiz}
 
     def open(self, model: str) -> Any:

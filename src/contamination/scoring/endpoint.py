@@ -19,14 +19,17 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
-from contamination.scoring.endpoint_client import Client, Rejected
+from contamination.scoring.endpoint_client import Client, Rejected, require_name
 from contamination.scoring.endpoint_trust import (
     ADVICE,
     FIRST_ASKED,
     LAST_ASKED,
+    MOST_OF_A_NAME,
     Spelling,
     Trust,
     checked,
+    read_generated,
+    require_agreement,
 )
 from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Window, assemble, windows
@@ -40,7 +43,8 @@ NOT_INPUTS = 2
 # divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-Asked = tuple[np.ndarray, Window | int]  # a prompt, and what it scores, or a probe's number
+# A prompt, and what it scores, a probe's number, or None for a generated token that is sent back.
+Asked = tuple[np.ndarray, Window | int | None]
 
 # Fields that ask. The more telling first: ids prove more than texts. Strict servers refuse fields
 # unknown to them.
@@ -98,7 +102,7 @@ class EndpointScorer:
         self.url = self.client.url
         if context < (least := LEAST_INPUTS + NOT_INPUTS):
             raise InputError(f"context is {context}: give {least} tokens or more")
-        self.model = model
+        self.model = require_name(model)
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
@@ -111,6 +115,11 @@ class EndpointScorer:
         self._probes: list[Asked] = [(p, i) for i, p in enumerate(self._trust.prompts)]
         self._spelling = Spelling(self.tokenizer)
         self._format: str | None = None
+
+    @property
+    def served(self) -> str:
+        """What the server called the model in its answers; "" before the first."""
+        return self.client.served
 
     @property
     def noise(self) -> float | None:
@@ -151,16 +160,22 @@ class EndpointScorer:
         try:
             with closing(self._ask(self._format, asked)) as answers:
                 for window, values in answers:
+                    assert window is not None  # no generated token is among them
                     kept = values[window.first - window.stop :]
                     yield window.sequence, window.scored, kept
             self._ask_probes(self._format, self._probes)
         except Rejected as error:
-            raise InputError(f"{error}; if it is too long, give a smaller context") from None
+            if error.about_length:
+                raise InputError(f"{error}; give a smaller context") from None
+            raise
 
     def _ask(
         self, format: str, asked: Sequence[Asked]
-    ) -> Generator[tuple[Window, np.ndarray], None, None]:
-        """Yield windows with the log-probabilities of all but the first token; hear the probes."""
+    ) -> Generator[tuple[Window | None, np.ndarray], None, None]:
+        """Yield what was asked with the log-probabilities of all but the first token.
+
+        Probes are heard, and not yielded.
+        """
         fields = {"model": self.model, **SAMPLING, **FORMATS[format]}
         bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)
         with closing(self.client.answers(bodies)) as answers:
@@ -182,12 +197,34 @@ class EndpointScorer:
         for probe in probes:
             list(self._ask(format, [probe]))
 
+    def _compare_generated(self, format: str) -> None:
+        """Have tokens generated, and send them back; InputError unless the values agree."""
+        fields = {"model": self.model, **SAMPLING, "logprobs": 1}
+        pairs: list[tuple[float, float]] = []
+        for prompt in self._trust.begun:
+            ((_, answer),) = self.client.answers([fields | {"prompt": prompt.tolist()}])
+            self.client.require_same_model(answer.get("model"))
+            generated = read_generated(answer)
+            if generated is None:
+                continue
+            name, value = generated
+            tokens = self._spelling.ids_of(name)[:MOST_OF_A_NAME]
+            asked: list[Asked] = [(np.append(prompt, token), None) for token in tokens]
+            sent = [float(values[-1]) for _, values in self._ask(format, asked)]
+            if sent:  # which of the tokens of this name it was, the values tell
+                pairs.append((value, min(sent, key=lambda each: abs(value - each))))
+        try:
+            require_agreement(pairs)
+        except InputError as error:
+            raise InputError(f"{self.url}: {error}") from None
+
     def _find_format(self) -> str:
         """Try the formats, the more telling first."""
         reason = ""
         for format in FORMATS:
             try:
                 self._ask_probes(format, [*self._probes, *reversed(self._probes)])
+                self._compare_generated(format)
             except (Rejected, OtherFormat) as error:
                 reason = str(error)
             else:

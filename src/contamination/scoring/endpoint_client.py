@@ -1,8 +1,9 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-Every failure is one line, time and size are limited, and the key is never shown. Requests run on an
-event loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is
-under way, and a request is sent only once the answer before it has been taken.
+Every failure is one line with the server's own words, time and size are limited, and the key is
+never shown. A refusal that no second try can change is not tried again. Requests run on an event
+loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is under
+way, and a request is sent only once the answer before it has been taken.
 """
 
 import html
@@ -15,24 +16,41 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
-from contamination.errors import InputError
+from contamination.errors import InputError, printable
 
 ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
+LONGEST_TIMEOUT = 86_400.0  # seconds
 LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
-TEMPORARY = {408, 409, 429}  # and everything from 500 on
+TEMPORARY = {408, 409, 429}  # and everything from 500 on but what comes next
+LASTING = {501, 505}
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
 LARGEST = 1 << 24  # bytes of an answer, unpacked
-KEPT = ("location", "retry-after")  # headers
+KEPT = (b"location", b"retry-after")  # headers
 MOST_ENCODED = 8  # times that a message may be encoded over
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+# What servers say, whatever the status, of a refusal that lasts, and of what is behind it.
+WORDS_OF_NAN = re.compile(r"\bnan\b|not JSON compliant", re.I)
+WORDS_OF_QUOTA = re.compile("insufficient_quota|exceeded your current quota", re.I)
+WORDS_THAT_LAST = re.compile(
+    "not supported|unsupported|does(?: not|n't) support|not implemented", re.I
+)
+WORDS_OF_LENGTH = re.compile(
+    r"context|too (?:long|large|many tokens)|maximum.{0,20}(?:length|tokens)|max_\w*len", re.I
+)
+WORDS_OF_A_FILTER = re.compile(
+    "content.?filter|content management policy|content policy|data_inspection_failed|"
+    "inappropriate content|flagged",
+    re.I,
+)
 
 
 def decode(text: str) -> str:
@@ -42,7 +60,31 @@ def decode(text: str) -> str:
 
 
 class Rejected(InputError):
-    """The server makes nothing of the request: another form of it may do."""
+    """The server makes nothing of the request: another form of it may do.
+
+    `said` are the server's own words.
+    """
+
+    def __init__(self, message: str, said: str = "") -> None:
+        super().__init__(message)
+        self.said = said
+
+    @property
+    def about_length(self) -> bool:
+        """Whether the server says that the prompt is too long."""
+        return WORDS_OF_LENGTH.search(self.said) is not None
+
+
+class Filtered(Rejected):
+    """A filter of the server refuses this one prompt."""
+
+
+def require_name(model: str) -> str:
+    """Return the name of a model; raise InputError if it is empty or no Unicode text."""
+    # A byte or half an emoji that the shell passed on can stand neither in JSON nor in a file.
+    if not model.strip() or not model.isprintable():
+        raise InputError(f"{model!r} is no name of a model: give the name that the server lists")
+    return model
 
 
 @dataclass
@@ -59,7 +101,7 @@ class Client:
     concurrency : requests under way at the same time, 512 at most.
     max_requests : budget of requests, retries included; None is no limit.
     timeout : seconds after which an answer has to be complete, else it is asked for again: 7 tries,
-        of which none begins later than ten minutes after the first.
+        of which none begins later than ten minutes after the first. A day at most.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
     served : what the server called the model in its answers; "" before the first.
     requests_made, failures : requests with their retries, and those that failed, by reason.
@@ -88,10 +130,11 @@ class Client:
                 f"{self.api_key_env}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
             )
-        try:
-            parts = urlsplit(self.url.strip().rstrip("/").removesuffix("/completions"))
-        except ValueError:
-            parts = urlsplit("")
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:  # NaN is not above 0
+            raise InputError(
+                f"timeout is {self.timeout:g}: give more than 0 and up to {LONGEST_TIMEOUT:g} s"
+            )
+        parts = _parts_of(self.url)
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
                 "the URL of the endpoint holds a user name, a query or a fragment, which would end "
@@ -125,7 +168,7 @@ class Client:
 
     def require_same_model(self, named: Any) -> None:
         """Take what an answer calls the model; InputError where it had another name before."""
-        name = self.shorten(str(named or ""))
+        name = printable(self.shorten(str(named or "")))
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
             raise InputError(
@@ -133,11 +176,22 @@ class Client:
                 "now; ask for one model by its exact name"
             )
 
-    def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
+    def answers(
+        self,
+        bodies: Iterable[dict[str, Any]],
+        *,
+        largest: int | None = None,
+        if_filtered: Any = None,
+    ) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
         Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
         used up. What is under way is then cancelled, as when the caller closes the generator.
+
+        Parameters
+        ----------
+        largest : bytes of an answer, unpacked, over which InputError is raised; None is 16 MiB.
+        if_filtered : stands for the answer to a prompt that a filter refuses; None raises Filtered.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
@@ -154,58 +208,70 @@ class Client:
 
             def send(count: int) -> None:
                 for index, body in islice(waiting, count):
-                    running[portal.start_task_soon(self._post, client, body)] = index
+                    future = portal.start_task_soon(self._post, client, body, largest or LARGEST)
+                    running[future] = index
 
             try:
                 send(self.concurrency)
                 while running:
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
-                        index, answer = running.pop(done), done.result()
+                        index = running.pop(done)
+                        try:
+                            answer = done.result()
+                        except Filtered:
+                            if if_filtered is None:
+                                raise
+                            answer = if_filtered
                         send(1)
                         yield index, answer
             finally:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
+    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
-        reason, last = "", anyio.current_time() + PATIENCE
+        reason = ""
+        last = anyio.current_time() + PATIENCE
         for tried in range(1, ATTEMPTS + 1):
             self.require_budget(1)
             self.requests_made += 1
             pause = min(LONGEST_WAIT, 0.25 * 2**tried) * uniform(0.75, 1)
             try:
                 with anyio.fail_after(self.timeout):
-                    response = await self._try(client, body)
+                    response = await self._try(client, body, largest)
             except (TimeoutError, httpx2.RequestError) as error:
                 reason = self._broken(error)
             else:
                 self.reached = True
-                if response.status_code not in TEMPORARY and response.status_code < 500:
+                if not _may_pass(response):
                     return self._read(response)
                 self.failures[f"HTTP {response.status_code}"] += 1
-                reason = self._refused(response)
+                reason = f"HTTP {response.status_code} ({self._said(response)})"
                 asked = response.headers.get("retry-after", "")  # else by a date
-                pause = min(float(asked), LONGEST_ASKED) if asked.isdecimal() else pause
+                if asked.isascii() and asked.isdecimal():
+                    pause = min(float(asked), LONGEST_ASKED)
             if tried == ATTEMPTS or anyio.current_time() + pause > last:
                 break
             await anyio.sleep(pause)
         again = "Run it again later: what is stored is kept"
         raise InputError(f"{self.url}: {reason}; tried {tried} times. {again}")
 
-    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
+    async def _try(
+        self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int
+    ) -> httpx2.Response:
         """Return one whole answer, with its body unpacked."""
         found = bytearray()
         async with client.stream("POST", f"{self.url}/completions", json=body) as response:
             client.cookies.clear()  # requests say nothing of each other
             async for piece in response.aiter_bytes():
                 found += piece
-                if len(found) > LARGEST:
+                if len(found) > largest:
                     raise InputError(
-                        f"{self.url}: the answer is larger than {LARGEST:,} bytes, the most that a "
-                        "prompt of the whole context takes; check the server"
+                        f"{self.url}: the answer is larger than {largest:,} bytes, the most that "
+                        "what was asked for takes; let the server keep to max_tokens"
                     )
-        kept = {name: response.headers[name] for name in KEPT if name in response.headers}
+        # As bytes: they may be of any encoding, or of none.
+        kept = [(name, value) for name, value in response.headers.raw if name.lower() in KEPT]
         return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
 
     def _broken(self, error: Exception) -> str:
@@ -225,15 +291,8 @@ class Client:
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
             raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
-        advice = {
-            401: f"put a valid key into {self.api_key_env}",
-            403: f"ask for access to the model, or put another key into {self.api_key_env}",
-            404: "check the model's name, and the URL, which mostly ends in /v1",
-        }
-        if advised := advice.get(response.status_code):
-            raise InputError(f"{self.url}: {self._refused(response)}; {advised}")
         if not response.is_success:
-            raise Rejected(f"{self.url}: {self._refused(response)}")
+            raise self._refusal(response)
         try:
             found = response.json()
         except (ValueError, RecursionError):
@@ -242,17 +301,37 @@ class Client:
                 "API, which mostly ends in /v1"
             ) from None
         if isinstance(found, dict) and found.get("error"):
-            raise Rejected(f"{self.url}: {self._refused(response)}")
+            raise self._refusal(response)
         return found
 
-    def _refused(self, response: httpx2.Response) -> str:
+    def _refusal(self, response: httpx2.Response) -> InputError:
+        """Return the error for a refusal that lasts: the server's own words, and the fix."""
+        said = self._said(response)
+        told = f"{self.url}: HTTP {response.status_code} ({said})"
+        if response.status_code in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
+            return Filtered(told, said)
+        if WORDS_OF_NAN.search(said):
+            return InputError(f"{told}; serve the model in another precision, such as float32")
+        if response.status_code == 402 or WORDS_OF_QUOTA.search(response.text):
+            return InputError(f"{told}; raise the quota and run it again: what is stored is kept")
+        advice = {
+            401: f"put a valid key into {self.api_key_env}",
+            403: f"ask for access to the model, or put another key into {self.api_key_env}",
+            404: "check the model's name, and the URL, which mostly ends in /v1",
+            405: "check the URL, which mostly ends in /v1",
+        }
+        if advised := advice.get(response.status_code):
+            return InputError(f"{told}; {advised}")
+        return Rejected(told, said)
+
+    def _said(self, response: httpx2.Response) -> str:
         """What the server says went wrong, where OpenAI says it, else all that it says."""
         try:
             found = response.json()["error"]
             said = str(found if isinstance(found, str) else found["message"])
         except (LookupError, RecursionError, TypeError, ValueError):
             said = response.text
-        return f"HTTP {response.status_code} ({self.shorten(said)})"
+        return self.shorten(said)
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
@@ -272,3 +351,24 @@ class Client:
                 return re.sub(re.escape(self._key), "***", text, flags=re.I)
             text = decoded
         return "***"
+
+
+def _parts_of(url: str) -> SplitResult:
+    """Split the URL of an API; that of what is no URL is empty."""
+    try:
+        parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
+        _ = parts.port  # raises ValueError for one above 65,535
+        httpx2.URL(parts.geturl())
+        (parts.hostname or "").encode("idna")  # as the system does when it looks the name up
+    except (ValueError, httpx2.InvalidURL):
+        return urlsplit("")
+    return parts
+
+
+def _may_pass(response: httpx2.Response) -> bool:
+    """Whether another try may get another answer."""
+    status = response.status_code
+    if status in LASTING or (status not in TEMPORARY and status < 500):
+        return False
+    lasting = (WORDS_OF_NAN, WORDS_OF_QUOTA, WORDS_THAT_LAST)
+    return not any(words.search(response.text) for words in lasting)

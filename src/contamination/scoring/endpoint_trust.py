@@ -9,6 +9,11 @@ words between. A model gives the ends different log-probabilities and, but for n
 the same ones, whichever probe came first: vLLM with prefix caching may not (vllm-project/vllm,
 issue 42019). The probes are asked when a server is first used, again in the other order, then among
 the other requests and after the last, so that a server that turns bad is noticed.
+
+`require_agreement` looks at what the server itself generates. llama-cpp-python gives to each token
+of an echo the log-probability that the row behind it holds, one too far; every such value depends
+on its context as a model's does, and tests on them find nothing. A generated token comes with the
+value of the right row. Sent back at the end of its prompt, it must get the same value again.
 """
 
 import reprlib
@@ -37,7 +42,17 @@ BEGINNING = (
     "white church on the hill, past the mill, the school and the market. "
 )
 SPARE = 2  # tokens of the context, for those that a server adds
-FIRST_ASKED, LAST_ASKED = 2 * len(PROBES), len(PROBES)  # requests before and behind all others
+# After each of these a token is generated, and sent back.
+BEGUN = (
+    "The capital of France is the city of",
+    "One, two, three, four, five, six,",
+    "Once upon a time there was a",
+    "The sun rises in the east and sets in the",
+)
+# Requests before and behind all others; more where a generated token has a name of several.
+FIRST_ASKED = 2 * len(PROBES) + 2 * len(BEGUN)
+LAST_ASKED = len(PROBES)
+MOST_OF_A_NAME = 3  # tokens that are tried, of those that have the name of a generated one
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
 MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
 SAME = 1e-6  # nats
@@ -61,6 +76,23 @@ class Spelling:
         names: set[int | str] = {token, decoded, raw, raw.replace("▁", " "), f"token_id:{token}"}
         piece = "\N{REPLACEMENT CHARACTER}" in decoded
         return names | {""} if raw in self._special else names, piece
+
+    def ids_of(self, name: str) -> list[int]:
+        """Return tokens that a server may call by this name.
+
+        Special ones are left out, and pieces of characters, which have no name of their own.
+        """
+        spelt = (name, name.replace(" ", "▁"), f"▁{name}")
+        candidates = [self._tokenizer.convert_tokens_to_ids(text) for text in spelt]
+        ids = tokenize(self._tokenizer, [name])[0].tolist()
+        if len(ids) == 1:
+            candidates += ids
+        number = name.removeprefix("token_id:")
+        if number.isascii() and number.isdecimal() and int(number) < len(self._tokenizer):
+            candidates.append(int(number))
+        special = self._tokenizer.all_special_ids
+        known = [each for each in candidates if each is not None and each not in special]
+        return [each for each in dict.fromkeys(known) if name in self._known(each)[0]]
 
     def is_about(self, name: int | str, token: int) -> bool:
         """Whether a name may be that of the token."""
@@ -114,12 +146,49 @@ def checked(
     return np.minimum(np.array(found[1:], dtype=np.float32), np.float32(0))
 
 
+def read_generated(answer: Any) -> tuple[str, float] | None:
+    """Return the name of the token that was generated, and its log-probability; None without."""
+    try:
+        found = answer["choices"][0]["logprobs"]
+        name = found["tokens"][-1]
+        value = found["token_logprobs"][-1]
+    except (LookupError, TypeError):
+        return None
+    if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
+        return None
+    return str(name), float(value)
+
+
+def require_agreement(pairs: Sequence[tuple[float, float]]) -> None:
+    """Raise InputError unless generated tokens have the same values when they are sent back.
+
+    `pairs` are log-probabilities (nats) of one token each: as it was generated, and as part of a
+    prompt. They may differ by twice the noise that passes on average. One of several may differ by
+    more: some servers report what they sample from, with penalties for what stands in the prompt. A
+    row too far moves nearly every value by whole nats.
+    """
+    if not pairs:
+        raise InputError(
+            "the server gives no log-probability of a token that it generates, so nothing shows "
+            f"that those of the prompt are in the right places; {ADVICE}"
+        )
+    apart = [pair for pair in pairs if abs(pair[0] - pair[1]) > MOST_NOISE_OF_ONE]
+    if len(apart) > 1 or len(apart) == len(pairs):
+        generated, sent = apart[0]
+        raise InputError(
+            f"the server generates a token with {generated:.3g} nats, and gives it {sent:.3g} "
+            f"where it is sent ({len(apart)} of {len(pairs)} tokens differ so): the values belong "
+            f"to other tokens, as where they are shifted by a row; {ADVICE}"
+        )
+
+
 class Trust:
     """What a server's answers to the probes have shown so far.
 
     Attributes
     ----------
     prompts : the probes, token ids behind the start token; `most` of them fit into the context.
+    begun : prompts that end where a token is to be generated.
     shared : tokens behind the start token with which both begin.
     noise : nats a token by which two answers to the same prompt, or to the same beginning, differ,
         on average over the tokens that do; the largest seen, None before there were two.
@@ -131,6 +200,10 @@ class Trust:
         beginning, *ends = tokenize(tokenizer, [number + BEGINNING, *PROBES])
         kept = beginning[-max(1, most - SPARE - max(map(len, ends))) :]
         self.prompts = [np.concatenate([[start], kept, end]) for end in ends]
+        room = most - SPARE - 1
+        self.begun = [
+            np.concatenate([[start], ids[-room:]]) for ids in tokenize(tokenizer, list(BEGUN))
+        ]
         self.shared = _alike(*self.prompts) - 1
         self._behind = _alike(*(p[::-1] for p in self.prompts))
         self._first: dict[int, np.ndarray] = {}

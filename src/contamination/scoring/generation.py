@@ -1,37 +1,41 @@
 """What a model must offer to be audited by what it writes, and two that do: one here, one served.
 
 Where an endpoint gives no log-probabilities, as with chat, it still writes. A `Generator` continues
-prompts; `Completions` asks each of them once, in a random order, and keeps the texts whole.
+prompts; `contamination.scoring.completions` asks each of them once, and keeps the texts whole.
+
+Fields of a request that not every server knows are left out one by one where it refuses them, and
+the store says which.
 """
 
-import json
-from collections.abc import Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
-from functools import cached_property
-from pathlib import Path
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
 import torch
-from tqdm import tqdm
 from transformers import Cache
 
 from contamination.errors import InputError
-from contamination.files import check_directory, read_json, sha256_of, write_json
+from contamination.files import sha256_of
 from contamination.randomness import derived_seed, random_stream
-from contamination.scoring.endpoint_client import Client, Rejected
+from contamination.scoring.endpoint_client import LARGEST, Client, Rejected, require_name
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.store_format import check_same, read_table, write_table
 from contamination.testsets.tokens import tokenize
 
 CONTINUE = (
     "The following is the end of a part of a file. Continue the file where it ends, with what "
     "comes next in it. Write nothing but the text of the file.\n\n"
 )
-PROMPTS = 32  # of a part of the store
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
+# Fields that a server may refuse, in the order in which they are left out where it names none. The
+# limit comes first, whose place another takes; the temperature last, which changes what is written.
+OPTIONAL = (LIMITS[0], "seed", "n", "temperature")
+NO_CHOICE: dict[str, Any] = {"choices": []}  # stands for the answer to a prompt that was filtered
+LONGEST_TOKEN = 256  # characters: no vocabulary has longer ones
+BESIDE_TEXT = 1 << 20  # bytes of an answer that are no text, such as what a model thinks
+BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,9 @@ class Sampling:
         return derived_seed(self.seed, "written text", sha256_of(prompt), already) >> 1
 
 
+ONE_LETTER = Sampling(samples=1, tokens=4, temperature=0)  # the answer to a question
+
+
 class Generator(Protocol):
     """A language model, seen as a source of text.
 
@@ -71,12 +78,14 @@ class Generator(Protocol):
     ----------
     name : for people. revision : names weights and precision, or address and name of a server.
     protocol : by which it is asked. instruction : that stands before every prompt.
+    left_out : fields of requests, of those in OPTIONAL, that a server refuses.
     """
 
     name: str
     revision: str
     protocol: str
     instruction: str
+    left_out: Sequence[str]
 
     @property
     def served(self) -> str:
@@ -97,7 +106,10 @@ class LocalGenerator:
     tokens than the context holds.
     """
 
-    protocol, instruction, served = "local", "", ""
+    protocol = "local"
+    instruction = ""
+    served = ""
+    left_out: Sequence[str] = ()
 
     def __init__(self, scorer: TransformersScorer, name: str) -> None:
         self.scorer, self.name, self.revision = scorer, name, scorer.revision
@@ -161,10 +173,13 @@ class EndpointGenerator:
 
     def __init__(self, url: str, model: str, *, instruction: str = CONTINUE, **limits: Any) -> None:
         self.client = Client(url, **limits)
-        self.name, self.revision = model, sha256_of(self.client.url, model)
+        self.name = require_name(model)
+        self.revision = sha256_of(self.client.url, model)
         chat = self.client.url.endswith("/chat")
         self.protocol = "chat" if chat else "completions"
-        self.instruction, self._limit = instruction * chat, LIMITS[0]
+        self.instruction = instruction if chat else ""
+        self.left_out: Sequence[str] = ()
+        self._refusal: Rejected | None = None  # the first, until an answer comes
 
     @property
     def served(self) -> str:
@@ -174,33 +189,76 @@ class EndpointGenerator:
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Ask for all texts of a prompt in one request, and again where fewer come back."""
         found: list[list[str]] = [[] for _ in prompts]
-        while missing := [i for i, texts in enumerate(found) if len(texts) < sampling.samples]:
+        while True:
+            missing = [i for i, texts in enumerate(found) if len(texts) < sampling.samples]
+            if not missing:
+                return found
             self.client.require_budget(len(missing))
-            bodies = (self._body(prompts[i], len(found[i]), sampling) for i in missing)
+            bodies = [self._body(prompts[i], len(found[i]), sampling) for i in missing]
             try:
-                with closing(self.client.answers(bodies)) as answers:
-                    for number, answer in answers:
-                        texts = found[missing[number]]
-                        texts += self._texts(answer)[: sampling.samples - len(texts)]
+                for number, texts in self._written(bodies, sampling):
+                    kept = found[missing[number]]
+                    kept += texts[: sampling.samples - len(kept)]
             except Rejected as error:
-                if self.protocol != "chat" or self._limit == LIMITS[-1]:
-                    raise InputError(f"{error}; is a record longer than the context?") from None
-                self._limit = LIMITS[-1]
-        return found
+                self._leave_out(error, bodies[0])
+
+    def _written(
+        self, bodies: Sequence[dict[str, Any]], sampling: Sampling
+    ) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number of a request and the texts of its answer."""
+        longest = sampling.tokens * LONGEST_TOKEN
+        text_bytes = sampling.samples * longest * BYTES_PER_CHARACTER
+        largest = min(LARGEST, BESIDE_TEXT + text_bytes)
+        asked = self.client.answers(bodies, largest=largest, if_filtered=NO_CHOICE)
+        with closing(asked) as answers:
+            for number, answer in answers:
+                texts = self._texts(answer) or [""] * bodies[number].get("n", 1)
+                self._refusal = None
+                yield number, [text[:longest] for text in texts]
 
     def _body(self, prompt: str, already: int, sampling: Sampling) -> dict[str, Any]:
-        count = {"n": sampling.samples - already, "temperature": sampling.temperature}
-        text: dict[str, Any] = {"prompt": prompt}
+        """Return a request for the texts that a prompt lacks."""
+        body: dict[str, Any] = {"model": self.name}
         if self.protocol == "chat":
-            text = {"messages": [{"role": "user", "content": self.instruction + prompt}]}
-        own = {"seed": sampling.seed_of(prompt, already), self._limit: sampling.tokens}
-        return {"model": self.name, **text, **count, **own}
+            body["messages"] = [{"role": "user", "content": self.instruction + prompt}]
+        else:
+            body["prompt"] = prompt
+        limit = LIMITS[0] in self.left_out
+        body[LIMITS[limit]] = sampling.tokens
+        optional = {
+            "seed": sampling.seed_of(prompt, already),
+            "n": sampling.samples - already,
+            "temperature": sampling.temperature,
+        }
+        sent = {name: value for name, value in optional.items() if name not in self.left_out}
+        return body | sent
+
+    def _leave_out(self, error: Rejected, body: dict[str, Any]) -> None:
+        """Leave out the field that the server names, else the next one; InputError where none is.
+
+        The first refusal is then the one that is told: leaving fields out has not helped.
+        """
+        if error.about_length:
+            raise InputError(
+                f"{error}; if a record is longer than the server reads, leave it out or shorten it "
+                "by --template"
+            ) from None
+        self._refusal = self._refusal or error
+        plain = {"n": 1, "temperature": 1}  # what a server does unless told otherwise
+        optional = [name for name in OPTIONAL if name in body and body[name] != plain.get(name)]
+        if self.protocol != "chat" and LIMITS[0] in optional:
+            optional.remove(LIMITS[0])  # completions know no other name of it
+        named = [name for name in optional if re.search(rf"\b{name}\b", error.said)]
+        chosen = next(iter(named or optional), None)
+        if chosen is None:
+            raise InputError(f"{self._refusal}; correct what the server names") from None
+        self.left_out = (*self.left_out, chosen)
 
     def _texts(self, answer: Any) -> list[str]:
-        """Return the texts of an answer, one at least."""
+        """Return the texts of an answer, none where it has no choice."""
         try:
-            texts = list(map(_text, answer["choices"]))
-            if not texts or not all(isinstance(text, str) for text in texts):
+            texts = [_text(choice) for choice in answer["choices"] or ()]
+            if not all(isinstance(text, str) for text in texts):
                 raise TypeError
         except (AttributeError, LookupError, TypeError):
             raise InputError(
@@ -208,7 +266,7 @@ class EndpointGenerator:
                 "completions, or /v1/chat/completions"
             ) from None
         self.client.require_same_model(answer.get("model"))
-        return texts
+        return [_mended(text) for text in texts]
 
 
 def _text(choice: dict[str, Any]) -> Any:
@@ -218,90 +276,6 @@ def _text(choice: dict[str, Any]) -> Any:
     return "" if refused or said["content"] is None else said["content"]
 
 
-@dataclass(frozen=True)
-class CompletionHeader:
-    """What was asked: of which model, about which set, and how.
-
-    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their number. The
-    fields before them are as in `contamination.scoring.store_format.Header`, protocol and
-    instruction as in `Generator`, the last four as in `Sampling`.
-    """
-
-    model: str
-    model_revision: str
-    dataset: str
-    dataset_revision: str
-    template: str
-    prompts: str
-    count: int
-    protocol: str
-    instruction: str
-    samples: int
-    tokens: int
-    temperature: float
-    seed: int
-
-
-class Completions:
-    """The store of what a model wrote: a directory, bound to its header.
-
-    The header (`completions.json`) says what was asked, and Parquet parts hold the texts of
-    `PROMPTS` prompts each. The prompts are asked in a random order, which decides the part of each.
-    What no part holds is missing; of a model here, an interrupted run that is started again writes
-    the bytes of one that was not interrupted. Raises InputError if the directory holds a store of
-    something else, and names the difference.
-    """
-
-    def __init__(self, directory: Path, header: CompletionHeader) -> None:
-        self.directory, self.header, self._fields = directory, header, asdict(header)
-        columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
-        key = sha256_of(json.dumps(self._fields, sort_keys=True))
-        self._schema = pa.schema(columns.items(), metadata={"key": key})
-        check_directory(directory)
-        self._path = directory / "completions.json"
-        if self._path.is_file():
-            check_same(self._path, read_json(self._path), self._fields)
-
-    @cached_property
-    def parts(self) -> dict[Path, list[int]]:
-        """Prompts of each part, in the random order in which they are asked."""
-        rng = random_stream(self.header.seed, "order of requests", self.header.prompts)
-        order = rng.permutation(self.header.count).tolist()
-        cut = (order[at : at + PROMPTS] for at in range(0, len(order), PROMPTS))
-        return {self.directory / f"part-{i:05d}.parquet": part for i, part in enumerate(cut)}
-
-    def stored(self) -> tuple[dict[int, list[str]], str]:
-        """Texts after each prompt, by its number, and what the server called the model.
-
-        As far as they are stored and undamaged.
-        """
-        found: dict[int, list[str]] = {}
-        named = ""
-        for path, prompts in self.parts.items():
-            with suppress(InputError):
-                columns = read_table(path, self._schema).columns
-                numbers, texts, served = (column.to_pylist() for column in columns)
-                if numbers == prompts:
-                    found |= zip(numbers, texts, strict=True)
-                    named = named or served[0]
-        return found, named
-
-    def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
-        """Ask for what is missing, part by part; a damaged part is written anew.
-
-        Raises InputError as the generator, and where the server called the model by another name
-        when it wrote what is stored.
-        """
-        texts, before = self.stored()
-        missing = [each for each in self.parts.items() if each[1][0] not in texts]
-        for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
-            written = generator.generate([prompts[i] for i in part], sampling)
-            if before not in ("", generator.served):
-                raise InputError(
-                    f"{self.directory}: its texts came from {before!r}, and {generator.served!r} "
-                    "answers now; ask for one model by its exact name, or remove the directory"
-                )
-            before = generator.served
-            if not self._path.is_file():  # what is refused before the first text leaves no store
-                write_json(self._path, self._fields)
-            write_table(path, (part, written, [before] * len(part)), self._schema)
+def _mended(text: str) -> str:
+    """Return a text without half characters, which JSON can hold and no file can."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -43,7 +43,13 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import mine, processes, share, together
 from contamination.scoring.store import Store, is_stored, open_store
-from contamination.scoring.store_format import Header, Unit, UnitRow, count_values
+from contamination.scoring.store_format import (
+    Header,
+    Unit,
+    UnitRow,
+    count_values,
+    require_one_model,
+)
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
 
@@ -77,7 +83,8 @@ def score(
     missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
     two examples, an example or an alternative has no token, what alternatives do not share is
     longer than the context, the plan keeps tokens of orderings, `directory` holds a store of
-    something else, a log-probability is not finite, or the disk is full.
+    something else, or one that a server filled under another name of the model, a log-probability
+    is not finite, or the disk is full.
 
     Parameters
     ----------
@@ -119,10 +126,11 @@ def score(
         if not is_stored(directory, header, replace=replace):
             load_network(scorer)  # what is refused then leaves no store
         store = Store(directory, header, replace=replace)
+        require_one_model(directory, store.served())
         done = store.done()
         missing = {index for index, unit in enumerate(units) if unit not in done}
         if header.kind == "orderings":
-            _require_no_drift(store, done, {units[index][0] for index in missing}, read)
+            _require_no_drift(store, done, {units[i][0] for i in missing}, read, scorer)
         return _within(cut_into_parts(work, scorer.batch_tokens), missing)
 
     def ready() -> None:
@@ -137,6 +145,7 @@ def score(
     parts = share(missing_parts)[0]
     store = together(opened)
     together(ready)
+    before = store.served()
     stages = [parts]
     if enough is not None:
         owned = [{i for i, unit in enumerate(units) if unit[0] == s} for s in range(header.shards)]
@@ -157,7 +166,9 @@ def score(
                 for scored in read([units[i] for i in indices]):
                     bar.update(header.tokens_read(scored.unit))
                     found.append(scored)
-                store.append(sorted(found, key=itemgetter(0)))
+                served = _served(scorer)
+                require_one_model(directory, [*before, served])
+                store.append(sorted(found, key=itemgetter(0)), served=served)
 
         for shard, stage in enumerate(stages):
             if stage:
@@ -239,11 +250,19 @@ def token_groups(
     return tuple(groups)
 
 
-def _require_no_drift(store: Store, done: set[Unit], shards: set[int], read: Read) -> None:
+def _served(scorer: Scorer) -> str:
+    """Return what a server calls the model; "" before its first answer, and of a model here."""
+    return str(getattr(scorer, "served", ""))
+
+
+def _require_no_drift(
+    store: Store, done: set[Unit], shards: set[int], read: Read, scorer: Scorer
+) -> None:
     """Score one stored ordering of each of these shards again; InputError if it has moved."""
     # Where machine, library or server changed, a shift of all that is added looks like evidence.
     again = [min(u for u in done if u[0] == s) for s in sorted({s for s, _ in done} & shards)]
     for unit, _, values in read(again) if again else ():
+        require_one_model(store.directory, [*store.served(), _served(scorer)])
         stored = next(row for row in store.units("orderings", *unit) if row.unit == unit)
         before = float(stored.nats.sum(dtype=np.float64))
         now = float(values.sum(dtype=np.float64))

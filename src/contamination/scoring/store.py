@@ -40,6 +40,7 @@ from contamination.scoring.store_format import (
     may_hold,
     part_name,
     read_units,
+    served_of,
     write_part,
 )
 from contamination.statistics.results import with_ties
@@ -136,9 +137,16 @@ class Store:
         units = (found[unit] for unit in self.header.units(permutations))
         return sha256_of(self.header.key, repr(self._token_resolution), *units)
 
-    def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
+    def served(self) -> list[str]:
+        """Names that servers gave to the model when they filled the parts; none of a model here."""
+        names = map(served_of, self.parts())
+        return [name for name in dict.fromkeys(names) if name]
+
+    def append(
+        self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]], *, served: str = ""
+    ) -> Path:
         """Write one part; see `contamination.scoring.store_format.write_part`."""
-        return write_part(self.directory, self.header, units)
+        return write_part(self.directory, self.header, units, served=served)
 
     def log_probs(self, permutations: int) -> np.ndarray:
         """Sequence log-probabilities (nats), float64[shards, permutations + 1], canonical first.

@@ -33,6 +33,7 @@ Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor
 
 CHOSEN = ("seed", "template")  # by whoever tests, and free to be chosen again
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
+SERVED = b"served"  # in the metadata of a part: what a server called the model
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
 
@@ -181,6 +182,20 @@ def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]
     raise InputError(f"{path}: {what}; {fix}")
 
 
+def require_one_model(directory: Path, names: Iterable[str]) -> None:
+    """Raise InputError if servers called the model of a store by more than one name.
+
+    `names` are those of its parts and of what answers now; "" stands for none.
+    """
+    served = [name for name in dict.fromkeys(names) if name]
+    if len(served) > 1:
+        told = ", and ".join(map(repr, served))
+        raise InputError(
+            f"{directory}: its answers come from {told}: ask for one model by its exact name, and "
+            "remove the directory to start again"
+        )
+
+
 def part_name(first: Unit, last: Unit) -> str:
     """Name of the part that begins and ends with these units; in this order parts are sorted."""
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
@@ -197,11 +212,16 @@ def may_hold(path: Path, shard: int | None, permutations: int | None) -> bool:
 
 
 def write_part(
-    directory: Path, header: Header, items: Iterable[tuple[Unit, np.ndarray, np.ndarray]]
+    directory: Path,
+    header: Header,
+    items: Iterable[tuple[Unit, np.ndarray, np.ndarray]],
+    *,
+    served: str = "",
 ) -> Path:
     """Write one part of units, each as in `UnitRow`.
 
-    Raises InputError, and writes nothing, if a log-probability is not finite or the disk is full.
+    `served` is what a server called the model, "" of one here. Raises InputError, and writes
+    nothing, if a log-probability is not finite or the disk is full.
     """
     rows = list(items)
     for unit, _, values in rows:
@@ -210,7 +230,10 @@ def write_part(
                 f"{header.model}: a log-probability of {header.name_of(unit)} of {header.dataset} "
                 "is not finite; check the weights and the precision of the model"
             )
-    schema, (units, examples, nats) = _schema(header), zip(*rows, strict=True)
+    schema = _schema(header)
+    if served:
+        schema = schema.with_metadata(schema.metadata | {SERVED: served.encode()})
+    units, examples, nats = zip(*rows, strict=True)
     columns = *np.array(units, dtype=np.int32).T, examples, nats
     path = directory / part_name(units[0], units[-1])
     plain, split = ["shard", "ordering", "examples.list.element"], "BYTE_STREAM_SPLIT"
@@ -253,6 +276,15 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
 
 def _damaged(path: Path) -> InputError:
     return InputError(f"{path}: the part is damaged; score again, and it is replaced")
+
+
+def served_of(path: Path) -> str:
+    """Return what a server called the model of a part, by its footer alone; "" where none did."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        return str(metadata.get(SERVED, b"").decode())
+    except UNREADABLE:
+        return ""
 
 
 def count_values(path: Path) -> int:

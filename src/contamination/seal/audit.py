@@ -90,10 +90,10 @@ def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Wor
     return (Work(scorer, sealed.test_set, request, alternatives),)
 
 
-def _arranged(sealed: SealedSet, others: int) -> AlternativeSet:
+def _arranged(sealed: SealedSet, others: int, seed: int = 0) -> AlternativeSet:
     """Render the published arrangement of each item, and so many others, which we draw."""
     free = [one.variants.given("options") for one in sealed.drawn]
-    return option_alternatives(sealed.test_set, permutations=others, seed=0, keep=free)
+    return option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
 
 
 def sealed_writings(
@@ -105,13 +105,16 @@ def sealed_writings(
     are a quiz, if any item has enough arrangements. Raises InputError as `Writing`.
     """
     request = Request(directory=asked.directory, name=asked.name)
-    order, quiz = Writing(by, sealed.test_set, request, **how), copy(by)
+    order = Writing(by, sealed.test_set, request, **how)
+    quiz = copy(by)
     arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
     if arranged is None or max(arranged.distinct) < CHOICES:
         return (order,)
     quiz.instruction = ""
     options = replace(request, axis="options", drawn=True)
-    return order, Writing(quiz, sealed.test_set, options, arranged=arranged)
+    arrange = partial(_arranged, sealed, CHOICES - 1)
+    sampling = how.get("sampling") if how.get("next_record") else None  # that of a quiz
+    return order, Writing(quiz, sealed.test_set, options, sampling=sampling, arrange=arrange)
 
 
 def audit_sealed_texts(*works: Writing, level: float) -> Audit:

@@ -5,7 +5,8 @@ the published arrangement in a quiz. The null law of the number of hits is known
 draws were made here: each is a coin of known chance, and the coins are independent.
 
 In a *quiz* a model is asked which of K arrangements of an item's options is the published one, or
-which of K records comes next. A place is drawn for it, so that no habit of position helps.
+which of K records comes next. A place is drawn for it, so that no habit of position helps, by a
+seed that is kept from whoever answers.
 """
 
 import math
@@ -85,6 +86,9 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
     probability 1/K, independently over questions. Whatever the model answers by that, by habit and
     by chance then hits with probability 1/K. An answer that is no letter cannot hit, and counts as
     a miss: the hits are then stochastically at most Bin(n, 1/K), and P(p <= alpha) <= alpha still.
+
+    The seed of places and of other arrangements must be unknown to whoever answers: by one that is
+    known the places can be computed, and H0 is false without any contamination.
 
     - Arrangements of an item: H0 holds if the published one was drawn uniformly from those that are
       permitted, independently over items and without regard to the model. The others are drawn from

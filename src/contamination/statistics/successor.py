@@ -107,7 +107,8 @@ def generated_successors(
     record b, of 1 to `longest` units. W[a, g] is how often g stands in all texts written after a
     (`written[a]`, any number, some perhaps empty); idf(g) = log(n / records with g). The
     denominator keeps long records from winning; a record whose n-grams stand in all records has a
-    column of zeros. Larger is more of b, and the diagonal means nothing.
+    column of zeros. Larger is more of b, and the diagonal means nothing. Raises InputError if no
+    record has a unit.
 
     Notes
     -----
@@ -116,6 +117,8 @@ def generated_successors(
     model that does not depend on the order. S is made from the unordered records, and relabels
     with them, so `generated_successor_test` is exact.
     """
+    if not any(len(record) for record in records):
+        raise InputError(f"none of {len(records)} records has a unit: give records with words")
     from sklearn.feature_extraction.text import CountVectorizer  # here: it imports pandas
     from sklearn.preprocessing import normalize
 
