@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
-from contamination.statistics.results import check_finite
+from contamination.statistics.inputs import check_finite
 
 Floats = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import (
     anytime_test,
-    called_canonical,
     centred_successors,
+    relabel_canonical,
     sampled_successor_scores,
     sharded_exact_monte_carlo,
     sharded_exact_test,
@@ -261,7 +261,7 @@ def null_p_values(
     rows = []
     for _ in range(trials):
         drawn = pool[rng.choice(len(pool), size=shards, replace=False)]
-        scores = called_canonical(drawn, rng.integers(pool.shape[1], size=shards))
+        scores = relabel_canonical(drawn, rng.integers(pool.shape[1], size=shards))
         rows.append([P_VALUES[test][1](scores, rng) for test in tests])
     return pd.DataFrame(rows, columns=list(tests))
 
