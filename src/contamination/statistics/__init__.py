@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from contamination.statistics.token_scores import *  # noqa: F403
 
 _MODULES = {
-    "anytime": "AnytimeResult anytime_test",
+    "anytime": "AnytimeResult anytime_test log_e_values",
     "exchangeability": "random_orderings",
     "min_p": "westfall_young_test",
     "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",

@@ -68,7 +68,7 @@ class AnytimeResult(TestResult):
         a finite number.
         """
         values = as_log_probs(log_probs, ndim=1)
-        log_wealth = self.log_wealth + _log_e_values(values)
+        log_wealth = self.log_wealth + log_e_values(values)[0]
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
         shards = self.shards + 1
@@ -146,9 +146,29 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     return result
 
 
-def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the log e-value of one shard for each bet, (views, stakes, lambdas)."""
-    values = without_scale(values)[0]
+def log_e_values(log_probs: ArrayLike) -> NDArray[np.float64]:
+    """Return the log e-value of each bet on one shard, were each of its orderings canonical.
+
+    Parameters
+    ----------
+    log_probs : (m+1,), scores of one shard, as in `anytime_test`.
+
+    Returns
+    -------
+    (m+1, 2, 2, 6), nats: by ordering, view (scores or ranks), stake (whole or half) and lambda. The
+    mean over orderings of exp of each bet is at most 1.
+
+    Raises
+    ------
+    InputError
+        For a wrong number of dimensions, no permutation, or a value that is not a finite number.
+
+    Examples
+    --------
+    >>> np.exp(log_e_values([3.0, 1.0, 2.0])).mean(axis=0).round(6).max()
+    np.float64(1.0)
+    """
+    values = without_scale(as_log_probs(log_probs, ndim=1))[0]
     rounding = ROUNDING * np.abs(values).max()
     order = np.argsort(values)
     # Scores that differ by float noise share a rank; linking neighbours treats all m+1 alike.
@@ -156,14 +176,15 @@ def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     tie[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > rounding)])
     counts = np.bincount(tie)
     if len(counts) == 1:  # no bet on a constant shard wins or loses
-        return _EVEN
+        return np.zeros((len(values), *_EVEN.shape))
     middles = (np.cumsum(counts) - counts / 2) / len(values)
     # Standardised scores, and standardised normal scores of their mid-ranks.
     views = np.stack([values, ndtri(middles)[tie]])
     views -= views.mean(axis=1, keepdims=True)
     views /= views.std(axis=1, keepdims=True)
-    logits = _LAMBDAS[:, None] * views[:, None, :]
+    logits = _LAMBDAS[:, None] * views[:, None, :]  # (views, lambdas, m+1)
     top = logits.max(axis=-1, keepdims=True)
-    log_mean = top[..., 0] + np.log(np.exp(logits - top).mean(axis=-1))
-    whole = logits[..., 0] - log_mean
-    return np.stack([whole, np.logaddexp(0.0, whole) - math.log(2)], axis=1)
+    log_mean = top + np.log(np.exp(logits - top).mean(axis=-1, keepdims=True))
+    whole = np.moveaxis(logits - log_mean, -1, 0)  # (m+1, views, lambdas)
+    half = np.logaddexp(0.0, whole) - math.log(2)
+    return np.stack([whole, half], axis=2)
