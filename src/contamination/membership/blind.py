@@ -109,8 +109,8 @@ def blind_table(
     """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
 
     AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
-    are judged with a bootstrap (`contamination.membership.evaluate.evaluate`), whose `resamples`
-    `rng` draws, bag of words as `auc_over_folds` says.
+    are judged by `contamination.membership.evaluate.evaluate`, whose `resamples` `rng` draws, bag
+    of words as `auc_over_folds` says.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []

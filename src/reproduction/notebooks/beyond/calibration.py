@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 # p-values (b,) of scores (r, m+1), where `canonical` (b, r) are called canonical in each trial.
 PValues = Callable[[Floats, NDArray[np.int64], np.random.Generator], Floats]
 
-GROUP = 10  # trials that see the same shards
+GROUP = 20  # trials that see the same shards
 RESAMPLES = 1_999  # of a group; 0.05, 0.01 and 0.001 are attainable p-values
 TIES = 1e-9  # sums of z-scores that are closer count as equal
 T = TESTS["sharded_t"].label
@@ -67,7 +67,7 @@ def sampled_p_values(
     """Compute p of `sharded_exact_monte_carlo` for each choice of canonical orderings, (b,).
 
     All choices are compared with one sample of the null law. Each p-value keeps its level for
-    itself; that ten of them share a sample adds half a percent to the variance of a count.
+    itself; that twenty of them share a sample adds 1% to the variance of a count.
     """
     shares = contributions(scores, weights="inverse_sd")
     shards, orderings = shares.shape
