@@ -82,7 +82,8 @@ def log_tail(blocks: Sequence[NDArray[np.int64]]) -> float:
         log_mgf += float((logsumexp(logits, axis=1) - math.log(steps.shape[1])).sum())
         largest += float(np.abs(logits).max(axis=1).sum())
         for row, masses in zip(steps, softmax(logits, axis=1), strict=True):
-            laws.append(np.bincount(row - row.min(), weights=masses))
+            law_of_shard = np.bincount(row - row.min(), weights=masses)
+            laws.append(law_of_shard.astype(np.float64))
     law, error = convolve(laws)
     least = sum(int(steps.min(axis=1).sum()) for steps in blocks)
     tail = law[-least:]

@@ -95,7 +95,7 @@ def anytime_p_values(
     wealth = np.cumsum(log_e[np.arange(shards), canonical], axis=1)  # (b, r, bets)
     top = wealth.max(axis=2)
     log_mean = top + np.log(np.exp(wealth - top[..., None]).mean(axis=2))
-    return np.exp(-np.maximum(0, log_mean.max(axis=1)))
+    return np.asarray(np.exp(-np.maximum(0, log_mean.max(axis=1))))
 
 
 class Calibrated(NamedTuple):
