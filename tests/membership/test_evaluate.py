@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.stats.nonparametric import rank_compare_2indep
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import (
@@ -15,7 +16,7 @@ from contamination.membership.evaluate import (
     fit_threshold,
     weighted_aucs,
 )
-from contamination.membership.intervals import auc_interval
+from contamination.membership.intervals import _delong, auc_interval
 
 
 def sample(n: int, gap: float, *, digits: int = 9, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -84,6 +85,14 @@ def test_the_interval_of_an_area_holds_it_as_often_as_it_says(area, sizes, sprea
         low, high = auc_interval(rng.normal(shift, spread, sizes[0]), rng.normal(size=sizes[1]))
         held += low <= area <= high
     assert held >= stats.binom.ppf(1e-4, 300, 0.95)
+
+
+def test_the_variance_of_an_area_is_that_of_statsmodels():
+    rng = np.random.default_rng(2)
+    members = np.round(rng.normal(0.7, 1, 30), 1)  # some are equal
+    non_members = np.round(rng.normal(0, 2, 21), 1)
+    compared = rank_compare_2indep(members, non_members)
+    assert _delong(members, non_members) == pytest.approx((compared.prob1, compared.var_prob))
 
 
 def test_the_interval_of_an_area_has_a_width_also_where_all_members_lie_above():

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import binomtest
 
 from contamination.errors import InputError
 from contamination.membership.intervals import auc_interval
@@ -238,8 +238,8 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
     if np.isnan(threshold):
         raise InputError("threshold is nan: give a number, or inf")
     called = values >= threshold
-    low, high = proportion_confint(int(called.sum()), len(called), method="beta")
-    return float(called.mean()), float(low), float(high)
+    interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
+    return float(called.mean()), float(interval.low), float(interval.high)
 
 
 def _as_labelled(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Labels]:

@@ -4,9 +4,8 @@ Every test of contamination on orderings (Oren section 2) assumes that the canon
 examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.
-A statistic takes one value (or label) a record, orderings (m+1, n) from `random_orderings` and the
-bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
-*Neighbours* stand next to each other in one shard, since the sharded test moves none out of it.
+A statistic takes a value or label for each record, orderings (m+1, n) from `random_orderings` and
+shards; it returns a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
 """
 
 import math
@@ -370,10 +369,7 @@ def _pairs_apart(bounds: Bounds, lag: int) -> int:
 
 
 def _check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
-    """Raise InputError unless orderings and shards are those of so many records.
-
-    Without a copy: orderings are the largest array of a diagnosis.
-    """
+    """Raise InputError unless orderings and shards are those of so many records; copy nothing."""
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")
     whole = isinstance(orderings, np.ndarray) and np.issubdtype(orderings.dtype, np.integer)
