@@ -12,7 +12,7 @@ from scipy import stats
 from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import gain_by_position, redrawn_p_values
 from contamination.scoring.store import Store
-from contamination.statistics import called_canonical, sharded_exact_test
+from contamination.statistics import relabel_canonical, sharded_exact_test
 from fakes.level import check_level
 from fakes.made_up_store import HEADER, units
 
@@ -30,7 +30,7 @@ def test_every_choice_of_shuffled_orderings_is_drawn_as_often(name):
     scores = np.random.default_rng(0).normal(-100, 3, (2, 4))
     test, rng = TESTS[name], np.random.default_rng(1)
     each = [
-        test.statistic(called_canonical(scores[:, 1:], chosen), rng).p
+        test.statistic(relabel_canonical(scores[:, 1:], chosen), rng).p
         for chosen in itertools.product(range(3), repeat=2)
     ]
     found = redrawn(test, scores, 4_500)

@@ -9,12 +9,12 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.scores import TOP, Reading
+from contamination.membership.scores import TOP, TokenStatistics
 
 E = math.exp
 NAN = math.nan
 # Five tokens, of which the first has no score.
-READ = Reading(
+READ = TokenStatistics(
     log_probs=np.array([-9, -1, -2, -4, -8], dtype=np.float32),
     rank=np.array([1, 1, 5, 6, 40]),
     rank_off_by_one=np.array([NAN, 6, 7, 1, 2]),

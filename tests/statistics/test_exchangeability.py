@@ -12,18 +12,15 @@ from hypothesis.extra.numpy import arrays
 from contamination.statistics import exchangeability
 from contamination.statistics.exchangeability import (
     ascending_neighbours,
-    ascents,
     autocorrelation,
     equal_neighbours,
-    in_turn,
-    largest_test,
     max_z,
     neighbour_similarity,
     order_test,
     random_orderings,
-    sum_test,
     trend,
 )
+from contamination.statistics.option_order import ascents, in_turn, largest_test, sum_test
 from fakes.level import check_every_level
 
 STATISTICS = (equal_neighbours, ascending_neighbours, autocorrelation, trend)

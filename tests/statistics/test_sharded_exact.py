@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contamination.statistics import (
-    called_canonical,
     contributions,
     pooled_exact_test,
+    relabel_canonical,
     sampled_successor_scores,
     sampling_error,
     sharded_exact_monte_carlo,
@@ -99,7 +99,7 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights, shapes):
     p = []
     for index in itertools.product(*(range(m + 1) for r, m in shapes for _ in range(r))):
         chosen = iter(index)
-        swapped = [called_canonical(scores, [next(chosen) for _ in scores]) for scores in sets]
+        swapped = [relabel_canonical(scores, [next(chosen) for _ in scores]) for scores in sets]
         p.append(pooled_exact_test(swapped, weights=weights).p)
     check_every_level(p)
 
@@ -114,7 +114,7 @@ def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weight
         canonical = rng.integers(m + 1, size=(6, r))
         found = sharded_exact_p_values(scores, canonical, weights=weights)
         for p, chosen in zip(found, canonical, strict=True):
-            swapped = called_canonical(scores, chosen)
+            swapped = relabel_canonical(scores, chosen)
             resolution = sharded_exact_test(swapped, weights=weights).resolution
             assert p >= enumerated(swapped, weights) * (1 - 1e-12)
             assert p <= enumerated(swapped, weights, 1.01 * resolution) * (1 + 1e-6) + 1e-6

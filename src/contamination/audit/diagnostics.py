@@ -28,7 +28,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.randomness import random_stream
-from contamination.statistics import PValue, adjust, successor_scores
+from contamination.statistics import PValue, adjust, option_order, successor_scores
 from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
@@ -42,7 +42,7 @@ Record = Mapping[str, Any]
 # The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
 Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
 # Items whose options may move, with their arrangements (N, k), the published one first.
-Moving = Sequence[tuple["Item", order.Arrangements]]
+Moving = Sequence[tuple["Item", option_order.Arrangements]]
 
 TESTS = 9  # rows that can have a p-value, at most
 LEVEL = 0.01  # of the verdict
@@ -327,7 +327,7 @@ def option_rows(moving: Moving) -> Iterator[Row]:
     for item, arrangements in moving:
         words = [set(re.findall(r"\w+", option.casefold())) for option in item.options]
         parts = np.array([[bool(a) and a < b for b in words] for a in words])
-        longer.append(order.in_turn(parts, arrangements))
+        longer.append(option_order.in_turn(parts, arrangements))
         pairs += int(parts.sum())
     what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
     yield _summed("builds", what, ".1%", longer, pairs, "no option has all words of another")
@@ -340,7 +340,7 @@ def _summed(
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
         return Row(diagnostic, reading=nothing)
-    return _tested(diagnostic, what, form, array.sum(axis=0) / scale, order.sum_test(array))
+    return _tested(diagnostic, what, form, array.sum(axis=0) / scale, option_order.sum_test(array))
 
 
 def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
@@ -351,7 +351,7 @@ def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | N
     values = np.array([places == (a == i).argmax(axis=1) for a, i in chosen], dtype=int)
     if not len(values) or not np.ptp(values, axis=2).any():
         return Row(diagnostic, reading=f"no {what} that move")
-    which, result = order.largest_test(values.transpose(1, 0, 2))
+    which, result = option_order.largest_test(values.transpose(1, 0, 2))
     where = f"{what} that stand at {chr(ord('A') + which)}"
     return _tested(diagnostic, where, ".1%", values[:, which].mean(axis=0), result)
 
@@ -368,7 +368,7 @@ def _sorted(
     sums, pairs = [], 0
     for (_, arrangements), each in zip(moving, values, strict=True):
         if each is not None:
-            found = order.ascents(each, arrangements)
+            found = option_order.ascents(each, arrangements)
             sums.append(np.abs(found) if either_way else found)
             pairs += sum(a != b for a, b in combinations(each, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"

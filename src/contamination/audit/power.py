@@ -150,7 +150,7 @@ def simulate_power(test: Test, store: "Store", scores: "np.ndarray") -> tuple[Si
             continue
         deviations = rng.standard_t(effect.studies - 1, (DRAWS, 1))
         effects = (effect.mean + effect.scale * deviations) * following
-        p_values = statistics.planted_p_values(scores, effects, rng=rng)
+        p_values = statistics.simulated_p_values(scores, effects, rng=rng)
         simulated.append(
             SimulatedPower(
                 effect=effect, records=bounds[-1][1], shards=len(bounds), p_values=p_values

@@ -26,7 +26,7 @@ def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int
     canonical = rng.integers(shuffled.shape[1], size=(draws, len(shuffled)))
     if test.stops:  # the exact test on shards: all orders at once
         return statistics.sharded_exact_p_values(shuffled, canonical)
-    swapped = (statistics.called_canonical(shuffled, each) for each in canonical)
+    swapped = (statistics.relabel_canonical(shuffled, each) for each in canonical)
     return np.array([test.statistic(each, rng).p for each in swapped])
 
 

@@ -42,7 +42,7 @@ def membership(
     members = _members(texts, label) if label is not None else None
 
     from contamination.membership.api import membership_scores
-    from contamination.membership.evaluate import evaluate
+    from contamination.membership.evaluate import evaluate, missing_scores
     from contamination.randomness import random_stream
 
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
@@ -63,6 +63,7 @@ def membership(
             "dataset_revision": texts.revision,
             "template": texts.template,
             "texts": json_rows(table.reset_index()),
+            "without_score": json_rows(missing_scores(table)),
             **({} if judged is None else {"evaluation": json_rows(judged)}),
         }
         print(json.dumps(output, indent=2))
@@ -81,6 +82,8 @@ def membership(
             for row in judged.itertuples()
         )
     print_table(columns, rows, title=f"{len(table):,} texts of {texts.name} under {options.model}")
+    for row in missing_scores(table).itertuples():
+        say(f"{row.score}: {row.texts:,} texts have no score, since {row.reason}")
     say("Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.")
     if csv is not None:
         say(f"scores of each text: {csv}")

@@ -8,7 +8,7 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -37,14 +37,26 @@ Text = str | np.ndarray  # or its tokens
 
 SHARE = 0.1  # of the words that a neighbour changes
 ARGUMENTS = ("reference", "neighbours")  # parts that have one of their own
+_FIRST_TOKENS = (50, 100, 200)  # of PPL
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
+
+
+def _columns(family: str, numbers: Sequence[int]) -> list[str]:
+    return [f"{family}_{number}" for number in numbers]
+
+
 DEFAULT_COLUMNS = (
     "loss",
-    *(f"ppl_{k}" for k in (50, 100, 200)),
-    *(f"{family}_{k}" for family in ("min_k", "min_k_pp") for k in _PERCENT),
-    *(f"{family}_{k}" for family in ("mem", "mem_off_by_one", "entropy") for k in _RANKS),
-    *("entropy", "zlib", "lowercase"),
+    *_columns("ppl", _FIRST_TOKENS),
+    *_columns("min_k", _PERCENT),
+    *_columns("min_k_pp", _PERCENT),
+    *_columns("mem", _RANKS),
+    *_columns("mem_off_by_one", _RANKS),
+    *_columns("entropy", _RANKS),
+    "entropy",
+    "zlib",
+    "lowercase",
 )
 
 
@@ -61,15 +73,6 @@ def membership_scores(
 ) -> pd.DataFrame:
     """Score texts by how likely they are to be members of a model's training data.
 
-    The table has a row per text in the order given (index `text`, from 0) and a column per score:
-    `contamination.membership.scores` says what they mean. Every column has the same direction: the
-    larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there.
-
-    Scores of what cannot be had, or is not asked for, are left out. Raises InputError if there is
-    no text, or one of fewer than two tokens (named by its number); for a reference that does not
-    know a character or, per token, cuts a text into other tokens; for a score that does not exist;
-    and for whatever loading and scoring refuse.
-
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file. Behind an
@@ -84,46 +87,82 @@ def membership_scores(
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
         of more texts; from 0 by default.
+
+    Returns
+    -------
+    A row per text in the order of `texts` (index `text`, from 0) and a column per score:
+    `contamination.membership.scores` says what they mean. Every column has the same direction: the
+    larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there,
+    and `contamination.membership.evaluate.missing_scores` says why. Scores of what the model does
+    not give, or of an argument that is missing, are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no text, or one of fewer than two tokens (named by its number); for a reference
+        that does not know a character or, per token, cuts a text into other tokens; for a score
+        that does not exist; and for whatever loading and scoring refuse.
     """
     numbers = range(len(texts)) if numbers is None else numbers
     if not len(texts):
         raise InputError("there is no text to score; give one or more")
-    wanted = {name: scores.score_named(name) for name in columns}
-    wanted |= {name: score for name, score in scores.SCORES.items() if score.reads in ARGUMENTS}
+    definitions = {name: scores.score_named(name) for name in columns}
+    for name, score in scores.SCORES.items():
+        if score.reads in ARGUMENTS:
+            definitions[name] = score
     scorer = _open(model)
-    shown = [one if isinstance(one, str) else scorer.tokenizer.decode(one) for one in texts]
-    ids = [one for one in texts if not isinstance(one, str)] or tokenize(scorer.tokenizer, shown)
-    for number, one, text in zip(numbers, ids, shown, strict=True):
-        if len(one) < 2:
-            raise InputError(
-                f"text {number} has {len(one)} token(s), and a score needs 2: leave out "
-                f"{text[:40]!r}"
-            )
-    readings = token_signals(scorer, ids)
+    shown, ids = _texts_and_tokens(scorer, texts, numbers)
+    statistics = token_signals(scorer, ids)
     parts: dict[str, Iterable[Any]] = {"text": shown}
-    if any(score.reads == "lower" for score in wanted.values()):
+    if any(score.reads == "lower" for score in definitions.values()):
         lower = tokenize(scorer.tokenizer, [text.lower() for text in shown])
         parts["lower"] = text_log_probs(scorer, lower)
     if reference is not None:
-        log_probs = [read.log_probs for read in readings]
-        parts["reference"] = _beside_reference(
+        log_probs = [text_statistics.log_probs for text_statistics in statistics]
+        parts["reference"] = _compare_with_reference(
             scorer, _open(reference), shown, log_probs, numbers, per=reference_per
         )
-    if neighbours:  # those of a text do not depend on other texts
-        streams = (random_stream(seed, "neighbours", number) for number in numbers)
-        pairs = zip(shown, streams, strict=True)
-        made = [word_neighbours(text, neighbours, rng=rng) for text, rng in pairs]
-        read = iter(text_log_probs(scorer, tokenize(scorer.tokenizer, [*chain(*made)])))
-        parts["neighbours"] = [[*islice(read, len(each))] for each in made]
+    if neighbours:
+        parts["neighbours"] = _neighbour_log_probs(scorer, shown, neighbours, seed, numbers)
     for part, values in parts.items():
-        readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    table = {
-        name: [*map(score.compute, readings)]
-        for name, score in wanted.items()
-        if getattr(readings[0], score.reads) is not None
-    }
-    index = pd.RangeIndex(len(readings), name="text")
+        pairs = zip(statistics, values, strict=True)
+        statistics = [replace(text_statistics, **{part: value}) for text_statistics, value in pairs]
+    table = {}
+    for name, score in definitions.items():
+        if getattr(statistics[0], score.reads) is not None:
+            table[name] = [score.compute(text_statistics) for text_statistics in statistics]
+    index = pd.RangeIndex(len(statistics), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
+
+
+def _texts_and_tokens(
+    scorer: Scorer, texts: Sequence[Text], numbers: Sequence[int]
+) -> tuple[list[str], list[np.ndarray]]:
+    """Return every text as text and as tokens; of what is given as tokens, these."""
+    shown = [text if isinstance(text, str) else scorer.tokenizer.decode(text) for text in texts]
+    given = [text for text in texts if not isinstance(text, str)]
+    ids = given or tokenize(scorer.tokenizer, shown)
+    for number, tokens, text in zip(numbers, ids, shown, strict=True):
+        if len(tokens) < 2:
+            raise InputError(
+                f"text {number} has {len(tokens)} token(s), and a score needs 2: leave out "
+                f"{text[:40]!r}"
+            )
+    return shown, list(ids)
+
+
+def _neighbour_log_probs(
+    scorer: Scorer, texts: Sequence[str], count: int, seed: int, numbers: Sequence[int]
+) -> list[list[np.ndarray]]:
+    """Score the neighbours of each text; they do not depend on other texts."""
+    made = []
+    for text, number in zip(texts, numbers, strict=True):
+        rng = random_stream(seed, "neighbours", number)
+        made.append(word_neighbours(text, count, rng=rng))
+    scored: Iterator[np.ndarray] = iter(
+        text_log_probs(scorer, tokenize(scorer.tokenizer, list(chain.from_iterable(made))))
+    )
+    return [list(islice(scored, len(neighbours))) for neighbours in made]
 
 
 def stored_scores(
@@ -143,22 +182,35 @@ def stored_scores(
     that are missing and removes those of other texts, another model or other scores.
 
     Every process calls this with the same arguments and gets the whole table; a scorer that is
-    spread over all devices lets one process do all. `options` are those of `membership_scores` that
-    are numbers or text; what fails in one process is raised by all. The directory is for nothing
-    else.
+    spread over all devices lets one process do all. What fails in one process is raised by all.
+
+    Parameters
+    ----------
+    directory : for nothing else.
+    scorer, reference : the model and, for `reference_*`, a second one.
+    texts, columns : as in `membership_scores`.
+    options : of `membership_scores` that are numbers or text.
+
+    Raises
+    ------
+    InputError
+        If there is no text, or for what `membership_scores` refuses.
     """
     options |= {"columns": columns}
     scorers = [scorer, reference] if reference else [scorer]
-    written = [one for one in texts if isinstance(one, str)]
-    work = [*map(len, tokenize(scorer.tokenizer, written) if written else texts)]
+    written = [text for text in texts if isinstance(text, str)]
+    tokens = tokenize(scorer.tokenizer, written) if written else texts
+    work = [len(ids) for ids in tokens]
     if not work:
         raise InputError(f"{directory}: there is no text to score; give one or more")
     order = random_stream(0, "parts of texts").permutation(len(work))
-    smallest = min(one.batch_tokens for one in scorers)
-    cut = cut_into_parts([work[i] for i in order], smallest, batches=1)
-    parts = [sorted(int(order[i]) for i in part) for part in cut]
-    contents = (one if isinstance(one, str) else repr(one.tolist()) for one in texts)
-    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
+    smallest = min(each.batch_tokens for each in scorers)
+    parts = []
+    for part in cut_into_parts([work[i] for i in order], smallest, batches=1):
+        parts.append(sorted(int(order[i]) for i in part))
+    contents = [text if isinstance(text, str) else repr(text.tolist()) for text in texts]
+    revisions = [each.revision for each in scorers]
+    key = sha256_of(*revisions, repr(sorted(options.items())), *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
     if processes().is_main_process:
@@ -175,7 +227,7 @@ def stored_scores(
             table.set_axis(rows).to_parquet(temporary)
         return pd.read_parquet(paths[number])
 
-    spread = any(getattr(one, "spread", False) for one in scorers)
+    spread = any(getattr(each, "spread", False) for each in scorers)
     tables = deal(directory.name, [partial(scored, i) for i in range(len(paths))], alone=spread)
     return pd.concat(tables).sort_index().rename_axis("text")
 
@@ -186,7 +238,7 @@ def _open(model: Model) -> Scorer:
     return model
 
 
-def _beside_reference(
+def _compare_with_reference(
     scorer: Scorer,
     reference: Scorer,
     texts: Sequence[str],
@@ -195,30 +247,39 @@ def _beside_reference(
     *,
     per: Literal["byte", "token"],
 ) -> list[tuple[float, float]]:
-    """Log-probability of each text under the model and under the reference, nats per unit.
+    """Return the log-probability of each text under the model and the reference, nats per unit.
 
     Per byte, any two models compare, each with its own tokenizer: both score all bytes of a text.
     Per token, they must cut it alike; a mean over other tokens would compare nothing.
     """
-    ours, theirs = (tokenize(side.tokenizer, texts) for side in (scorer, reference))
-    unknown = [side.tokenizer.unk_token_id for side in (scorer, reference)]
-    for number, *pair in zip(numbers, ours, theirs, strict=True):
-        missing = (one in ids for one, ids in zip(unknown, pair, strict=True) if one is not None)
-        if per == "token" and not np.array_equal(pair[0], pair[1]):
+    ours = tokenize(scorer.tokenizer, texts)
+    theirs = tokenize(reference.tokenizer, texts)
+    for number, our_ids, their_ids in zip(numbers, ours, theirs, strict=True):
+        if per == "token" and not np.array_equal(our_ids, their_ids):
             raise InputError(
                 f"text {number} has other tokens under the reference model, so that means over "
                 "tokens do not compare; compare per byte"
             )
-        if per == "byte" and any(missing):
+        unknown = _has_unknown(scorer, our_ids) or _has_unknown(reference, their_ids)
+        if per == "byte" and unknown:
             raise InputError(
                 f"text {number} has characters that a tokenizer of the two models does not know, "
                 "and their bytes would cost nothing; leave it out, or give another reference"
             )
-    found = zip(log_probs, text_log_probs(reference, theirs), texts, strict=True)
-    if per == "token":
-        return [(scores.mean_log_prob(a), scores.mean_log_prob(b)) for a, b, _ in found]
-    value = scores.log_prob_per_byte
-    return [(value(a, text), value(b, text)) for a, b, text in found]
+    compared = []
+    for mine, other, text in zip(log_probs, text_log_probs(reference, theirs), texts, strict=True):
+        if per == "token":
+            pair = (scores.mean_log_prob(mine), scores.mean_log_prob(other))
+        else:
+            pair = (scores.log_prob_per_byte(mine, text), scores.log_prob_per_byte(other, text))
+        compared.append(pair)
+    return compared
+
+
+def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
+    """Say whether tokens hold the one that stands for characters a tokenizer does not know."""
+    unknown = scorer.tokenizer.unk_token_id
+    return unknown is not None and unknown in ids
 
 
 def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
@@ -227,15 +288,29 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
     Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT makes; these
     need no second model. A swap is with the next word. Spaces and line ends stay where they are.
     A text of one word, which can neither be swapped nor left out, has none.
+
+    Parameters
+    ----------
+    text : of any number of words.
+    count : number of neighbours.
+    rng : draws which words are changed, and how.
+
+    Examples
+    --------
+    >>> word_neighbours("a red stone", 1, rng=np.random.default_rng(0))
+    ['a stone red']
     """
     parts = re.split(r"(\s+)", text)
     places = [i for i in range(0, len(parts), 2) if parts[i]]
     changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
     made = []
-    for _ in range(count if changes > 0 else 0):
+    if changes <= 0:
+        return []
+    for _ in range(count):
         new = list(parts)
         for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
-            here, following = places[k], places[k + 1]
+            here = places[k]
+            following = places[k + 1]
             if rng.random() < 0.5:
                 new[here], new[following] = new[following], new[here]
             else:
@@ -245,7 +320,7 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
-    """Spans of `length` tokens, one after the other, without the rest (Oren, appendix E)."""
+    """Cut texts into spans of `length` tokens, without the rest (Oren, appendix E)."""
     # A file whose records are all planted leaves no text, and no span.
     stream = np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
     return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]

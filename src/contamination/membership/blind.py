@@ -18,8 +18,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from contamination.errors import InputError
 from contamination.membership.evaluate import Floats, auc, evaluate
 from contamination.scoring.status import OK
+from contamination.statistics.inputs import as_array, as_booleans, as_whole_numbers
 from contamination.tables import Layout, format_auc, lay_out
 
 WORDS = "bag_of_words"
@@ -91,16 +93,27 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
     # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
-    classifier, folds = make_pipeline(words, LogisticRegression()), PredefinedSplit(fold)
-    found: Floats = cross_val_predict(
-        classifier, list(texts), np.asarray(members), cv=folds, method="decision_function"
+    classifier = make_pipeline(words, LogisticRegression())
+    log_odds: Floats = cross_val_predict(
+        classifier,
+        list(texts),
+        np.asarray(members),
+        cv=PredefinedSplit(fold),
+        method="decision_function",
     )
-    return found
+    return log_odds
 
 
 def latest_year(text: str) -> float:
-    """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late."""
-    return float(max(map(int, YEAR.findall(text)), default=0))
+    """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late.
+
+    Examples
+    --------
+    >>> latest_year("From 1999 to 2003: 20481 bytes.")
+    2003.0
+    """
+    years = [int(digits) for digits in YEAR.findall(text)]
+    return float(max(years, default=0))
 
 
 def blind_table(
@@ -109,8 +122,8 @@ def blind_table(
     """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
 
     AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
-    are judged with a bootstrap (`contamination.membership.evaluate.evaluate`), whose `resamples`
-    `rng` draws, bag of words as `auc_over_folds` says.
+    are judged by `contamination.membership.evaluate.evaluate`, whose `resamples` `rng` draws, bag
+    of words as `auc_over_folds` says.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
@@ -134,21 +147,43 @@ def blind_table(
 def auc_over_folds(
     scores: ArrayLike, members: ArrayLike, folds: ArrayLike
 ) -> tuple[float, float, float]:
-    """Mean over folds of the AUC within a fold, and its 95% interval.
+    """Return the mean over folds of the AUC within a fold, and its 95% interval.
 
-    `scores`, `members` and `folds` are (n,): out-of-fold scores, where each fold has a classifier
-    of its own, so that scores of two folds do not compare.
+    Parameters
+    ----------
+    scores : (n,), out-of-fold scores; each fold has a classifier of its own, so that scores of two
+        folds do not compare.
+    members : (n,), True or 1 is a member.
+    folds : (n,), whole numbers.
 
+    Raises
+    ------
+    InputError
+        For a score that is not a finite number, other lengths, fewer than two folds, or a fold
+        without members or without non-members.
+
+    Notes
+    -----
     The interval is that of Student's t with the variance of Nadeau and Bengio (2003, Machine
     Learning 52, section 4): what a classifier is tested on has trained the others, so the folds are
-    not independent. It assumes two folds or more of about the same size. Errors as in
-    `evaluate.auc`.
+    not independent. It assumes folds of about the same size.
+
+    Examples
+    --------
+    >>> scores = [0.9, 0.1, 0.8, 0.2, 5.3, 5.4]
+    >>> auc_over_folds(scores, [1, 0, 1, 0, 1, 0], [0, 0, 0, 0, 1, 1])[0]
+    0.5
     """
-    values, truth, fold = np.asarray(scores), np.asarray(members), np.asarray(folds)
-    found = np.array([auc(values[fold == i], truth[fold == i]) for i in np.unique(fold)])
-    mean, count = float(found.mean()), len(found)
+    values = as_array(scores, "scores", (None,))
+    truth = as_booleans(members, "members", (len(values),))
+    fold = as_whole_numbers(folds, "folds", (len(values),))
+    areas = np.array([auc(values[fold == i], truth[fold == i]) for i in np.unique(fold)])
+    count = len(areas)
+    if count < 2:
+        raise InputError(f"folds has {count} fold(s): give two or more")
+    mean = float(areas.mean())
     # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained on.
-    error = np.sqrt(found.var(ddof=1) * (1 / count + 1 / (count - 1)))
+    error = np.sqrt(areas.var(ddof=1) * (1 / count + 1 / (count - 1)))
     half = float(stats.t.ppf(0.975, count - 1) * error)
     return mean, max(0.0, mean - half), min(1.0, mean + half)
 

@@ -10,25 +10,50 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from statsmodels.stats.proportion import proportion_confint
+from scipy.stats import binomtest
 
 from contamination.errors import InputError
-from contamination.statistics.results import check_finite
+from contamination.membership.intervals import auc_interval
+from contamination.membership.scores import missing_reason
+from contamination.statistics.inputs import (
+    as_array,
+    as_booleans,
+    as_count,
+    as_floats,
+    as_number,
+    check_finite,
+    check_generator,
+)
 
 Floats = NDArray[np.float64]
+Labels = NDArray[np.bool_]
 
 FPRS = (0.05, 0.01, 0.001)
 CHUNK = 1 << 22  # numbers of a bootstrap that exist at a time
 ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
+_ROUNDING = 1e-12  # of a share of texts
 
 
 def auc(scores: ArrayLike, members: ArrayLike) -> float:
     """Estimate the chance that a member has a larger score than a non-member; a tie counts half.
 
-    `scores` and `members` are (n,) each; True, or 1, is a member. Raises InputError for a score
-    that is not finite, for other lengths, and where members or non-members are missing.
+    Parameters
+    ----------
+    scores : (n,), finite; larger for members.
+    members : (n,), True or 1 is a member.
+
+    Raises
+    ------
+    InputError
+        For a score that is not a finite number, other lengths, and where members or non-members are
+        missing.
+
+    Examples
+    --------
+    >>> auc([0.9, 0.4, 0.5, 0.1], [1, 1, 0, 0])
+    0.75
     """
-    values, truth = _check(scores, members)
+    values, truth = _as_labelled(scores, members)
     return float(_measures(values, truth, np.ones((1, len(values))))[0, 0])
 
 
@@ -41,100 +66,223 @@ def evaluate(
 ) -> pd.DataFrame:
     """Judge every column of a table of scores, as `membership_scores` gives it.
 
-    The result has a row per score, with the columns score, members, non_members, auc, tpr_at_5_fpr,
-    tpr_at_1_fpr and tpr_at_0.1_fpr; each measure is followed by its 95% interval, _low and _high:
-    percentiles of a bootstrap that draws members and non-members apart. A text without a score
-    (NaN) is left out for that score; the counts say so, and measures are NaN where no member or no
-    non-member is left. Raises InputError as `auc` does.
-
     Parameters
     ----------
-    table : a row per text, a column per score.
+    table : a row per text, a column per score. A text without a score (NaN) is left out for that
+        score.
     members : (n,), True or 1 is a member.
     rng : draws the resamples; every score is judged on the same stream, in the order of columns.
+    resamples : of the bootstrap, 1 or more.
+
+    Returns
+    -------
+    A row per score: score, members, non_members, without_score (texts that are left out), reason
+    (why, or empty), auc with auc_low and auc_high (`contamination.membership.intervals`), and for
+    5, 1 and 0.1%: tpr_at_5_fpr with its ends, the share of members above a threshold that at most
+    5% of the non-members reach, and false_positives_at_5_fpr, the number of non-members that may
+    reach it. Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
+    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of a bootstrap
+    that draws members and non-members apart. Measures are NaN where no member or no non-member is
+    left.
+
+    Raises
+    ------
+    InputError
+        For a score that is infinite, labels of another length or another kind, where members or
+        non-members are missing, or for no resample.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"loss": [0.9, 0.4, 0.5, 0.1]})
+    >>> judged = evaluate(table, [1, 1, 0, 0], rng=np.random.default_rng(0), resamples=99)
+    >>> judged[["score", "auc", "tpr_at_1_fpr", "false_positives_at_1_fpr"]].to_dict("records")
+    [{'score': 'loss', 'auc': 0.75, 'tpr_at_1_fpr': 0.5, 'false_positives_at_1_fpr': 0}]
     """
-    _, truth = _check(np.zeros(len(table)), members)  # wrong labels are wrong for every score
-    measures = ["auc", *(f"tpr_at_{100 * fpr:g}_fpr" for fpr in FPRS)]
-    rows = []
-    for name in table.columns:
-        scores = table[name].to_numpy(dtype=np.float64)
-        known = ~np.isnan(scores)
-        sizes = [int((known & (truth == side)).sum()) for side in (True, False)]
-        row = {"score": name, "members": sizes[0], "non_members": sizes[1]}
-        point, low, high = np.full((3, len(measures)), np.nan)
-        if all(sizes):
-            values, sides = _check(scores[known], truth[known])
-            (point,) = _measures(values, sides, np.ones((1, len(values))))
-            draws = _draw_texts(values, sides, rng, resamples)
-            again = [_measures(values, sides, weights) for weights in draws]
-            low, high = np.quantile(np.concatenate(again), ENDS, axis=0)
-        for i, measure in enumerate(measures):
-            row |= {measure: point[i], f"{measure}_low": low[i], f"{measure}_high": high[i]}
-        rows.append(row)
+    check_generator(rng)
+    draws = as_count(resamples, "resamples", 1)
+    _, truth = _as_labelled(np.zeros(len(table)), members)  # wrong labels are wrong for all scores
+    rows = [
+        _judge(str(name), as_floats(table[name], str(name)), truth, rng, draws)
+        for name in table.columns
+    ]
     return pd.DataFrame(rows)
 
 
-def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> Floats:
+def missing_scores(table: pd.DataFrame) -> pd.DataFrame:
+    """Count the texts that have no score, by score: a row each, with score, texts and reason.
+
+    `table` is that of `membership_scores`; scores that all texts have are left out.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"loss": [1.0, 2.0], "ppl_50": [1.0, np.nan]})
+    >>> missing_scores(table).to_dict("records")
+    [{'score': 'ppl_50', 'texts': 1, 'reason': 'the text has fewer than 50 scored tokens'}]
+    """
+    counts = table.isna().sum()
+    missing = counts[counts > 0]
+    return pd.DataFrame(
+        {
+            "score": [str(name) for name in missing.index],
+            "texts": [int(count) for count in missing],
+            "reason": [missing_reason(str(name)) for name in missing.index],
+        }
+    )
+
+
+def _judge(
+    name: str, scores: Floats, truth: Labels, rng: np.random.Generator, resamples: int
+) -> dict[str, object]:
+    """Judge one score: a row of `evaluate`."""
+    known = ~np.isnan(scores)
+    members = int((known & truth).sum())
+    non_members = int((known & ~truth).sum())
+    without = int((~known).sum())
+    row: dict[str, object] = {
+        "score": name,
+        "members": members,
+        "non_members": non_members,
+        "without_score": without,
+        "reason": missing_reason(name) if without else "",
+    }
+    measures = ["auc", *(_tpr_name(fpr) for fpr in FPRS)]
+    point, low, high = np.full((3, len(measures)), np.nan)
+    if members and non_members:
+        values, sides = _as_labelled(scores[known], truth[known])
+        point = _measures(values, sides, np.ones((1, len(values))))[0]
+        weights = _draw_texts(values, sides, rng, resamples)
+        resampled = np.concatenate([_measures(values, sides, drawn) for drawn in weights])
+        low, high = np.quantile(resampled, ENDS, axis=0)
+        low[0], high[0] = auc_interval(values[sides], values[~sides])
+    for index, measure in enumerate(measures):
+        row[measure] = point[index]
+        row[f"{measure}_low"] = low[index]
+        row[f"{measure}_high"] = high[index]
+    for fpr in FPRS:
+        row[f"false_positives_at_{100 * fpr:g}_fpr"] = int(fpr * non_members + _ROUNDING)
+    return row
+
+
+def _tpr_name(fpr: float) -> str:
+    return f"tpr_at_{100 * fpr:g}_fpr"
+
+
+def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -> Floats:
     """Compute the AUC of every score from texts drawn with `weights` (rows, n), (rows, scores).
 
-    A weight says how often a text was drawn, so that one resample can serve several models. `table`
-    and `members` as in `evaluate`, without NaN; errors as in `auc`.
+    A weight says how often a text was drawn, so that one resample can serve several models.
+
+    Parameters
+    ----------
+    table, members : as in `evaluate`, without NaN.
+    weights : (rows, n), 0 or more, with members and non-members in every row.
+
+    Raises
+    ------
+    InputError
+        For tables and labels that `auc` refuses, or a negative weight.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"loss": [0.9, 0.4, 0.5, 0.1]})
+    >>> weighted_aucs(table, [1, 1, 0, 0], [[1, 1, 1, 1], [2, 0, 1, 1]])
+    array([[0.75],
+           [1.  ]])
     """
-    columns = (_check(table[name], members) for name in table.columns)
-    return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
+    drawn = as_array(weights, "weights", (None, len(table)))
+    if (drawn < 0).any():
+        raise InputError("weights has a negative number: give how often each text was drawn")
+    columns = []
+    for name in table.columns:
+        values, truth = _as_labelled(table[name], members)
+        for side in (True, False):
+            if not drawn[:, truth == side].any(axis=1).all():
+                raise InputError("weights has a row without members, or without non-members")
+        columns.append(_measures(values, truth, drawn)[:, 0])
+    return np.stack(columns, axis=1)
 
 
 def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
     """Return the smallest of the scores of non-members (n,) that at most a share `fpr` reaches.
 
     Other texts with that score or more are called members; inf, where no score will do, calls none.
+    Raises InputError for a score that is not a finite number, or a share outside 0 to 1.
+
+    Examples
+    --------
+    >>> fit_threshold([0.1, 0.2, 0.3, 0.4], fpr=0.25)
+    0.4
     """
-    values = np.asarray(non_members, dtype=np.float64)
+    values = as_array(non_members, "non_members", (None,))
+    share = as_number(fpr, "fpr", 0.0, 1.0)
     candidates = np.unique(values)
     reached = (values >= candidates[:, None]).mean(axis=1)
-    return float(candidates[reached <= fpr + 1e-12].min(initial=np.inf))
+    return float(candidates[reached <= share + _ROUNDING].min(initial=np.inf))
 
 
 def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, float]:
     """Return the share of texts that are called members, and its 95% interval.
 
     The interval, of Clopper and Pearson, takes the texts as independent. `scores` are (n,), n >= 1;
-    a text whose score is NaN is called none.
+    a text whose score is NaN is called none. Raises InputError for no text, or a threshold that is
+    NaN.
+
+    Examples
+    --------
+    >>> [round(share, 3) for share in detected_share([0.9, 0.4, 0.5, 0.1], 0.5)]
+    [0.5, 0.068, 0.932]
     """
-    called = np.asarray(scores, dtype=np.float64) >= threshold
-    low, high = proportion_confint(int(called.sum()), len(called), method="beta")
-    return float(called.mean()), float(low), float(high)
+    values = as_floats(scores, "scores")
+    if values.ndim != 1 or not len(values):
+        raise InputError(f"scores has shape {values.shape}: give one or more, shape (n,)")
+    if np.isnan(threshold):
+        raise InputError("threshold is nan: give a number, or inf")
+    called = values >= threshold
+    interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
+    return float(called.mean()), float(interval.low), float(interval.high)
 
 
-def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
-    """Scores (n,) and the truth (n,), if a curve can be drawn of them."""
-    values, truth = np.asarray(scores, dtype=np.float64), np.asarray(members)
-    if values.ndim != 1 or truth.shape != values.shape:
-        raise InputError(f"scores of shape {values.shape}, labels of {truth.shape}: give (n,) each")
-    if not np.isin(truth, [0, 1]).all():
-        raise InputError("a label is neither 0 nor 1: give 1, or True, for a member and 0 for none")
+def _as_labelled(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Labels]:
+    """Return scores (n,) and the truth (n,), if a curve can be drawn of them."""
+    values = as_floats(scores, "scores")
+    labels = as_floats(members, "labels")
+    if values.ndim != 1 or labels.shape != values.shape:
+        raise InputError(
+            f"scores of shape {values.shape}, labels of {labels.shape}: give (n,) each"
+        )
+    try:
+        truth = as_booleans(labels, "labels", (None,))
+    except InputError as error:
+        raise InputError(
+            "a label is neither 0 nor 1: give 1, or True, for a member and 0 for none"
+        ) from error
     check_finite(values, "scores")
-    truth = truth.astype(bool)
-    if truth.all() or not truth.any():
-        found = f"{int(truth.sum())} members and {int((~truth).sum())} non-members"
-        raise InputError(f"{found}: an ROC curve needs at least one of each; add the other class")
+    count = int(truth.sum())
+    if count in (0, len(truth)):
+        raise InputError(
+            f"{count} members and {len(truth) - count} non-members: an ROC curve needs at least "
+            "one of each; add the other class"
+        )
     return values, truth
 
 
-def _measures(scores: Floats, members: NDArray[np.bool_], weights: Floats) -> Floats:
-    """AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
+def _measures(scores: Floats, members: Labels, weights: Floats) -> Floats:
+    """Compute AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
     order = np.argsort(-scores)
-    last = np.flatnonzero(np.diff(scores[order], append=np.inf))  # of texts with equal scores
+    descending = scores[order]
+    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))  # of equal scores
     sides = [weights[:, order] * (members[order] == side) for side in (False, True)]
-    reached = np.pad(np.cumsum(sides, axis=-1)[..., last], ((0, 0), (0, 0), (1, 0)))
+    counts = np.cumsum(sides, axis=-1)[..., last]
+    reached = np.pad(counts, ((0, 0), (0, 0), (1, 0)))
     fpr, tpr = reached / reached[..., -1:]
     # The largest TPR among thresholds with at most that FPR.
     rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
-    return np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1)
+    areas = np.trapezoid(tpr, fpr, axis=-1)
+    return np.stack([areas, *rates], axis=-1)
 
 
 def _draw_texts(
-    scores: Floats, members: NDArray[np.bool_], rng: np.random.Generator, resamples: int
+    scores: Floats, members: Labels, rng: np.random.Generator, resamples: int
 ) -> Iterator[Floats]:
     """Yield how often each text is drawn, (rows, n), some resamples at a time."""
     order = np.argsort(-scores, kind="stable")
@@ -145,5 +293,6 @@ def _draw_texts(
         for side in sides:
             drawn = rng.integers(len(side), size=(len(weights), len(side)))
             cells = (drawn + len(side) * np.arange(len(drawn))[:, None]).ravel()
-            weights[:, side] = np.bincount(cells, minlength=drawn.size).reshape(drawn.shape)
+            counts = np.bincount(cells, minlength=drawn.size)
+            weights[:, side] = counts.reshape(drawn.shape)
         yield weights

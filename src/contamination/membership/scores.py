@@ -28,8 +28,8 @@ SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """All that scores read of one text of T tokens; what a score does not need may be missing.
+class TokenStatistics:
+    """Statistics of the tokens of one text of T tokens; what a score does not need may be missing.
 
     Attributes
     ----------
@@ -64,44 +64,74 @@ class Reading:
 
 @dataclass(frozen=True)
 class Score:
-    """A score: how it is computed, which k it takes, and the part of a `Reading` that it needs.
+    """Definition of a membership score.
 
-    `compute` takes a `Reading` and, where there is one, the number that `k` makes of text (or
-    ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
+    Attributes
+    ----------
+    compute : takes `TokenStatistics` and, where there is one, the number that `k` makes of text (or
+        ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
+    k : reads the number in the name of a column; None: the score has none.
+    reads : the part of `TokenStatistics` that the score needs.
+    missing : why a text may have no score; `{k}` stands for the number.
     """
 
     compute: Callable[..., float]
     k: Callable[[str], float | None] | None = None
     reads: str = "log_probs"
+    missing: str = ""
 
 
 def mean_log_prob(log_probs: Array) -> float:
-    """Mean log-probability of the scored tokens (nats), minus the log of the perplexity."""
+    """Return the mean log-probability of the scored tokens (nats).
+
+    It is minus the log of the perplexity; the first token is not scored.
+
+    Examples
+    --------
+    >>> mean_log_prob(np.array([-9.0, -1.0, -3.0]))
+    -2.0
+    """
     return _mean(log_probs[1:])
 
 
 def log_prob_per_byte(log_probs: Array, text: str) -> float:
-    """Log-probability of the whole text, its first token included, by its bytes in UTF-8 (nats).
+    """Return the log-probability of the whole text, its first token included, by its bytes (nats).
 
-    Two models with tokenizers of their own score the same bytes, so these compare where means over
-    tokens do not.
+    Two models with tokenizers of their own score the same bytes of UTF-8, so these compare where
+    means over tokens do not.
+
+    Examples
+    --------
+    >>> log_prob_per_byte(np.array([-4.0, -2.0]), "cat")
+    -2.0
     """
     return float(log_probs.sum(dtype=np.float64)) / len(text.encode())
 
 
-def _up_to(most: float, kind: type[int] | type[float]) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        if 0 < kind(text) <= most:
-            return kind(text)
+def _count(text: str) -> int:
+    """Read a number of tokens; ValueError for anything else."""
+    number = int(text)
+    if number < 1:
         raise ValueError
-
-    return read
-
-
-_count, _percent = _up_to(np.inf, int), _up_to(100, float)
+    return number
 
 
-# What these read is there: `membership_scores` sees to it.
+def _percent(text: str) -> float:
+    """Read a percentage above 0; ValueError for anything else."""
+    number = float(text)
+    if not 0 < number <= 100:
+        raise ValueError
+    return number
+
+
+def _one_of_top(text: str) -> int | None:
+    """Read one of `TOP`, or nothing; ValueError for anything else."""
+    if not text:
+        return None
+    return TOP[TOP.index(int(text))]
+
+
+# `membership_scores` sees to it that the statistics that these read are there.
 
 
 def _min_k_plus_plus(read: Any, k: float) -> float:
@@ -110,11 +140,14 @@ def _min_k_plus_plus(read: Any, k: float) -> float:
 
 
 def _entropy(read: Any, k: int | None = None) -> float:
-    return _mean(read.mean[1:]) if k is None else -_mean(read.top_entropy[1:, TOP.index(k)])
+    if k is None:
+        return _mean(read.mean[1:])
+    return -_mean(read.top_entropy[1:, TOP.index(k)])
 
 
 def _neighbour(read: Any) -> float:
-    return mean_log_prob(read.log_probs) - _mean(np.array([*map(mean_log_prob, read.neighbours)]))
+    neighbours = [mean_log_prob(log_probs) for log_probs in read.neighbours]
+    return mean_log_prob(read.log_probs) - _mean(np.array(neighbours))
 
 
 # The name of a column is a key and its k: min_k_20, entropy_5; entropy.
@@ -122,7 +155,11 @@ SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
     "loss": Score(lambda read: mean_log_prob(read.log_probs)),
     # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
-    "ppl": Score(lambda read, k: _mean(read.log_probs[1:][:k], k), _count),
+    "ppl": Score(
+        lambda read, k: _mean(read.log_probs[1:][:k], k),
+        _count,
+        missing="the text has fewer than {k} scored tokens",
+    ),
     # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
     "min_k": Score(lambda read, k: _lowest(read.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
@@ -139,7 +176,7 @@ SCORES = {
     ),
     # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
     # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
-    "entropy": Score(_entropy, lambda k: TOP[TOP.index(int(k))] if k else None, "rank"),
+    "entropy": Score(_entropy, _one_of_top, "rank"),
     # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
     "zlib": Score(
         lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
@@ -148,7 +185,9 @@ SCORES = {
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
     # where the lower-case text has a single token.
     "lowercase": Score(
-        lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)), reads="lower"
+        lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)),
+        reads="lower",
+        missing="the text in lower case has a single token",
     ),
     # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
     # the ratio of the losses of the reference and the model (Carlini et al. 2021).
@@ -158,7 +197,9 @@ SCORES = {
     "reference_ratio": Score(lambda read: _ratio(*read.reference[::-1]), reads="reference"),
     # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023);
     # NaN where there is no neighbour, as of a text of one word, or one of a single token.
-    "neighbour": Score(_neighbour, reads="neighbours"),
+    "neighbour": Score(
+        _neighbour, reads="neighbours", missing="the text has no neighbour of two tokens"
+    ),
 }
 
 
@@ -166,8 +207,14 @@ def score_named(name: str) -> Score:
     """Return the score of a column, such as loss or min_k_12.5, with its k filled in.
 
     Raises InputError if there is no such score, or no such k, as 0.
+
+    Examples
+    --------
+    >>> lowest_half = score_named("min_k_50")
+    >>> lowest_half.compute(TokenStatistics(np.array([-9.0, -1.0, -3.0])))
+    -3.0
     """
-    family, _, text = (name, "", "") if name in SCORES else name.rpartition("_")
+    family, text = _family_and_k(name)
     try:
         score = SCORES[family]
         k = {"k": score.k(text)} if score.k else {}
@@ -182,9 +229,34 @@ def score_named(name: str) -> Score:
     return replace(score, compute=partial(score.compute, **k))
 
 
+def missing_reason(name: str) -> str:
+    """Return why a text may have no score in the column of that name.
+
+    Examples
+    --------
+    >>> missing_reason("ppl_200")
+    'the text has fewer than 200 scored tokens'
+    """
+    family, k = _family_and_k(name)
+    score = SCORES.get(family)
+    if score is None or not score.missing:
+        return "the text has no such score"
+    return score.missing.format(k=k)
+
+
+def _family_and_k(name: str) -> tuple[str, str]:
+    """Split the name of a column into its key in `SCORES` and the text of its k."""
+    if name in SCORES:
+        return name, ""
+    family, _, text = name.rpartition("_")
+    return family, text
+
+
 def _mean(values: Array, fewest: int = 1) -> float:
-    """Mean of the values; NaN of fewer than so many."""
-    return float(values.mean(dtype=np.float64)) if len(values) >= fewest else float("nan")
+    """Return the mean of the values; NaN of fewer values than `fewest`."""
+    if len(values) < fewest:
+        return float("nan")
+    return float(values.mean(dtype=np.float64))
 
 
 def _lowest(values: Array, k: float) -> float:
@@ -193,5 +265,5 @@ def _lowest(values: Array, k: float) -> float:
 
 
 def _ratio(above: float, below: float) -> float:
-    """Ratio of two losses given as mean log-probabilities."""
+    """Return the ratio of two losses given as mean log-probabilities."""
     return max(-above, SMALLEST_LOSS) / max(-below, SMALLEST_LOSS)

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from contamination.membership.scores import TOP, Floats, Reading
+from contamination.membership.scores import TOP, Floats, TokenStatistics
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import Head, TransformersScorer
@@ -25,7 +25,7 @@ LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
 
 
-def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Reading]:
+def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[TokenStatistics]:
     """Read token sequences in one pass of the model, in their order.
 
     Long sequences are read in windows, and every token is scored once. A network that runs here is
@@ -33,20 +33,27 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Readi
     does: unknown tokens, weights that give no numbers, too little memory.
     """
     if not isinstance(scorer, TransformersScorer):
-        return [*map(Reading, text_log_probs(scorer, sequences))]
-    found = _in_order(
-        scorer.token_values(
-            sequences, None, lambda *of: describe(scorer.head, *of), (5 + len(TOP),)
-        ),
-        sequences,
+        return [TokenStatistics(log_probs) for log_probs in text_log_probs(scorer, sequences)]
+
+    def described(hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
+        return describe(scorer.head, hidden, tokens, read)
+
+    results = scorer.token_values(sequences, None, described, (5 + len(TOP),))
+    return [_as_statistics(values) for values in _in_order(results, sequences)]
+
+
+def _as_statistics(values: Floats) -> TokenStatistics:
+    """Name the columns of `describe` for one text, (T, 5 + len(TOP))."""
+    values[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
+    log_probs, rank, rank_off_by_one, mean, std = np.ascontiguousarray(values[:, :5].T)
+    return TokenStatistics(
+        log_probs=log_probs,
+        rank=rank,
+        rank_off_by_one=rank_off_by_one,
+        mean=mean,
+        std=std,
+        top_entropy=np.ascontiguousarray(values[:, 5:]),
     )
-    readings = []
-    for one in found:
-        one[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
-        top = np.ascontiguousarray(one[:, 5:])
-        log_probs, rank, off, mean, std = np.ascontiguousarray(one[:, :5].T)
-        readings.append(Reading(log_probs, rank, off, mean, std, top))
-    return readings
 
 
 def text_log_probs(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Floats]:

@@ -21,12 +21,15 @@ function                          input                        guarantee
 `known_at_least`                  hits, (n,) chances           exact lower confidence bound
 `adjust`                          (n,) p-values                Holm or BH over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
-`planted_p_values`                (r, m+1), (b, r) effects     an estimate, of power
+`simulated_p_values`              (r, m+1), (b, r) effects     an estimate, of power
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
 `boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix. Any room
 may import from here; nothing here imports from another room but `errors`.
+
+Every function refuses what is not a plain array of finite numbers by an `InputError`
+(`contamination.statistics.inputs`), and p-values do not depend on the unit of the scores.
 """
 
 from importlib import import_module
@@ -35,35 +38,41 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
-    from contamination.statistics.joint import *  # noqa: F403
-    from contamination.statistics.known import *  # noqa: F403
+    from contamination.statistics.min_p import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
-    from contamination.statistics.oren import *  # noqa: F403
+    from contamination.statistics.permutation import *  # noqa: F403
+    from contamination.statistics.poisson_binomial import *  # noqa: F403
     from contamination.statistics.results import *  # noqa: F403
     from contamination.statistics.sharded_exact import *  # noqa: F403
+    from contamination.statistics.simulation import *  # noqa: F403
     from contamination.statistics.successor import *  # noqa: F403
+    from contamination.statistics.t_test import *  # noqa: F403
     from contamination.statistics.token_scores import *  # noqa: F403
 
 _MODULES = {
-    "anytime": "AnytimeResult anytime_test",
+    "anytime": "AnytimeResult anytime_test log_e_values",
     "exchangeability": "random_orderings",
-    "joint": "westfall_young_test",
-    "known": "KnownResult hits_log10_p known_at_least quiz_test",
+    "min_p": "westfall_young_test",
     "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",
-    "oren": "called_canonical permutation_test planted_p_values sharded_t_test",
+    "permutation": "permutation_test",
+    "poisson_binomial": "KnownResult hits_log10_p known_at_least quiz_test",
     "results": "PValue TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",
+    "simulation": "relabel_canonical simulated_p_values",
     "successor": "centred_successors generated_successor_test generated_successors "
     "sampled_successor_scores successor_scores",
+    "t_test": "sharded_t_test",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+_HOMES: dict[str, str] = {}
+for _module, _names in _MODULES.items():
+    _HOMES.update(dict.fromkeys(_names.split(), _module))
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: `contamination --help` asks for nothing."""
+    """Import a function when it is first used: `contamination --help` uses none."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

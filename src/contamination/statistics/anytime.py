@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
+from contamination.statistics.inputs import ROUNDING, as_level, as_log_probs, without_scale
+from contamination.statistics.results import TestResult, p_from_log10
 
 # Bets on an effect of lambda standard deviations per shard. A finer or longer grid gains little:
 # the best lambda is never off by more than a factor of sqrt(2), and its share of the prior counts.
@@ -25,7 +26,7 @@ _EVEN = np.zeros((2, 2, len(_LAMBDAS)))  # log wealth of each view, stake and la
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnytimeResult(TestResult):
-    """The evidence so far: none before the first shard, `update` after each.
+    """Evidence so far: none before the first shard, `update` after each.
 
     Attributes
     ----------
@@ -36,6 +37,14 @@ class AnytimeResult(TestResult):
     stopped_at : number of shards at which it stops, None where E has never reached 1/alpha.
     log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
         stake or half of it; by lambda.
+
+    Examples
+    --------
+    >>> evidence = AnytimeResult(alpha=0.05)
+    >>> for _ in range(4):
+    ...     evidence = evidence.update([-90.0, -95.0, -96.0, -97.0])
+    >>> evidence.shards, evidence.stopped_at, round(evidence.p, 3)
+    (4, 4, 0.02)
     """
 
     test: str = "anytime"
@@ -50,19 +59,20 @@ class AnytimeResult(TestResult):
 
     def __post_init__(self) -> None:
         """Refuse an alpha outside (0, 1)."""
-        if not 0 < self.alpha < 1:
-            raise InputError(f"alpha is {self.alpha}: give a level between 0 and 1, such as 0.05")
+        as_level(self.alpha, "alpha")
 
     def update(self, log_probs: ArrayLike) -> "AnytimeResult":
         """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
 
         Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
-        finite.
+        a finite number.
         """
-        log_wealth = self.log_wealth + _log_e_values(as_log_probs(log_probs, ndim=1))
+        values = as_log_probs(log_probs, ndim=1)
+        log_wealth = self.log_wealth + log_e_values(values)[0]
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
-        shards, log10_p = self.shards + 1, min(self.log10_p, -log10_e)
+        shards = self.shards + 1
+        log10_p = min(self.log10_p, -log10_e)
         reached = shards if log10_p <= math.log10(self.alpha) else None
         return replace(
             self,
@@ -70,25 +80,31 @@ class AnytimeResult(TestResult):
             p=p_from_log10(log10_p),
             log10_p=log10_p,
             shards=shards,
-            permutations=min(self.permutations, np.size(log_probs) - 1),
+            permutations=min(self.permutations, len(values) - 1),
             stopped_at=self.stopped_at or reached,
             log_wealth=log_wealth,
         )
 
 
 def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
-    """Evidence against H0 after each shard, valid at every stopping time.
+    """Compute the evidence against H0 after the last shard, valid at every stopping time.
 
     E_t = mean over bets b of prod_{i <= t} e_{i, b};  p_t = min_{s <= t} min(1, 1 / E_s)
-
-    `p` is the always-valid p-value after the last shard. Raises InputError for no shard, a shard as
-    `AnytimeResult.update` refuses it, or an alpha outside (0, 1).
 
     Parameters
     ----------
     shards : (m_i + 1,) each, log-probability (nats), or any other score, in each ordering, in the
         order in which the shards were scored; entry 0 is canonical. Larger is more evidence.
     alpha : level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
+
+    Returns
+    -------
+    AnytimeResult, whose p is the always-valid p-value after the last shard.
+
+    Raises
+    ------
+    InputError
+        For no shard, a shard that `AnytimeResult.update` refuses, or an alpha outside (0, 1).
 
     Notes
     -----
@@ -115,17 +131,44 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
+
+    Examples
+    --------
+    >>> result = anytime_test([[-90.0, -95.0, -96.0, -97.0]] * 10, alpha=0.05)
+    >>> result.stopped_at
+    4
     """
-    found = AnytimeResult(alpha=alpha)
+    result = AnytimeResult(alpha=alpha)
     for log_probs in shards:
-        found = found.update(log_probs)
-    if not found.shards:
+        result = result.update(log_probs)
+    if not result.shards:
         raise InputError("shards is empty: give the scores of at least 1 shard")
-    return found
+    return result
 
 
-def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log e-value of one shard for each bet, (views, stakes, lambdas)."""
+def log_e_values(log_probs: ArrayLike) -> NDArray[np.float64]:
+    """Return the log e-value of each bet on one shard, were each of its orderings canonical.
+
+    Parameters
+    ----------
+    log_probs : (m+1,), scores of one shard, as in `anytime_test`.
+
+    Returns
+    -------
+    (m+1, 2, 2, 6), nats: by ordering, view (scores or ranks), stake (whole or half) and lambda. The
+    mean over orderings of exp of each bet is at most 1.
+
+    Raises
+    ------
+    InputError
+        For a wrong number of dimensions, no permutation, or a value that is not a finite number.
+
+    Examples
+    --------
+    >>> np.exp(log_e_values([3.0, 1.0, 2.0])).mean(axis=0).round(6).max()
+    np.float64(1.0)
+    """
+    values = without_scale(as_log_probs(log_probs, ndim=1))[0]
     rounding = ROUNDING * np.abs(values).max()
     order = np.argsort(values)
     # Scores that differ by float noise share a rank; linking neighbours treats all m+1 alike.
@@ -133,14 +176,15 @@ def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     tie[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > rounding)])
     counts = np.bincount(tie)
     if len(counts) == 1:  # no bet on a constant shard wins or loses
-        return _EVEN
+        return np.zeros((len(values), *_EVEN.shape))
     middles = (np.cumsum(counts) - counts / 2) / len(values)
     # Standardised scores, and standardised normal scores of their mid-ranks.
     views = np.stack([values, ndtri(middles)[tie]])
     views -= views.mean(axis=1, keepdims=True)
     views /= views.std(axis=1, keepdims=True)
-    logits = _LAMBDAS[:, None] * views[:, None, :]
+    logits = _LAMBDAS[:, None] * views[:, None, :]  # (views, lambdas, m+1)
     top = logits.max(axis=-1, keepdims=True)
-    log_mean = top[..., 0] + np.log(np.exp(logits - top).mean(axis=-1))
-    whole = logits[..., 0] - log_mean
-    return np.stack([whole, np.logaddexp(0.0, whole) - math.log(2)], axis=1)
+    log_mean = top + np.log(np.exp(logits - top).mean(axis=-1, keepdims=True))
+    whole = np.moveaxis(logits - log_mean, -1, 0)  # (m+1, views, lambdas)
+    half = np.logaddexp(0.0, whole) - math.log(2)
+    return np.stack([whole, half], axis=2)

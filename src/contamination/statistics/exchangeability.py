@@ -1,35 +1,40 @@
-"""Is the order of records, or of options, exchangeable by itself? Tests that need no model.
+"""Is the order of records exchangeable by itself? Tests that need no model.
 
 Every test of contamination on orderings (Oren section 2) assumes that the canonical order of the
 examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.
-A statistic takes one value (or label) a record, orderings (m+1, n) from `random_orderings` and the
-bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
-*Neighbours* stand next to each other in one shard, since the sharded test moves none out of it.
-
-An item has k options. Its arrangements are an integer array (N, k), the published one first: entry
-i of a row is the option that stands in place i. A statistic takes something known of each option,
-and returns one whole number an arrangement, (N,). Those of n items are summed, (n, N), and compared
-with the exact law of the sum if every item draws one of its N arrangements at random, independently
-of the others: whole numbers are a lattice of their own, so no p-value is sampled or rounded.
+A statistic takes a value or label for each record, orderings (m+1, n) from `random_orderings` and
+shards; it returns a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from contamination.statistics.results import ROUNDING, PValue, as_log_probs
-from contamination.statistics.sharded_exact import sharded_exact_test
+from contamination.errors import InputError
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_array,
+    as_codes,
+    as_count,
+    as_log_probs,
+    as_number,
+    as_whole_numbers,
+    check_bounds,
+    check_generator,
+    without_scale,
+)
+from contamination.statistics.results import PValue
 
 Bounds = Sequence[tuple[int, int]]
-Arrangements = NDArray[np.intp]
-Whole = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Alternative = Literal["greater", "two-sided"]
 
 _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
 
@@ -37,33 +42,77 @@ _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of m
 def random_orderings(
     bounds: Bounds, permutations: int, *, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Orderings of 0..n-1, int32 (m+1, n): the canonical one, then m = `permutations` random ones.
+    """Draw orderings of 0..n-1: the canonical one, then independent random ones.
 
-    The random ones are independent and uniform among those that keep every record in its shard.
-    `bounds` are contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds`
-    gives them.
+    Parameters
+    ----------
+    bounds : contiguous shards (start, stop) from 0 to n, as
+        `contamination.testsets.orderings.shard_bounds` gives them.
+    permutations : m, 0 or more.
+    rng : draws the random ones, uniformly among those that keep every record in its shard.
+
+    Returns
+    -------
+    int32 (m+1, n).
+
+    Raises
+    ------
+    InputError
+        For shards that are not contiguous.
+
+    Examples
+    --------
+    >>> random_orderings([(0, 2), (2, 5)], 2, rng=np.random.default_rng(0))
+    array([[0, 1, 2, 3, 4],
+           [0, 1, 4, 2, 3],
+           [0, 1, 4, 3, 2]], dtype=int32)
     """
+    check_generator(rng)
+    check_bounds(bounds)
+    as_count(permutations, "permutations", 0)
     orderings = np.tile(np.arange(bounds[-1][1], dtype=np.int32), (permutations + 1, 1))
     for start, stop in bounds:
         orderings[1:, start:stop] = rng.permuted(orderings[1:, start:stop], axis=1)
     return orderings
 
 
-def order_test(values: ArrayLike, *, alternative: Literal["greater", "two-sided"]) -> PValue:
+def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
     p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
     distance from its mean over all m+1 orderings ("two-sided").
 
+    Parameters
+    ----------
+    values : (m+1,), the statistic in each ordering, the canonical one first.
+    alternative : "greater" or "two-sided".
+
+    Returns
+    -------
+    PValue, whose statistic is z: values[0] less the mean of all m+1, by their sd (0 if that is 0).
+
+    Raises
+    ------
+    InputError
+        For no permutation, a value that is not a finite number, or an unknown alternative.
+
+    Notes
+    -----
     H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
     exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
     count against rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The
-    +1: Phipson and Smyth (2010), as in `permutation_test`. The `statistic` returned is z: values[0]
-    less the mean of all m+1, by their sd (0 if that is 0). Raises InputError unless `values` is
-    finite with m >= 1.
+    +1: Phipson and Smyth (2010), as in `permutation_test`.
+
+    Examples
+    --------
+    >>> order_test([0.9, 0.4, 0.5, 0.6], alternative="greater").p
+    0.25
     """
-    array = as_log_probs(values, ndim=1)
-    expected, null_sd = float(array.mean()), float(array.std())
+    if alternative not in get_args(Alternative):
+        raise InputError(f'alternative is {alternative!r:.40}: give "greater" or "two-sided"')
+    array = without_scale(as_log_probs(values, ndim=1))[0]
+    expected = float(array.mean())
+    null_sd = float(array.std())
     rounding = ROUNDING * float(np.abs(array).max())
     constant = np.ptp(array) <= rounding
     distance = array if alternative == "greater" else np.abs(array - expected)
@@ -76,56 +125,169 @@ def order_test(values: ArrayLike, *, alternative: Literal["greater", "two-sided"
 def equal_neighbours(
     labels: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Share of neighbours with the same label (a join count)."""
-    pairs = _neighbours(np.asarray(labels), orderings, bounds)
+    """Return the share of neighbours with the same label (a join count) in each ordering.
+
+    Parameters
+    ----------
+    labels : (n,), numbers or texts.
+    orderings : (m+1, n), from `random_orderings`.
+    bounds : of the shards.
+
+    Returns
+    -------
+    (m+1,), in [0, 1].
+
+    Raises
+    ------
+    InputError
+        For another number of labels, or orderings that are not those of n records.
+
+    Examples
+    --------
+    >>> orderings = np.array([[0, 1, 2], [0, 2, 1]])
+    >>> equal_neighbours(["a", "a", "b"], orderings, [(0, 3)])
+    array([0.5, 0. ])
+    """
+    codes = as_codes(labels, "labels")
+    _check_orderings(orderings, bounds, len(codes))
+    pairs = _neighbours(codes, orderings, bounds)
     return np.concatenate([np.mean(left == right, axis=1) for left, right in pairs])
 
 
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Share of neighbours in ascending order; a tie counts one half."""
-    pairs = _neighbours(scipy.stats.rankdata(values, method="dense"), orderings, bounds)
+    """Return the share of neighbours in ascending order in each ordering; a tie counts one half.
+
+    Parameters
+    ----------
+    values : (n,), finite numbers.
+    orderings : (m+1, n), from `random_orderings`.
+    bounds : of the shards.
+
+    Returns
+    -------
+    (m+1,), in [0, 1].
+
+    Raises
+    ------
+    InputError
+        For values that are not finite numbers, or orderings that are not those of n records.
+
+    Examples
+    --------
+    >>> ascending_neighbours([1.0, 2.0, 3.0], np.array([[0, 1, 2], [0, 2, 1]]), [(0, 3)])
+    array([1. , 0.5])
+    """
+    numbers = as_array(values, "values", (None,))
+    _check_orderings(orderings, bounds, len(numbers))
+    pairs = _neighbours(scipy.stats.rankdata(numbers, method="dense"), orderings, bounds)
     return np.concatenate([0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs])
 
 
 def autocorrelation(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Rank autocorrelation at lag 1, ranks centred within shards; 0 for constant values.
+    """Return the rank autocorrelation at lag 1, ranks centred within shards, in each ordering.
 
+    Parameters
+    ----------
+    values : (n,), finite numbers.
+    orderings : (m+1, n), from `random_orderings`.
+    bounds : of the shards.
+
+    Returns
+    -------
+    (m+1,); 0 for constant values.
+
+    Raises
+    ------
+    InputError
+        For values that are not finite numbers, or orderings that are not those of n records.
+
+    Notes
+    -----
     Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case based on
     serial correlation", Annals of Mathematical Statistics 14(4).
+
+    Examples
+    --------
+    >>> autocorrelation([1.0, 2.0, 3.0], np.array([[0, 1, 2], [0, 2, 1]]), [(0, 3)])
+    array([ 0. , -0.5])
     """
-    x = _centred_ranks(values, bounds)
+    numbers = as_array(values, "values", (None,))
+    _check_orderings(orderings, bounds, len(numbers))
+    x = _centred_ranks(numbers, bounds)
     scale = float((x**2).sum()) or 1.0
     pairs = _neighbours(x, orderings, bounds)
     return np.concatenate([(left * right).sum(axis=1) / scale for left, right in pairs])
 
 
 def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> NDArray[np.float64]:
-    """Rank correlation of value and position, both centred within shards; 0 if constant.
+    """Return the rank correlation of value and position, both centred within shards.
 
-    With a single shard this is Spearman's coefficient.
+    Parameters
+    ----------
+    values : (n,), finite numbers.
+    orderings : (m+1, n), from `random_orderings`.
+    bounds : of the shards.
+
+    Returns
+    -------
+    (m+1,); 0 for constant values. With a single shard this is Spearman's coefficient.
+
+    Raises
+    ------
+    InputError
+        For values that are not finite numbers, or orderings that are not those of n records.
+
+    Examples
+    --------
+    >>> trend([1.0, 2.0, 3.0], np.array([[0, 1, 2], [2, 1, 0]]), [(0, 3)])
+    array([ 1., -1.])
     """
-    x = _centred_ranks(values, bounds)
+    numbers = as_array(values, "values", (None,))
+    _check_orderings(orderings, bounds, len(numbers))
+    x = _centred_ranks(numbers, bounds)
     position = np.concatenate([np.arange(b - a) - (b - a - 1) / 2 for a, b in bounds])
     scale = math.sqrt(float((x**2).sum()) * float((position**2).sum())) or 1.0
     return np.concatenate([x[part] @ position / scale for part in _parts(orderings)])
 
 
 def max_z(values: ArrayLike) -> NDArray[np.float64]:
-    """Largest of c standardised statistics (c, m+1) as one statistic, (m+1,).
+    """Return the largest of c standardised statistics (c, m+1) as one statistic, (m+1,).
 
     max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them alike, so
     `order_test` of it stays exact and pays for the choice (Westfall and Young 1993). A constant
-    statistic has z = 0.
+    statistic has z = 0. Raises InputError for a value that is not a finite number, no statistic, or
+    no permutation.
+
+    Examples
+    --------
+    >>> max_z([[1.0, 0.0, 0.0, -1.0], [2.0, 2.0, 2.0, 2.0]]).round(2)
+    array([1.41, 0.  , 0.  , 0.  ])
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = without_scale(as_log_probs(values, ndim=2), axis=1)[0]
     centred = array - array.mean(axis=1, keepdims=True)
     varies = np.ptp(array, axis=1) > ROUNDING * np.abs(array).max(axis=1)
     sd = np.where(varies, array.std(axis=1), np.inf)
     return np.asarray((centred / sd[:, None]).max(axis=0))
+
+
+class NeighbourSimilarity(NamedTuple):
+    """What `neighbour_similarity` returns.
+
+    Attributes
+    ----------
+    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
+        is long enough.
+    close : (m+1,), share of neighbours that are near-duplicates.
+    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
+    """
+
+    means: Floats
+    close: Floats
+    has_twin: NDArray[np.bool_]
 
 
 def neighbour_similarity(
@@ -136,48 +298,88 @@ def neighbour_similarity(
     lags: Sequence[int],
     threshold: float,
     copies: ArrayLike,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Similarity of records that stand `lags` places apart, the first of them 1.
+) -> NeighbourSimilarity:
+    """Measure the similarity of records that stand `lags` places apart, in each ordering.
 
     The n x n matrix of cosines is computed a block of rows at a time, so memory grows as n * m.
 
     Parameters
     ----------
     features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    orderings : (m+1, n), from `random_orderings`.
+    bounds : of the shards.
+    lags : whole numbers, the first of them 1.
     threshold : records are near-duplicates where their cosine is above it and they are not copies.
     copies : (n,), equal for records that are exact copies of each other.
 
     Returns
     -------
-    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
-        is long enough.
-    close : (m+1,), share of neighbours that are near-duplicates.
-    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
+    NeighbourSimilarity.
+
+    Raises
+    ------
+    InputError
+        For orderings or copies that are not those of n records, or lags that do not start with 1.
+
+    Examples
+    --------
+    >>> orderings = np.array([[0, 1, 2], [0, 2, 1]], dtype=np.int32)
+    >>> features = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
+    >>> settings = {"lags": [1], "threshold": 0.7, "copies": [0, 1, 2]}
+    >>> neighbour_similarity(features, orderings, [(0, 3)], **settings).means
+    array([[0.7, 0.3]])
     """
-    m1, n = orderings.shape
-    codes, vectors = np.asarray(copies), csr_matrix(features)
+    vectors = csr_matrix(features)
+    codes = as_codes(copies, "copies")
+    _check_orderings(orderings, bounds, vectors.shape[0])
+    limit = as_number(threshold, "threshold", -1.0, 2.0)
+    distances = as_whole_numbers(lags, "lags", (None,), least=1)
+    if len(codes) != vectors.shape[0]:
+        raise InputError(f"copies are {len(codes)} of {vectors.shape[0]} records: give one each")
+    if not len(distances) or distances[0] != 1:
+        raise InputError(f"lags are {distances.tolist()}: start with 1")
+    orderings_count, n = orderings.shape
     transposed = vectors.T.tocsr()
     place = np.empty_like(orderings)
-    np.put_along_axis(place, orderings, np.arange(n, dtype=np.int32)[None, :], axis=1)
+    np.put_along_axis(place, orderings, np.arange(n, dtype=orderings.dtype)[None, :], axis=1)
     stop = np.concatenate([np.full(b - a, b) for a, b in bounds])
-    sums, close, has_twin = np.zeros((len(lags), m1)), np.zeros(m1), np.zeros(n, dtype=bool)
-    for rows in np.array_split(np.arange(n), 1 + n * max(n, m1) // _CHUNK):
+    sums = np.zeros((len(distances), orderings_count))
+    close = np.zeros(orderings_count)
+    has_twin = np.zeros(n, dtype=bool)
+    for rows in np.array_split(np.arange(n), 1 + n * max(n, orderings_count) // _CHUNK):
         cosine = (vectors[rows] @ transposed).toarray()
-        near = (cosine > threshold) & (codes[rows][:, None] != codes)
+        near = (cosine > limit) & (codes[rows][:, None] != codes)
         has_twin[rows] = near.any(axis=1)
-        for index, lag in enumerate(lags):
+        for index, lag in enumerate(distances):
             target = place[:, rows] + lag
             inside = target < stop[place[:, rows]]
             partner = np.take_along_axis(orderings, np.minimum(target, n - 1), axis=1)
             pick = (np.arange(len(rows)), partner)
             sums[index] += (cosine[pick] * inside).sum(axis=1)
-            if index == 0:
+            if lag == 1:
                 close += (near[pick] & inside).sum(axis=1)
-    pairs = [sum(max(0, b - a - lag) for a, b in bounds) for lag in lags]
-    return sums / np.maximum(pairs, 1)[:, None], close / pairs[0], has_twin
+    pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
+    means = sums / np.maximum(pairs, 1)[:, None]
+    return NeighbourSimilarity(means=means, close=close / max(int(pairs[0]), 1), has_twin=has_twin)
 
 
-def _centred_ranks(values: ArrayLike, bounds: Bounds) -> NDArray[np.float64]:
+def _pairs_apart(bounds: Bounds, lag: int) -> int:
+    """Count the pairs of records that stand `lag` places apart in one shard."""
+    return sum(max(0, stop - start - lag) for start, stop in bounds)
+
+
+def _check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
+    """Raise InputError unless orderings and shards are those of so many records; copy nothing."""
+    if check_bounds(bounds)[-1, 1] != count:
+        raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")
+    whole = isinstance(orderings, np.ndarray) and np.issubdtype(orderings.dtype, np.integer)
+    if not whole or orderings.ndim != 2 or orderings.shape[1] != count or not len(orderings):
+        raise InputError(f"orderings are no whole numbers of shape (m+1, {count})")
+    if orderings.min() < 0 or orderings.max() >= count:
+        raise InputError(f"orderings name a record outside 0 to {count - 1}")
+
+
+def _centred_ranks(values: Floats, bounds: Bounds) -> Floats:
     ranks = scipy.stats.rankdata(values)
     return np.concatenate([ranks[a:b] - ranks[a:b].mean() for a, b in bounds])
 
@@ -185,57 +387,13 @@ def _centred_ranks(values: ArrayLike, bounds: Bounds) -> NDArray[np.float64]:
 def _neighbours(
     values: NDArray[Any], orderings: NDArray[np.int32], bounds: Bounds
 ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Values of all neighbours, the left and the right ones, some orderings at a time."""
+    """Yield the values of all neighbours, the left and the right ones, some orderings at a time."""
     left = np.concatenate([np.arange(a, max(a, b - 1)) for a, b in bounds])
-    return ((values[part[:, left]], values[part[:, left + 1]]) for part in _parts(orderings))
+    for part in _parts(orderings):
+        yield values[part[:, left]], values[part[:, left + 1]]
 
 
 def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
     rows = max(1, _CHUNK // orderings.shape[1])
-    return (orderings[i : i + rows] for i in range(0, len(orderings), rows))
-
-
-# --- the order of options -------------------------------------------------------------------------
-
-
-def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
-    """Pairs of options that ascend from an earlier place to a later one, less those that descend.
-
-    Kendall's S of value and place, (N,), for values (k,), numbers or texts; equal ones count for
-    neither. Kendall (1938), "A new measure of rank correlation", Biometrika 30.
-    """
-    each = np.unique(values, return_inverse=True)[1]
-    return in_turn(np.sign(each - each[:, None]), arrangements)
-
-
-def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
-    """Sum of pairs[a, b], whole numbers (k, k), over options a anywhere before b, (N,)."""
-    left, right = np.triu_indices(arrangements.shape[1], k=1)
-    found = np.asarray(pairs)[arrangements[:, left], arrangements[:, right]]
-    return np.asarray(found.sum(axis=1), dtype=np.int64)
-
-
-def sum_test(values: ArrayLike) -> PValue:
-    """Exact two-sided test of the sum of whole numbers (n, N) over items, column 0 as published.
-
-    p = min(1, 2 min(P(T >= t), P(T <= t))), T the sum over items of a number drawn from each row,
-    and t that of column 0. H0: every row is exchangeable, independently of the others; then
-    P(p <= alpha) <= alpha exactly. The `statistic` is z = (t - E T) / sd T, 0 if no row varies; p
-    does not come from it, and has no floor. Errors as `sharded_exact_test`.
-    """
-    array = np.asarray(values)
-    upper, lower = (sharded_exact_test(side, weights="equal") for side in (array, -array))
-    log10_p = math.log10(2) + min(upper.log10_p, lower.log10_p)
-    return PValue.of(log10_p, statistic=upper.z)
-
-
-def largest_test(values: ArrayLike) -> tuple[int, PValue]:
-    """Which of c sums (c, n, N) stands out most, and its `sum_test` with p times c.
-
-    Bonferroni's correction pays for the choice, however the sums depend on each other, so
-    P(p <= alpha) <= alpha.
-    """
-    results = [sum_test(each) for each in np.asarray(values)]
-    which = min(range(len(results)), key=lambda i: results[i].log10_p)
-    log10_p = results[which].log10_p + math.log10(len(results))
-    return which, PValue.of(log10_p, statistic=results[which].statistic)
+    for start in range(0, len(orderings), rows):
+        yield orderings[start : start + rows]

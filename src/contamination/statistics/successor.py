@@ -17,11 +17,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import ROUNDING, check_finite
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_count,
+    as_floats,
+    as_number,
+    as_whole_numbers,
+    check_finite,
+    check_generator,
+    without_scale,
+)
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram
 _BLOCK = 1 << 24  # entries of orderings at once: some hundreds of megabytes at most
+
+_LARGEST = float(np.finfo(np.float64).max)
 
 Units = Sequence[Hashable]  # words, or ids of tokens
 
@@ -30,11 +41,25 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     """Return S without what an example adds to all its pairs: least squares off the diagonal.
 
     S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is after
-    anything. Takes S, shape (k, k) with k >= 3, and returns the residuals (nats) in the same shape,
-    NaN on the diagonal. Where no residual exceeds `resolution` (nats), the engine cannot tell the
-    pairs apart, and all are zeros. Raises InputError as `successor_scores`, or for k < 3: nothing
-    would be left.
+    anything.
 
+    Parameters
+    ----------
+    successors : S, (k, k) with k >= 3, nats; the diagonal is ignored.
+    resolution : nats. Where no residual exceeds it, the engine cannot tell the pairs apart, and all
+        are zeros.
+
+    Returns
+    -------
+    The residuals (nats), (k, k), NaN on the diagonal.
+
+    Raises
+    ------
+    InputError
+        Unless S is a square of at least 3 examples, with finite numbers off the diagonal.
+
+    Notes
+    -----
     Every ordering uses all successors but its first example and all predecessors but its last, so
     sum S = constant - beta_first - alpha_last + residuals: noise of two ends, removed here. Exact:
     S is fixed by the unordered examples, and relabelling them relabels the residuals; so under H0
@@ -43,72 +68,146 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     beta varies with the length and the words of x_b: removing it doubles the z of a contaminated
     set in small models. Estimating alpha takes some of the effect away in small shards: about a
     quarter of z at k = 3, nothing from about k = 7 on.
+
+    Examples
+    --------
+    Here one pair is 3 nats likelier than its row and its column say:
+
+    >>> centred_successors([[0, 3, 0], [0, 0, 0], [0, 0, 0]]).round(1)
+    array([[ nan,  0.5, -0.5],
+           [-0.5,  nan,  0.5],
+           [ 0.5, -0.5,  nan]])
     """
-    k = len(scores := _pairs(successors))
+    pairs = _as_pairs(successors)
+    k = len(pairs)
     if k < 3:
         raise InputError(f"successors has {k} examples: centring needs at least 3 per shard")
+    threshold = as_number(resolution, "resolution", 0.0, _LARGEST)
+    scores, exponents = without_scale(pairs)
+    exponent = int(exponents.item())
     off = ~np.eye(k, dtype=bool)
     centred = np.where(off, scores - scores.sum() / (k * (k - 1)), 0.0)
-    rows, columns = centred.sum(axis=1), centred.sum(axis=0)
+    rows = centred.sum(axis=1)
+    columns = centred.sum(axis=0)
     # Normal equations: (k-1) alpha_a - beta_a = row_a and (k-1) beta_b - alpha_b = column_b.
     alpha = ((k - 1) * rows + columns) / (k * (k - 2))
     beta = ((k - 1) * columns + rows) / (k * (k - 2))
     residuals = centred - (alpha[:, None] + beta)
     # An additive S must come out as zeros, or the shard would vote by its rounding.
     residuals[np.abs(residuals) <= ROUNDING * np.abs(scores).max()] = 0
-    if np.abs(residuals[off]).max() <= resolution:
+    residuals = np.ldexp(residuals, exponent)
+    if np.abs(residuals[off]).max() <= threshold:
         residuals[:] = 0
     return np.where(off, residuals, np.nan)
 
 
 def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.float64]:
-    """Sum of S along each ordering: score[j] = sum_i S[o[j, i], o[j, i+1]].
+    """Sum S along each ordering: score[j] = sum_i S[o[j, i], o[j, i+1]].
 
-    Takes S (k, k), as scored or centred, and orderings (n, k), permutations of 0 to k-1 in rows;
-    returns nats, (n,), larger is more evidence where row 0 is canonical. Scores of the same
-    orderings by other statistics can be tested jointly (`westfall_young_test`). Raises InputError
-    unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
-    `orderings` are permutations.
+    Parameters
+    ----------
+    successors : S, (k, k), nats, as scored or centred; the diagonal is ignored.
+    orderings : (n, k), permutations of 0 to k-1 in rows.
 
+    Returns
+    -------
+    (n,), nats; larger is more evidence where row 0 is canonical. Scores of the same orderings by
+    other statistics can be tested jointly (`westfall_young_test`).
+
+    Raises
+    ------
+    InputError
+        Unless S is a square of at least 2 examples, with finite numbers off the diagonal, and the
+        rows of `orderings` are permutations.
+
+    Notes
+    -----
     H0: the model does not depend on the order of the examples, so each of the k! orderings is
     equally likely to be the one called canonical. S has no ordering in it; scores of independent
     uniform orderings are therefore exchangeable with the canonical one, exactly.
+
+    Examples
+    --------
+    >>> successor_scores([[0, 3, 1], [0, 0, 2], [0, 0, 0]], [[0, 1, 2], [2, 1, 0]])
+    array([5., 0.])
     """
-    scores, orders = _pairs(successors), np.asarray(orderings)
+    scores = _as_pairs(successors)
     k = len(scores)
-    if orders.shape[1:] != (k,) or (np.sort(orders, axis=1) != np.arange(k)).any():
-        raise InputError(f"orderings is not (n, {k}) with permutations of 0 to {k - 1} in its rows")
-    return np.asarray(scores[orders[:, :-1], orders[:, 1:]].sum(axis=1))
+    refusal = f"orderings is not (n, {k}) with permutations of 0 to {k - 1} in its rows"
+    try:
+        orders = as_whole_numbers(orderings, "orderings", (None, k), least=0, most=k - 1)
+    except InputError as error:
+        raise InputError(f"{refusal}: {error}") from error
+    if (np.sort(orders, axis=1) != np.arange(k)).any():
+        raise InputError(refusal)
+    return _sums_along(scores, orders)
 
 
 def sampled_successor_scores(
     successors: ArrayLike, *, resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Scores of the canonical ordering and of independent uniform ones, (resamples + 1,).
+    """Score the canonical ordering and independent uniform ones, (resamples + 1,).
 
-    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`. Its smallest p is
-    (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
-    `successor_scores`.
+    Parameters
+    ----------
+    successors : S, (k, k), nats, as in `successor_scores`.
+    resamples : number of uniform orderings, 1 or more.
+    rng : draws them.
+
+    Returns
+    -------
+    (resamples + 1,), the canonical ordering first. Stack shards, of any sizes, to
+    (r, resamples + 1) for `sharded_exact_test`. Its smallest p is (resamples + 1)^-r: few large
+    shards need more of them than many small ones.
+
+    Raises
+    ------
+    InputError
+        Unless S is a square of at least 2 examples, with finite numbers off the diagonal; or for no
+        resample.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sampled_successor_scores([[0, 3, 1], [0, 0, 2], [0, 0, 0]], resamples=3, rng=rng)
+    array([5., 3., 0., 3.])
     """
-    canonical = np.arange(len(_pairs(successors)))[None]
-    scores, rows = [successor_scores(successors, canonical)], max(1, _BLOCK // canonical.size)
-    for start in range(0, resamples, rows):
-        orders = np.repeat(canonical, min(rows, resamples - start), axis=0)
-        scores.append(successor_scores(successors, rng.permuted(orders, axis=1)))
+    check_generator(rng)
+    count = as_count(resamples, "resamples", 1)
+    pairs = _as_pairs(successors)
+    canonical = np.arange(len(pairs))[None]
+    scores = [_sums_along(pairs, canonical)]
+    rows = max(1, _BLOCK // canonical.size)
+    for start in range(0, count, rows):
+        orders = np.repeat(canonical, min(rows, count - start), axis=0)
+        scores.append(_sums_along(pairs, rng.permuted(orders, axis=1)))
     return np.concatenate(scores)
 
 
 def generated_successors(
     records: Sequence[Units], written: Sequence[Sequence[Units]], *, longest: int = LONGEST
 ) -> NDArray[np.float64]:
-    """How much of record b is in what was written after record a: S[a, b], float64 (n, n).
+    """Measure how much of record b is in the texts that were generated after record a.
 
     S[a, b] = sum_g idf(g) log(1 + W[a, g]) / sqrt(sum_g idf(g)^2), over the distinct n-grams g of
-    record b, of 1 to `longest` units. W[a, g] is how often g stands in all texts written after a
-    (`written[a]`, any number, some perhaps empty); idf(g) = log(n / records with g). The
-    denominator keeps long records from winning; a record whose n-grams stand in all records has a
-    column of zeros. Larger is more of b, and the diagonal means nothing. Raises InputError if no
-    record has a unit.
+    record b, of 1 to `longest` units. W[a, g] is how often g stands in all texts generated after a;
+    idf(g) = log(n / records with g). The denominator keeps long records from winning.
+
+    Parameters
+    ----------
+    records : n records, each a sequence of words or ids of tokens, in published order.
+    written : the texts generated after each record, any number of them, some perhaps empty.
+    longest : units of the longest n-gram, 1 or more.
+
+    Returns
+    -------
+    S, (n, n). Larger is more of b, and the diagonal means nothing. A record whose n-grams stand in
+    all records has a column of zeros.
+
+    Raises
+    ------
+    InputError
+        Where records and texts differ in number, no record has a unit, or `longest` is below 1.
 
     Notes
     -----
@@ -116,43 +215,91 @@ def generated_successors(
     holds if the published order is exchangeable and each text was made from its record alone, by a
     model that does not depend on the order. S is made from the unordered records, and relabels
     with them, so `generated_successor_test` is exact.
+
+    Examples
+    --------
+    >>> records = ["a red stone".split(), "a blue lake".split(), "a green hill".split()]
+    >>> written = [["a blue lake".split()], [], ["no idea".split()]]
+    >>> generated_successors(records, written, longest=1).round(2)
+    array([[0.  , 0.98, 0.  ],
+           [0.  , 0.  , 0.  ],
+           [0.  , 0.  , 0.  ]])
     """
-    if not any(len(record) for record in records):
-        raise InputError(f"none of {len(records)} records has a unit: give records with words")
     from sklearn.feature_extraction.text import CountVectorizer  # here: it imports pandas
     from sklearn.preprocessing import normalize
 
+    sizes = range(1, as_count(longest, "longest", 1) + 1)
+    if len(records) != len(written):
+        raise InputError(f"there are texts of {len(written)} records and {len(records)} records")
+    if not any(len(record) for record in records):
+        raise InputError("no record has a word: give the words of at least one")
+
     def grams(texts: Sequence[Units]) -> list[Units]:
-        sizes = range(1, longest + 1)
-        return [tuple(t[i : i + n]) for t in texts for n in sizes for i in range(len(t) - n + 1)]
+        found: list[Units] = []
+        for text in texts:
+            for size in sizes:
+                found += [tuple(text[i : i + size]) for i in range(len(text) - size + 1)]
+        return found
 
     counts = CountVectorizer(analyzer=grams, dtype=np.float64)
     own = counts.fit_transform([record] for record in records).sign()
     idf = np.log(len(records) / np.asarray(own.sum(axis=0)).ravel())
-    return np.asarray(
-        (counts.transform(written).log1p() @ normalize(own.multiply(idf)).T).toarray()
-    )
+    generated = counts.transform(written).log1p()
+    weights = normalize(own.multiply(idf))
+    return np.asarray((generated @ weights.T).toarray())
 
 
 def generated_successor_test(
     successors: ArrayLike, *, resamples: int, rng: np.random.Generator
 ) -> ShardedExactResult:
-    """Exact one-sided test that S is larger along the published order than along others.
+    """Test that S is larger along the published order than along others: exact, one-sided.
 
-    `successors` are S (n, n) in published order. The whole set is one shard, and its score the sum
-    of S, centred (`centred_successors`), along the order. p = (1 + #{orderings that score as
-    much}) / (1 + resamples), over independent uniform orderings. H0 as `generated_successors` says;
-    then P(p <= alpha) <= alpha exactly. Raises InputError as `centred_successors`, hence for fewer
-    than 3 records.
+    The whole set is one shard, and its score the sum of S, centred (`centred_successors`), along
+    the order. p = (1 + #{orderings that score as much}) / (1 + resamples), over independent uniform
+    orderings.
+
+    Parameters
+    ----------
+    successors : S, (n, n), in published order, with n >= 3.
+    resamples : number of uniform orderings, 1 or more.
+    rng : draws them.
+
+    Returns
+    -------
+    ShardedExactResult of one shard.
+
+    Raises
+    ------
+    InputError
+        For fewer than 3 records, a matrix that is not square, a number off its diagonal that is not
+        finite, or no resample.
+
+    Notes
+    -----
+    H0 as `generated_successors` says; then P(p <= alpha) <= alpha exactly.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> generated_successor_test(np.eye(20, k=1), resamples=999, rng=rng).p <= 0.0011
+    True
     """
     centred = centred_successors(successors)
     scores = sampled_successor_scores(centred, resamples=resamples, rng=rng)
     return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 
-def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
-    """S as float64 with zeros on the diagonal."""
-    scores = np.array(successors, dtype=np.float64)
+def _sums_along(pairs: NDArray[np.float64], orders: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum the successors along each ordering, (n,)."""
+    with np.errstate(over="ignore"):
+        sums = pairs[orders[:, :-1], orders[:, 1:]].sum(axis=1)
+    check_finite(sums, "the sum of successors")
+    return np.asarray(sums)
+
+
+def _as_pairs(successors: ArrayLike) -> NDArray[np.float64]:
+    """Return S as float64 with zeros on the diagonal."""
+    scores = as_floats(successors, "successors")
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or len(scores) < 2:
         raise InputError(f"successors has shape {scores.shape}: give (k, k) with k >= 2")
     np.fill_diagonal(scores, 0.0)

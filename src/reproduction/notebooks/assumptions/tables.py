@@ -61,7 +61,7 @@ def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: i
     """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
 
     `scored` is of one model. A row per phase, domain with members and non-members, and metric. AUCs
-    are in percent, with intervals (bootstrap, 95%); that of a mean takes those of the domains as
+    are in percent, with intervals (95%); that of a mean takes those of the domains as
     normal.
     """
     rows = []

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
-from reproduction.notebooks.beyond.tables import P_VALUES
+from reproduction.notebooks.beyond.calibration import P_VALUES
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
@@ -89,7 +89,7 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
         _draw_rates(axes, line, own)
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
-    labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]
+    labels = [f"{P_VALUES[test].label}: {named[scores]}" for scores, test in names]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set(xlabel=f"Share of null trials rejected at {alpha:g} (dashed)")

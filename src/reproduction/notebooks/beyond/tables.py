@@ -1,22 +1,16 @@
-"""Tests beyond the paper: power per token, calibration under the null, and orders that mislead.
+"""Tests beyond the paper: power per token, scores under the null, and orders that mislead.
 
 *Power.* A statistic with a number of shards and permutations is a test, and its tokens are its
 cost. Each is run on every canary set, from stores alone: fewer permutations are the first of those
 scored, fewer shards a random subset of the shards.
-
-*Calibration.* The scores are those of real models on sets that they have not seen, or heavy-tailed
-random numbers. Any ordering may be called canonical then: drawing one at random, anew for every
-shard and trial, is an exact draw from the null given the scores. Trials are independent given the
-scores, so the counts of rejections obey the binomial law.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
@@ -24,13 +18,8 @@ from contamination.audit.battery import COMPARED, COUNTED, TESTS, TOKEN_SCORES, 
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import (
-    anytime_test,
-    called_canonical,
     centred_successors,
     sampled_successor_scores,
-    sharded_exact_monte_carlo,
-    sharded_exact_test,
-    sharded_t_test,
 )
 from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.experiment import Experiment
@@ -42,22 +31,6 @@ Variant = tuple[str, str | None]  # a test, and how many first tokens count in i
 POOLED: dict[Variant, str] = {
     ("sharded_exact", None): "sum",
     **{(name, TESTS[name].b): name for name in ("token_standardised", "boundary", "successor")},
-}
-RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
-T, EXACT = TESTS["sharded_t"].label, TESTS["sharded_exact"].label
-
-# Label and p-value. The study samples where it could convolve: the same p, which a test checks, and
-# for many shards in a tenth of the time.
-PValue = Callable[[np.ndarray, np.random.Generator], float]
-P_VALUES: dict[str, tuple[str, PValue]] = {
-    "sharded_t": (T, lambda scores, rng: sharded_t_test(scores).p),
-    "sharded_t_ddof_0": (f"{T}, ddof 0", lambda scores, rng: sharded_t_test(scores, ddof=0).p),
-    "sharded_exact": (f"{EXACT}, FFT", lambda scores, rng: sharded_exact_test(scores).p),
-    "sharded_exact_monte_carlo": (
-        f"{EXACT}, Monte Carlo",
-        lambda scores, rng: sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p,
-    ),
-    "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
 }
 ACCESSES = {"generated": "What it writes", "log-probabilities": "Log-probabilities"}
 GENERATED = ["model", "dataset", "examples", "dup_count", "test", "access", "samples", "tokens"]
@@ -200,70 +173,6 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     ranked = means.rename(columns=str).assign(passes=chosen.groupby(keys)["passes"].mean())
     order = means.mean(axis=1).sort_values().index
     return ranked.loc[order].reset_index().rename_axis(columns=None)
-
-
-def heavy_tailed(
-    permutations: Sequence[int], *, shards: int, rng: np.random.Generator
-) -> dict[tuple[str, int], np.ndarray]:
-    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance."""
-    return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
-
-
-def calibration_table(
-    pools: Mapping[tuple[str, int], np.ndarray],
-    tests: Mapping[str, Sequence[str]],
-    *,
-    shards: Sequence[int],
-    alphas: Sequence[float],
-    trials: int,
-    rng: np.random.Generator,
-    jobs: int = 1,
-) -> pd.DataFrame:
-    """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
-
-    Columns are scores (the statistic of a pool), test, shards, permutations, alpha, rejections,
-    trials, rate, low and high. `tests` are the names of `P_VALUES` to try on every statistic;
-    `jobs` processes share the settings, -1 for one per core, and give the same table.
-    """
-    settings = [
-        (scores, test, r, m)
-        for scores, m in pools
-        for test in tests.get(scores, ())
-        for r in shards
-        if r <= len(pools[scores, m])
-    ]
-    # A stream for each setting, so that it does not matter which process draws from it.
-    streams = rng.spawn(len(settings))
-    found = Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(null_p_values)(pools[scores, m], [test], shards=r, trials=trials, rng=stream)
-        for (scores, test, r, m), stream in zip(settings, streams, strict=True)
-    )
-    bar = tqdm(found, desc="calibration", unit="setting", total=len(settings))
-    rows = [
-        (*setting, alpha, int((p_values <= alpha).to_numpy().sum()), trials)
-        for setting, p_values in zip(settings, bar, strict=True)
-        for alpha in alphas
-    ]
-    names = ["scores", "test", "shards", "permutations", "alpha", "rejections", "trials"]
-    table = pd.DataFrame(rows, columns=names)
-    low, high = proportion_confint(table["rejections"], table["trials"], method="beta")
-    return table.assign(rate=table["rejections"] / table["trials"], low=low, high=high)
-
-
-def null_p_values(
-    pool: np.ndarray, tests: Sequence[str], *, shards: int, trials: int, rng: np.random.Generator
-) -> pd.DataFrame:
-    """p-values of tests (columns, names of `P_VALUES`) on experiments in which H0 holds (rows).
-
-    `pool` (shards or more, m+1) holds the scores of shards under a model that has not read them;
-    each trial draws from there.
-    """
-    rows = []
-    for _ in range(trials):
-        drawn = pool[rng.choice(len(pool), size=shards, replace=False)]
-        scores = called_canonical(drawn, rng.integers(pool.shape[1], size=shards))
-        rows.append([P_VALUES[test][1](scores, rng) for test in tests])
-    return pd.DataFrame(rows, columns=list(tests))
 
 
 def generated_layout(table: pd.DataFrame) -> Layout:

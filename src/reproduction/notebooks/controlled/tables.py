@@ -40,7 +40,7 @@ def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int)
     """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
 
     The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
-    and _high (bootstrap, 95%). In rows with the dataset `MEAN` every outlier set has the same
+    and _high (95%). In rows with the dataset `MEAN` every outlier set has the same
     weight, and the TPR has no interval.
     """
     parts = []

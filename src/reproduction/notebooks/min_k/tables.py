@@ -41,7 +41,7 @@ def min_k_baseline(
     A row per model, set and score: dup_count (what the contaminated model was given), tuning_spans,
     checking_spans, threshold, validation_fpr (share of the checking spans called members; NaN of
     none), share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
-    independent), and auc and tpr_at_5_fpr with _low and _high (bootstrap), of the set against all
+    independent), and auc and tpr_at_5_fpr with _low and _high (95%), of the set against all
     text that was never planted. Raises InputError for an `fpr` that cannot be, and a set without a
     span or with too little text for the threshold.
     """

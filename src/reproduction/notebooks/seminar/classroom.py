@@ -31,7 +31,7 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Kind
-from contamination.statistics import called_canonical, westfall_young_test
+from contamination.statistics import relabel_canonical, westfall_young_test
 from contamination.tables import outcome_row
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import tokenize
@@ -264,7 +264,7 @@ def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generat
     count, shards, orderings = scores.shape
     rows = []
     for _ in range(trials):
-        swapped = called_canonical(scores, rng.integers(orderings, size=shards))
+        swapped = relabel_canonical(scores, rng.integers(orderings, size=shards))
         joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
         single = [each.p for each in joint.marginals]
         rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))

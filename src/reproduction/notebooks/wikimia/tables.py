@@ -27,7 +27,7 @@ def wikimia_table(
     """Judge the scores of Table 1 on every part, under every model.
 
     Takes the tables of `tables_of`. Returns a row per model, part and score, with `FIELDS`: auc and
-    tpr_at_5_fpr with 95% intervals (bootstrap), members and non_members as judged. A part that
+    tpr_at_5_fpr with 95% intervals, members and non_members as judged. A part that
     cannot be had is one row without a model or score, a model one row per part; `status` says why.
     """
     known = [name for name in SCORES if name in scored]

@@ -11,20 +11,28 @@ from scipy import stats
 
 from contamination.audit.battery import TESTS
 from contamination.scoring.plan import StorePlan
-from contamination.statistics import sharded_exact_test, sharded_t_test
+from contamination.statistics import (
+    anytime_test,
+    relabel_canonical,
+    sharded_exact_test,
+    sharded_t_test,
+)
 from contamination.tables import format_p, read_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import EXAMPLES, ROOT, MadeUpRun
+from reproduction.notebooks.beyond.calibration import (
+    P_VALUES,
+    RESAMPLES,
+    calibration_table,
+    heavy_tailed,
+    null_p_values,
+)
 from reproduction.notebooks.beyond.measure import score_orders, score_texts
 from reproduction.notebooks.beyond.tables import (
     AS_PUBLISHED,
     GENERATED,
     ORDERS,
-    P_VALUES,
-    RESAMPLES,
-    calibration_table,
     generated_layout,
-    heavy_tailed,
     pools_of,
     power_rows,
     ranking,
@@ -113,11 +121,40 @@ def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind)
     rng = np.random.default_rng(4)
     pools = run_pools(run) | heavy_tailed([6], shards=8, rng=rng)
     for _ in range(30):
-        scores = rng.permuted(rng.permutation(pools[kind, 6])[:4], axis=1)
-        exact = P_VALUES["sharded_exact"][1](scores, rng)
-        sampled = P_VALUES["sharded_exact_monte_carlo"][1](scores, rng)
+        scores = rng.permutation(pools[kind, 6])[:4]
+        canonical = rng.integers(7, size=(1, 4))
+        exact = P_VALUES["sharded_exact"].p_values(scores, canonical, rng)
+        sampled = P_VALUES["sharded_exact_monte_carlo"].p_values(scores, canonical, rng)
         four_errors = 4 * np.sqrt(exact * (1 - exact) / RESAMPLES)
-        assert sampled == pytest.approx(exact, abs=four_errors + 2 / RESAMPLES)
+        assert sampled == pytest.approx(exact, abs=float(four_errors[0]) + 2 / RESAMPLES)
+
+
+ONE_BY_ONE = {
+    "sharded_t": lambda scores: sharded_t_test(scores).p,
+    "sharded_t_ddof_0": lambda scores: sharded_t_test(scores, ddof=0).p,
+    "sharded_exact": lambda scores: sharded_exact_test(scores).p,
+    "anytime": lambda scores: anytime_test(scores, alpha=0.05).p,
+}
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_many_trials_at_once_are_the_test_itself(name):
+    rng = np.random.default_rng(5)
+    scores = rng.normal(-300, 2, (6, 9))
+    canonical = rng.integers(9, size=(20, 6))
+    wanted = [ONE_BY_ONE[name](relabel_canonical(scores, chosen)) for chosen in canonical]
+    assert P_VALUES[name].p_values(scores, canonical, rng) == pytest.approx(wanted, rel=1e-3)
+
+
+def test_all_tests_see_the_same_draws_whichever_others_there_are():
+    pool = np.random.default_rng(6).standard_t(2, (20, 8))
+    settings = {"shards": 5, "trials": 300}
+    names = ["sharded_exact_monte_carlo", "sharded_t", "sharded_t_ddof_0", "anytime"]
+    together = null_p_values(pool, names, rng=np.random.default_rng(7), **settings)
+    alone = null_p_values(pool, ["sharded_t_ddof_0"], rng=np.random.default_rng(7), **settings)
+    pd.testing.assert_series_equal(together["sharded_t_ddof_0"], alone["sharded_t_ddof_0"])
+    below = together[together["sharded_t"] < 0.5]
+    assert (below["sharded_t_ddof_0"] < below["sharded_t"]).all()
 
 
 def run_pools(run):

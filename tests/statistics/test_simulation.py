@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contamination.statistics import planted_p_values, sharded_exact_p_values, sharded_exact_test
+from contamination.statistics import sharded_exact_p_values, sharded_exact_test, simulated_p_values
 
 LAWS = {
     "normal": lambda rng, shape: rng.normal(size=shape),
@@ -29,7 +29,7 @@ def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effe
     rng = np.random.default_rng([shards, int(10 * effect)])
     scores = LAWS[law](rng, (shards, orderings + 1))
     effects = np.full((20_000, shards), effect)
-    p = planted_p_values(scores, effects, rng=rng)
+    p = simulated_p_values(scores, effects, rng=rng)
     shuffled, rows = scores[:, 1:], np.arange(shards)
     found = np.empty(SETS)
     for trial in range(SETS):
@@ -44,7 +44,7 @@ def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effe
 def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states():
     rng, effect, shape = np.random.default_rng(1), 0.9, (10, 51)
     effects = np.full((20_000, 10), effect)
-    stated = (planted_p_values(rng.normal(size=shape), effects, rng=rng) <= 0.05).mean()
+    stated = (simulated_p_values(rng.normal(size=shape), effects, rng=rng) <= 0.05).mean()
     found = np.empty(SETS)
     for trial in range(SETS):
         scores = rng.normal(size=shape)
@@ -57,11 +57,11 @@ def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states
 def test_the_published_order_moves_nothing_and_flat_shards_have_no_say():
     rng = np.random.default_rng(2)
     scores, effects = rng.normal(size=(6, 30)), rng.normal(1, 0.3, size=(50, 6))
-    p = planted_p_values(scores, effects, rng=np.random.default_rng(3))
+    p = simulated_p_values(scores, effects, rng=np.random.default_rng(3))
     seen = scores + 100 * (np.arange(30) == 0)
-    assert np.array_equal(p, planted_p_values(seen, effects, rng=np.random.default_rng(3)))
+    assert np.array_equal(p, simulated_p_values(seen, effects, rng=np.random.default_rng(3)))
     assert (np.sort(p) != p).any()
     flat = np.vstack([scores, np.full((2, 30), -7.0)])
     wider = np.hstack([effects, np.full((50, 2), 9.0)])
-    assert np.array_equal(p, planted_p_values(flat, wider, rng=np.random.default_rng(3)))
-    assert (planted_p_values(flat[6:], wider[:, 6:], rng=rng) == 1).all()
+    assert np.array_equal(p, simulated_p_values(flat, wider, rng=np.random.default_rng(3)))
+    assert (simulated_p_values(flat[6:], wider[:, 6:], rng=rng) == 1).all()

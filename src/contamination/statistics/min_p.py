@@ -17,7 +17,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
-from contamination.statistics.results import ROUNDING, TestResult, as_log_probs
+from contamination.errors import InputError
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_count,
+    as_log_probs,
+    check_generator,
+    without_scale,
+)
+from contamination.statistics.results import TestResult
 from contamination.statistics.sharded_exact import (
     ShardedExactResult,
     contributions,
@@ -34,11 +42,11 @@ _BLOCK = 1 << 20  # draws times shards held in memory at a time
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class WestfallYoungResult(TestResult):
-    """`westfall_young_test`.
+    """Outcome of `westfall_young_test`.
 
     Attributes
     ----------
-    names : what the q statistics are called.
+    names : of the q statistics.
     best : the one that gave T. The p-value has paid for the choice.
     marginals : each statistic's own exact test, *not* corrected for there being q of them.
     """
@@ -64,15 +72,24 @@ def westfall_young_test(
     where shards are loud or nearly all won, and the largest z would hide the evidence of a light
     tail behind a heavy one. The statistic is T, a normal deviate.
 
-    Raises InputError as `sharded_exact_test`.
-
     Parameters
     ----------
-    scores : (q, r, m+1), of each shard in each ordering by each statistic; entry [:, :, 0] is
+    scores : (q, r, m+1), score of each shard in each ordering by each statistic; entry [:, :, 0] is
         canonical, and an ordering has one place in all statistics. Larger is more evidence.
     names : of the statistics; "0", "1" and so on if not given.
     resamples : number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
         smallest p; hundreds of shards reach further into the tail and take 100000 for the same.
+    rng : draws the canonical indices.
+
+    Returns
+    -------
+    WestfallYoungResult.
+
+    Raises
+    ------
+    InputError
+        For no statistic, statistics of different shapes, names of another number, no resample, or
+        scores that `sharded_exact_test` refuses.
 
     Notes
     -----
@@ -98,39 +115,75 @@ def westfall_young_test(
     Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.normal(size=(2, 20, 8))
+    >>> scores[1, :, 0] += 2
+    >>> result = westfall_young_test(scores, names=["sum", "boundary"], resamples=999, rng=rng)
+    >>> result.best, result.p < 1e-6
+    ('boundary', True)
     """
-    values = np.stack([as_log_probs(one, ndim=2) for one in scores])
+    check_generator(rng)
+    count = as_count(resamples, "resamples", 1)
+    values = _as_statistics(scores)
+    labels = _as_names(names, len(values))
+    marginals = tuple(sharded_exact_test(statistic_scores) for statistic_scores in values)
+    values = without_scale(values, axis=2)[0]
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
     canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
     values = np.where(np.abs(values - canonical) <= rounding, canonical, values)
-    labels = tuple(map(str, range(len(values))) if names is None else names)
-    shares = np.stack([contributions(each, weights="inverse_sd") for each in values])
+    shares = np.stack([contributions(block, weights="inverse_sd") for block in values])
     null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
     z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
-    ladders = [ladder(each) for each in z]
-    draws = mixture_draws(z, ladders, resamples=resamples, rng=rng)
+    ladders = [ladder(block) for block in z]
+    draws = mixture_draws(z, ladders, resamples=count, rng=rng)
     # Equal sums may differ by the rounding of the scores they are made of, here in the units of z.
     # Raising all draws by as much can only enlarge p.
     spread = np.ptp(values, axis=2)
     per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
     draws += ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1, keepdims=True)
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
-    scaled = np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
-    best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
+    rows = zip(sums, z, ladders, strict=True)
+    deviates = np.stack([normal_deviates(along, block, tilts) for along, block, tilts in rows])
+    best = deviates.max(axis=0)
+    statistic = float(deviates[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
-    marginals = tuple(map(sharded_exact_test, values))
     return WestfallYoungResult.of(
-        (log_total - math.log(resamples + 1)) / math.log(10),
+        (log_total - math.log(count + 1)) / math.log(10),
         test="min_p",
         statistic=statistic,
         shards=values.shape[1],
         permutations=values.shape[2] - 1,
         names=labels,
-        best=labels[int(scaled[:, 0].argmax())],
+        best=labels[int(deviates[:, 0].argmax())],
         marginals=marginals,
-        log10_least=min(each.log10_least or 0.0 for each in marginals),
+        log10_least=min(marginal.log10_least or 0.0 for marginal in marginals),
     )
+
+
+def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the scores of all statistics as one array (q, r, m+1)."""
+    if not len(scores):
+        raise InputError("scores is empty: give the scores of at least one statistic")
+    blocks = [as_log_probs(block, ndim=2) for block in scores]
+    shapes = sorted({block.shape for block in blocks})
+    if len(shapes) > 1:
+        raise InputError(
+            f"scores have shapes {shapes[0]} and {shapes[1]}: give each statistic the same shards "
+            "and orderings"
+        )
+    return np.stack(blocks)
+
+
+def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    if len(names) != count:
+        raise InputError(f"there are {len(names)} names of {count} statistics: give one each")
+    return tuple(names)
 
 
 # --- draws from the far tail ----------------------------------------------------------------------
@@ -146,10 +199,15 @@ class Tilt(NamedTuple):
 
 
 def ladder(z: NDArray[np.float64]) -> list[Tilt]:
-    """Tilts of one statistic, from just above the null to the largest attainable sum.
+    """Return tilts of one statistic, from just above the null to the largest attainable sum.
 
     z, (r, m+1), is what a shard would add to the statistic were an ordering canonical. The last
     tilt reaches the largest sum with probability at least 1/2; a silent statistic has none.
+
+    Examples
+    --------
+    >>> [round(tilt.mean, 2) for tilt in ladder(np.array([[1.0, -1.0]] * 4) / 2)]
+    [1.52]
     """
     below = z - z.max(axis=1, keepdims=True)
     tilts: list[Tilt] = []
@@ -174,64 +232,105 @@ def mixture_draws(
     resamples: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Sums of independent J from the mixture Q of the null and all tilts, (q, resamples).
+    """Draw sums of independent J from the mixture Q of the null and all tilts, (q, resamples).
 
-    z, shape (q, r, m+1), is as in `ladder`, of q statistics that share J; each has its `ladders`.
-    The draws of a component stand together; their order carries no information.
+    Parameters
+    ----------
+    z : (q, r, m+1), as in `ladder`, of q statistics that share J.
+    ladders : the tilts of each statistic.
+    resamples : number of draws.
+    rng : draws them.
+
+    Returns
+    -------
+    The sums of each statistic, (q, resamples). The draws of a component stand together; their order
+    carries no information.
+
+    Examples
+    --------
+    >>> z = np.array([[[1.0, -1.0]] * 4]) / 2
+    >>> rng = np.random.default_rng(0)
+    >>> mixture_draws(z, [ladder(z[0])], resamples=100, rng=rng).shape
+    (1, 100)
     """
     shards, size = z.shape[1:]
     rows = np.arange(shards)
     flat = z.reshape(len(z), -1)
-    components = [(0, 0.0), *[(q, tilt.theta) for q, each in enumerate(ladders) for tilt in each]]
+    components = [(0, 0.0)]
+    for statistic, tilts in enumerate(ladders):
+        components += [(statistic, tilt.theta) for tilt in tilts]
     counts = rng.multinomial(resamples, _shares(len(components)))
     parts = []
-    for count, (q, theta) in zip(counts, components, strict=True):
+    for count, (statistic, theta) in zip(counts, components, strict=True):
         # Inverse distribution functions of all shards, end to end: shard i is the stretch i to i+1.
-        steps = (np.cumsum(softmax(theta * z[q], axis=1), axis=1) + rows[:, None]).ravel()
+        laws = np.cumsum(softmax(theta * z[statistic], axis=1), axis=1)
+        steps = (laws + rows[:, None]).ravel()
         block = max(1, _BLOCK // shards)
         for start in range(0, count, block):
             uniform = rng.random((min(block, count - start), shards)) + rows
             places = np.searchsorted(steps, uniform, side="right")
             places = np.minimum(places, rows * size + size - 1)  # where rounding went past i+1
-            parts.append(np.stack([each[places].sum(axis=1) for each in flat]))
+            parts.append(np.stack([row[places].sum(axis=1) for row in flat]))
     return np.concatenate(parts, axis=1)
 
 
 def log_weights(
     sums: NDArray[np.float64], ladders: Sequence[Sequence[Tilt]]
 ) -> NDArray[np.float64]:
-    """log dP/dQ of n draws, (n,), with P the null and Q the mixture of `mixture_draws`.
+    """Return log dP/dQ of n draws, (n,), with P the null and Q the mixture of `mixture_draws`.
 
     The sum of each statistic, (q, n), determines the weight of a draw. Weights are at most 2, and
     their mean over draws from Q is 1.
+
+    Examples
+    --------
+    >>> log_weights(np.zeros((1, 3)), [[]])  # no tilt: Q is the null
+    array([-0., -0., -0.])
     """
-    shares = _shares(1 + sum(len(each) for each in ladders))
+    shares = _shares(1 + sum(len(tilts) for tilts in ladders))
     log_q = np.full(sums.shape[1], math.log(shares[0]))
     # One tilt at a time: all at once would hold draws times tilts in memory.
-    for along, each in zip(sums, ladders, strict=True):
-        for tilt in each:
-            log_q = np.logaddexp(log_q, math.log(shares[-1]) + tilt.theta * along - tilt.log_mgf)
+    for along, tilts in zip(sums, ladders, strict=True):
+        for tilt in tilts:
+            tilted = math.log(shares[-1]) + tilt.theta * along - tilt.log_mgf
+            log_q = np.logaddexp(log_q, tilted)
     return -log_q
 
 
 def normal_deviates(
     sums: NDArray[np.float64], z: NDArray[np.float64], tilts: Sequence[Tilt]
 ) -> NDArray[np.float64]:
-    """Normal deviate with about the tail probability of one statistic at each of n sums, (n,).
+    """Return the normal deviate with about the tail probability of a statistic at each sum, (n,).
 
-    z and its tilts are as in `ladder`, in units of the null sd of the sum. At the mean of a tilt,
+    Parameters
+    ----------
+    sums : (n,), in units of the null sd of the sum.
+    z, tilts : of the statistic, as in `ladder`, in the same units.
+
+    Notes
+    -----
+    At the mean of a tilt,
     P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X taken as normal with the
     tilted sd (Daniels 1954); exact at the largest sum; linear in between, where deviates are nearly
     so. Below 0 the sum is its own deviate. It never decreases.
+
+    Examples
+    --------
+    >>> z = np.array([[1.0, -1.0]] * 4) / 2  # all four shards won: 1 in 16
+    >>> normal_deviates(np.array([-1.0, 2.0]), z, ladder(z)).round(3)
+    array([-1.   ,  1.534])
     """
     top = z >= z.max(axis=1, keepdims=True) - _NEAR
-    means, log_tails = [0.0], [-math.log(2)]
+    means = [0.0]
+    log_tails = [-math.log(2)]
     for theta, log_mgf, mean, sd in tilts:
         means.append(mean)
         overshoot = (theta * sd) ** 2 / 2 + float(log_ndtr(-theta * sd))
         log_tails.append(log_mgf - theta * mean + overshoot)
     deviates = np.maximum.accumulate(-ndtri_exp(log_tails))
-    largest, rarest = float(z.max(axis=1).sum()), -float(ndtri_exp(np.log(top.mean(axis=1)).sum()))
+    largest = float(z.max(axis=1).sum())
+    log_chance = float(np.log(top.mean(axis=1)).sum())
+    rarest = -float(ndtri_exp(log_chance))
     # The formula may overshoot just before the largest sum, which must stay above all others.
     below = deviates < rarest
     knots = [*np.minimum(means, largest)[below], largest]
@@ -240,6 +339,10 @@ def normal_deviates(
 
 
 def _shares(components: int) -> NDArray[np.float64]:
-    """Shares of the mixture, the null first."""
-    others = components - 1
-    return np.array([_NULL_SHARE, *[(1 - _NULL_SHARE) / others] * others] if others else [1.0])
+    """Return the shares of the mixture, the null first."""
+    tilted = components - 1
+    if not tilted:
+        return np.ones(1)
+    shares = np.full(components, (1 - _NULL_SHARE) / tilted)
+    shares[0] = _NULL_SHARE
+    return shares

@@ -8,11 +8,11 @@ import pytest
 import scipy.stats
 
 from contamination.statistics import (
-    called_canonical,
     permutation_test,
+    relabel_canonical,
     sharded_t_test,
 )
-from contamination.statistics.oren import _log_t_survival
+from contamination.statistics.t_test import _log_t_survival
 from fakes.level import check_every_level
 
 
@@ -84,8 +84,8 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
 def test_the_chosen_column_of_each_shard_trades_places_with_the_first():
     scores = np.arange(24.0).reshape(2, 3, 4)  # two statistics of three shards
     kept = scores.copy()
-    swapped = called_canonical(scores, [2, 0, 3])
+    swapped = relabel_canonical(scores, [2, 0, 3])
     np.testing.assert_array_equal(swapped[0], [[2, 1, 0, 3], [4, 5, 6, 7], [11, 9, 10, 8]])
     np.testing.assert_array_equal(swapped[1], swapped[0] + 12)
     np.testing.assert_array_equal(scores, kept)
-    np.testing.assert_array_equal(called_canonical(swapped, [2, 0, 3]), scores)
+    np.testing.assert_array_equal(relabel_canonical(swapped, [2, 0, 3]), scores)

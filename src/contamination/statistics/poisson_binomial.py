@@ -11,20 +11,28 @@ seed that is kept from whoever answers.
 
 import math
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
+from contamination.statistics.inputs import (
+    as_booleans,
+    as_count,
+    as_floats,
+    as_level,
+    check_finite,
+)
 from contamination.statistics.results import TestResult
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KnownResult(TestResult):
-    """A test of what was drawn for each record, and a lower bound on the records that were known.
+    """Outcome of a test of what was drawn for each record, with a bound on the records known.
 
-    `known_at_least` is that of the function of this name; it counts hits, not `statistic`.
+    Attributes
+    ----------
+    known_at_least : the lower bound of the function of this name; it counts hits, not `statistic`.
     """
 
     known_at_least: int
@@ -34,23 +42,44 @@ def hits_log10_p(hits: int, chances: ArrayLike) -> float:
     """Return log10 P(N >= hits), N the number of heads of independent coins (Poisson-binomial).
 
     Exact, by convolution in logarithms, so it has no floor; at most 0. H0: no answer depends on
-    what was drawn, given all that it may depend on. Alternative: more hits. Raises InputError for a
-    chance outside (0, 1], or hits that no n coins have.
+    what was drawn, given all that it may depend on. Alternative: more hits.
 
     Parameters
     ----------
     hits : how many of n records are hits.
     chances : shape (n,); the probability of each under H0, such as 1/k where one of k equally good
         answers was drawn. n may be 0.
+
+    Raises
+    ------
+    InputError
+        For a chance outside (0, 1], or hits that no n coins have.
+
+    Examples
+    --------
+    >>> round(hits_log10_p(3, [0.5, 0.25, 0.1]), 4)  # 1 in 80
+    -1.9031
     """
-    law = reduce(_with_coin, _checked(hits, chances), np.zeros(1))  # log P(N = 0 ... n)
-    return min(0.0, float(np.logaddexp.reduce(law[hits:])) / math.log(10))
+    count = _as_hits(hits, chances)
+    law = np.zeros(1)  # log P(N = 0 ... n)
+    for chance in _as_chances(chances):
+        law = _with_coin(law, chance)
+    return min(0.0, float(np.logaddexp.reduce(law[count:])) / math.log(10))
 
 
 def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int:
     """Return a lower bound on how many records were known, with confidence 1 - level.
 
-    Parameters and errors as `hits_log10_p`; InputError for a level outside (0, 1), too.
+    Parameters
+    ----------
+    hits : how many of n records are hits.
+    chances : (n,), the probability of each under H0, as in `hits_log10_p`.
+    level : one minus the confidence.
+
+    Raises
+    ------
+    InputError
+        For a chance outside (0, 1], hits that no n coins have, or a level outside (0, 1).
 
     Notes
     -----
@@ -62,26 +91,46 @@ def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int
     below hits - q, q the 1 - level quantile of all n coins: there P(N > q) <= level, and K + N >=
     hits is N > q for every K < hits - q. It needs that the draws of unknown records are independent
     of which records are known, and nothing else about these.
+
+    Examples
+    --------
+    >>> known_at_least(100, [0.25] * 100)
+    98
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level}: give a number between 0 and 1")
-    sorted_chances = np.sort(_checked(hits, chances))[::-1]
-    count, law = len(sorted_chances), np.zeros(1)
-    for unknown, chance in enumerate(sorted_chances, start=1):
+    log_level = math.log(as_level(level, "level"))
+    observed = _as_hits(hits, chances)
+    largest_first = np.sort(_as_chances(chances))[::-1]
+    count = len(largest_first)
+    law = np.zeros(1)
+    for unknown, chance in enumerate(largest_first, start=1):
         law = _with_coin(law, chance)
-        least = max(0, hits - (count - unknown))
-        if np.logaddexp.reduce(law[least:]) <= math.log(level):
+        least = max(0, observed - (count - unknown))
+        if np.logaddexp.reduce(law[least:]) <= log_level:
             return count - unknown + 1
     return 0
 
 
 def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> KnownResult:
-    """Exact one-sided test that more answers hit than chance hits: P(Bin(n, 1/choices) >= hits).
+    """Test that more answers hit than chance hits: P(Bin(n, 1/choices) >= hits), exact.
 
-    `hits` (n,) says whether each answer named the published one of `choices` (K) versions, `test`
-    is the name in the result, whose statistic is the number of hits, and 1 - alpha the confidence
-    of its `known_at_least`. Errors as in that.
+    Parameters
+    ----------
+    hits : (n,), whether each answer named the published one of `choices` (K) versions.
+    choices : K, 2 or more.
+    test : name in the result.
+    alpha : 1 - alpha is the confidence of `known_at_least`.
 
+    Returns
+    -------
+    KnownResult, whose statistic is the number of hits.
+
+    Raises
+    ------
+    InputError
+        For a hit that is neither true nor false, fewer than 2 choices, or an alpha outside (0, 1).
+
+    Notes
+    -----
     H0: given what the model reads, the published one stands in each of the K places with
     probability 1/K, independently over questions. Whatever the model answers by that, by habit and
     by chance then hits with probability 1/K. An answer that is no letter cannot hit, and counts as
@@ -97,29 +146,48 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
       questions. Given which K records they are, every order of them is as likely if the published
       order is exchangeable; so the one that comes next is each of them with probability 1/K,
       independently over questions.
+
+    Examples
+    --------
+    >>> result = quiz_test([True, True, True, False], choices=4, test="quiz", alpha=0.05)
+    >>> round(result.p, 4), result.known_at_least
+    (0.0508, 0)
     """
-    count, chances = int(np.sum(hits)), np.full(np.shape(hits), 1 / choices)
+    named = as_booleans(hits, "hits", (None,))
+    versions = as_count(choices, "choices", 2)
+    count = int(named.sum())
+    chances = np.full(len(named), 1 / versions)
     return KnownResult.of(
         hits_log10_p(count, chances),
         test=test,
         statistic=float(count),
         shards=len(chances),
-        permutations=choices - 1,
+        permutations=versions - 1,
         known_at_least=known_at_least(count, chances, level=alpha),
     )
 
 
 def _with_coin(law: NDArray[np.float64], chance: float) -> NDArray[np.float64]:
     """Add one more coin to a law of counts, in logarithms."""
-    tails = np.append(law + (math.log1p(-chance) if chance < 1 else -np.inf), -np.inf)
+    log_tails = math.log1p(-chance) if chance < 1 else -math.inf
+    tails = np.append(law + log_tails, -np.inf)
     heads = np.insert(law + math.log(chance), 0, -np.inf)
     return np.asarray(np.logaddexp(tails, heads))
 
 
-def _checked(hits: int, chances: ArrayLike) -> NDArray[np.float64]:
-    values = np.asarray(chances, dtype=np.float64)
-    if values.ndim != 1 or not ((values > 0) & (values <= 1)).all():
-        raise InputError(f"chances, shape {values.shape}: give numbers in (0, 1], shape (n,)")
-    if not 0 <= hits <= len(values):
-        raise InputError(f"hits is {hits}: {len(values)} records have 0 to {len(values)}")
+def _as_chances(chances: ArrayLike) -> NDArray[np.float64]:
+    values = as_floats(chances, "chances")
+    if values.ndim != 1:
+        raise InputError(f"chances has shape {values.shape}: give (n,)")
+    check_finite(values, "chances")
+    if not ((values > 0) & (values <= 1)).all():
+        raise InputError("chances are not all in (0, 1]: give the probability of each hit under H0")
     return values
+
+
+def _as_hits(hits: int, chances: ArrayLike) -> int:
+    count = len(_as_chances(chances))
+    observed = as_count(hits, "hits", 0)
+    if observed > count:
+        raise InputError(f"hits is {observed}: {count} records have 0 to {count}")
+    return observed

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats
 
 from contamination.statistics import sharded_exact_test
-from contamination.statistics.joint import (
+from contamination.statistics.min_p import (
     ladder,
     log_weights,
     mixture_draws,

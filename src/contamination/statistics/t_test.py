@@ -1,0 +1,98 @@
+"""The sharded t-test of Oren et al. (2024), section 3.2 and Algorithm 1."""
+
+import math
+
+import numpy as np
+import scipy.special
+import scipy.stats
+from numpy.typing import ArrayLike
+
+from contamination.errors import InputError
+from contamination.statistics.inputs import ROUNDING, as_log_probs, with_scale, without_scale
+from contamination.statistics.results import TestResult
+
+_DDOFS = (0, 1)
+_LOGSF_HOLDS = -650.0  # SciPy is right to the last digits above it; near 1e-308 it says -inf
+
+
+def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
+    """Test the differences of the shards against 0: a one-sided one-sample t-test.
+
+    s_i = L[i, 0] - mean_{j >= 1} L[i, j];  t = sqrt(r) mean(s) / sd(s);  p = P(t_{r-1} >= t)
+
+    Parameters
+    ----------
+    log_probs : (r, m+1), log-probability L (nats) of each shard in each ordering, column 0
+        canonical; larger is more evidence.
+    ddof : 1 is Student's t. 0 is what the public script of the paper computes (`numpy.std`): its
+        statistic is sqrt(r / (r-1)) too large for the t law with r - 1 degrees of freedom, so it
+        rejects too often; use it only to compare with that script.
+
+    Returns
+    -------
+    TestResult, whose statistic is t.
+
+    Raises
+    ------
+    InputError
+        For a wrong number of dimensions, fewer than 2 shards or 1 permutation, a value that is not
+        a finite number, another `ddof`, or differences that are all equal and not 0: t is then
+        undefined.
+
+    Notes
+    -----
+    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
+    likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
+    only if the s_i are i.i.d. normal with mean 0, and nothing bounds its error for few shards of
+    skewed or unequal scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
+    nothing speaks for the canonical ordering: t = 0, p = 1.
+
+    Examples
+    --------
+    >>> result = sharded_t_test([[-9.0, -10.0], [-7.5, -9.5], [-8.0, -9.0]])
+    >>> round(result.statistic, 3), round(result.p, 4)
+    (4.0, 0.0286)
+    """
+    values = as_log_probs(log_probs, ndim=2, min_shards=2)
+    if ddof not in _DDOFS:
+        raise InputError(f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script")
+    values, exponent = without_scale(values)
+    shards = len(values)
+    differences = values[:, 0] - values[:, 1:].mean(axis=1)
+    rounding = ROUNDING * np.abs(values).max()
+    if np.abs(differences).max() <= rounding:
+        statistic = 0.0
+        log10_p = 0.0
+    elif np.ptp(differences) <= rounding:
+        difference = with_scale(float(differences[0]), int(exponent.item()))
+        raise InputError(
+            f"all {shards} shards have the same difference of {difference:.6g} nats, which "
+            "leaves t undefined: check for repeated shards, or use sharded_exact_test"
+        )
+    else:
+        error = differences.std(ddof=ddof) / math.sqrt(shards)
+        statistic = float(differences.mean() / error)
+        log10_p = _log_t_survival(statistic, shards - 1) / math.log(10)
+    return TestResult.of(
+        log10_p,
+        test="sharded_t",
+        statistic=statistic,
+        shards=shards,
+        permutations=values.shape[1] - 1,
+    )
+
+
+def _log_t_survival(t: float, df: int) -> float:
+    """Return log P(t_df >= t), also where the probability is below the smallest float64.
+
+    P = I_x(a, 1/2) / 2 with a = df/2, x = df / (df + t^2), and
+    I_x(a, 1/2) = x^a / (a B(a, 1/2)) 2F1(a, 1/2; a + 1; x).
+    """
+    direct = float(scipy.stats.t.logsf(t, df))
+    if direct > _LOGSF_HOLDS:
+        return direct
+    a = df / 2
+    log_x = -math.log1p(t * t / df)
+    log_front = a * log_x - math.log(a) - float(scipy.special.betaln(a, 0.5))
+    series = float(scipy.special.hyp2f1(a, 0.5, a + 1, math.exp(log_x)))
+    return log_front + math.log(series / 2)
