@@ -25,8 +25,8 @@ EVIDENCE = "−log10 p"  # what every axis of evidence shows
 LINEAR = 2  # -log10 p up to which such an axis is linear, if it is logarithmic beyond
 BREAK = ((-1.0, -0.6), (1.0, 0.6))
 WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
-# Contaminated models and members; clean models and non-members.
-READ, UNREAD = "#D55E00", "#0072B2"
+READ = "#D55E00"  # contaminated models and members
+UNREAD = "#0072B2"  # clean models and non-members
 # Membership scores by family; the first four stand beside tests and have none of their colours.
 SCORES = {
     "loss": ("#009E73", "o"),
@@ -84,25 +84,43 @@ def panel_row(
 
 
 def score_style(score: str) -> dict[str, Any]:
-    """Colour and marker of a column of membership scores, as matplotlib takes them."""
-    colour, marker = SCORES[score if score in SCORES else score.rpartition("_")[0]]
+    """Return colour and marker of a column of membership scores, as matplotlib takes them."""
+    family = score if score in SCORES else score.rpartition("_")[0]
+    colour, marker = SCORES[family]
     return {"color": colour, "marker": marker}
 
 
 def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
-    """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
+    """Draw the AUC of every score, with its interval, at each value of a column; return the values.
 
-    Values, which are returned, stand equally far apart, and scores of a value side by side, so that
-    intervals do not hide each other. Chance is dotted.
+    Values stand equally far apart, and scores of a value side by side, so that intervals do not
+    hide each other. Chance is dotted.
+
+    Parameters
+    ----------
+    axes : to draw in.
+    rows : with columns score, auc, auc_low, auc_high and that of `x`.
+    x : name of the column.
+    labels : score -> its name in the key.
     """
     rows = rows.dropna(subset=x)
     values = sorted(rows[x].unique())
+    middle = (len(labels) - 1) / 2
     for index, (score, label) in enumerate(labels.items()):
         own = rows[rows["score"] == score].sort_values(x)
-        places = own[x].map(values.index) + 0.1 * (index - (len(labels) - 1) / 2)
-        style = score_style(score) | {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label}
-        ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
-        axes.errorbar(places, own["auc"], ends, **style)
+        places = own[x].map(values.index) + 0.1 * (index - middle)
+        below = own["auc"] - own["auc_low"]
+        above = own["auc_high"] - own["auc"]
+        axes.errorbar(
+            places,
+            own["auc"],
+            [below, above],
+            ms=4.5,
+            lw=1.2,
+            elinewidth=0.8,
+            label=label,
+            **score_style(score),
+        )
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
     axes.set_xticks(range(len(values)), [short_count(value) for value in values])
     return values
@@ -126,9 +144,9 @@ def count_axis(axes: Axes, values: Iterable[int]) -> None:
 
 def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
     """Draw the level of significance on an axis of evidence, and return the line for a key."""
-    draw = axes.axvline if sideways else axes.axhline
-    name = f"p = {SIGNIFICANT}"
-    return draw(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=name)
+    draw_line = axes.axvline if sideways else axes.axhline
+    label = f"p = {SIGNIFICANT}"
+    return draw_line(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=label)
 
 
 def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
@@ -137,29 +155,68 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     The axis is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level,
     whose line is returned, and the strongest evidence can both be read. It is linear throughout if
     the strongest evidence is little more.
+
+    Parameters
+    ----------
+    axes : whose vertical axis is set.
+    most : the strongest evidence, -log10 p.
+    sideways : whether the horizontal axis is set instead.
     """
-    name, axis = ("x", axes.xaxis) if sideways else ("y", axes.yaxis)
     top = 1.3 * max(most, LINEAR)
+    set_limits = axes.set_xlim if sideways else axes.set_ylim
+    set_ticks = axes.set_xticks if sideways else axes.set_yticks
     if most <= 2 * LINEAR:
-        axes.set(**{f"{name}lim": (-0.15, top), f"{name}ticks": range(int(top) + 1)})
+        set_limits(-0.15, top)
+        set_ticks(range(int(top) + 1))
         return mark_level(axes, sideways=sideways)
-    getattr(axes, f"set_{name}scale")("symlog", linthresh=LINEAR)
-    shown = [tick for tick in (0, *(s * 10**k for k in range(5) for s in (1, 2, 5))) if tick < top]
-    axis.set_ticks(shown, [str(tick) for tick in shown])
+    set_scale = axes.set_xscale if sideways else axes.set_yscale
+    set_scale("symlog", linthresh=LINEAR)
+    ticks = [tick for tick in _evidence_ticks() if tick < top]
+    set_ticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
-    axes.set(**{f"{name}lim": (-0.15, top)})
-    slashes: dict[str, Any] = {"ls": "", "ms": 9, "color": "0.15", "clip_on": False, "zorder": 9}
-    across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
-    at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
-    axes.plot(*at, marker=(BREAK[::-1] if sideways else BREAK), transform=across, **slashes)
+    set_limits(-0.15, top)
+    _draw_break(axes, sideways=sideways)
     return mark_level(axes, sideways=sideways)
+
+
+def _evidence_ticks() -> list[int]:
+    """Return 0, 1, 2, 5, 10, 20, 50 and so on: the ticks of an axis that becomes logarithmic."""
+    ticks = [0]
+    for exponent in range(5):
+        ticks += [10**exponent, 2 * 10**exponent, 5 * 10**exponent]
+    return ticks
+
+
+def _draw_break(axes: Axes, *, sideways: bool) -> None:
+    """Draw two slashes across the line of the axis where it becomes logarithmic."""
+    if sideways:
+        x = [LINEAR]
+        y = [0]
+        marker = BREAK[::-1]
+        across = axes.get_xaxis_transform()
+    else:
+        x = [0]
+        y = [LINEAR]
+        marker = BREAK
+        across = axes.get_yaxis_transform()
+    axes.plot(
+        x,
+        y,
+        marker=marker,
+        transform=across,
+        ls="",
+        ms=9,
+        color="0.15",
+        clip_on=False,
+        zorder=9,
+    )
 
 
 # --- evidence against what it depends on ----------------------------------------------------------
 
 
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Mean log10 p over sets (each set's replicates first), by setting and test."""
+    """Return the mean log10 p over sets (each set's replicates first), by setting and test."""
     by_set = rows.groupby([setting, "test", "dataset"], as_index=False)["log10_p"].mean()
     grouped = by_set.groupby([setting, "test"], as_index=False)
     return grouped.agg(mean_log10_p=("log10_p", "mean"), datasets=("log10_p", "size"))
@@ -168,24 +225,30 @@ def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
 def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) -> Figure:
     """Draw mean -log10 p against a setting, by test, with the single sets behind (Oren, Figure 3).
 
-    `panels`: title -> rows with columns dataset, test, log10_p and that of the setting.
+    Parameters
+    ----------
+    panels : title -> rows with columns dataset, test, log10_p and that of the setting.
+    setting : the column of the horizontal axis.
+    label : of that axis.
     """
-    size = (0.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.0, 4.0)
-    figure, row = panel_row(panels, size=size)
-    for axes, rows in zip(row, panels.values(), strict=True):
-        table = mean_log10_p(rows, setting)
+    size = (6.0, 4.0)
+    if len(panels) > 1:
+        size = (0.4 + 3.6 * len(panels), 4.2)
+    figure, axes_of_panels = panel_row(panels, size=size)
+    for axes, rows in zip(axes_of_panels, panels.values(), strict=True):
+        means = mean_log10_p(rows, setting)
         for test in TESTS.values():
             for _, group in rows[rows["test"] == test.name].groupby("dataset"):
-                line = -group.groupby(setting)["log10_p"].mean()
-                axes.plot(line.index, line, color=test.colour, lw=0.7, alpha=0.35)
-            chosen = table[table["test"] == test.name]
-            if len(chosen):
-                (line,) = axes.plot(chosen[setting], -chosen["mean_log10_p"], label=test.label)
+                of_set = -group.groupby(setting)["log10_p"].mean()
+                axes.plot(of_set.index, of_set, color=test.colour, lw=0.7, alpha=0.35)
+            own = means[means["test"] == test.name]
+            if len(own):
+                (line,) = axes.plot(own[setting], -own["mean_log10_p"], label=test.label)
                 line.set(marker=test.marker, color=test.colour)
-        count_axis(axes, table[setting])
+        count_axis(axes, means[setting])
         axes.set(xlabel=label)
         mark_level(axes)
-    row[0].set_ylabel(EVIDENCE)
+    axes_of_panels[0].set_ylabel(EVIDENCE)
     _key(figure, Line2D([], [], color="0.35", lw=0.7, alpha=0.5, label="single sets"))
     return figure
 
@@ -203,21 +266,23 @@ def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Fig
     As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,
     test and log10_p. Points are single sets.
     """
-    figure, row = panel_row(panels, size=(0.4 + 3.6 * len(panels), 4.2))
-    for axes, table in zip(row, panels.values(), strict=True):
-        shown = [test for test in tests if (table["test"] == test.name).any()]
+    tests = list(tests)
+    figure, axes_of_panels = panel_row(panels, size=(0.4 + 3.6 * len(panels), 4.2))
+    for axes, rows in zip(axes_of_panels, panels.values(), strict=True):
+        shown = [test for test in tests if (rows["test"] == test.name).any()]
+        middle = (len(shown) - 1) / 2
         for index, test in enumerate(shown):
-            chosen = table[table["test"] == test.name]
+            own = rows[rows["test"] == test.name]
             # Side by side, so that equal values of different tests stay visible.
-            aside = 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
-            x = chosen["dup_count"] * aside
-            axes.plot(x, -chosen["log10_p"], test.marker, ms=4, color=test.colour, alpha=0.4)
-            means = -chosen.groupby("dup_count")["log10_p"].mean()
-            (line,) = axes.plot(means.index * aside, means, marker=test.marker, ms=6, lw=1.4)
+            shift = 2.0 ** (0.09 * (index - middle))
+            x = own["dup_count"] * shift
+            axes.plot(x, -own["log10_p"], test.marker, ms=4, color=test.colour, alpha=0.4)
+            means = -own.groupby("dup_count")["log10_p"].mean()
+            (line,) = axes.plot(means.index * shift, means, marker=test.marker, ms=6, lw=1.4)
             line.set(color=test.colour, label=test.label)
-        count_axis(axes, table["dup_count"])
+        count_axis(axes, rows["dup_count"])
         axes.set(xlabel="Duplication count")
         mark_level(axes)
-    row[0].set_ylabel(EVIDENCE)
+    axes_of_panels[0].set_ylabel(EVIDENCE)
     _key(figure, Line2D([], [], ls="", marker="o", ms=4, color="0.6", label="single sets"))
     return figure

@@ -26,8 +26,8 @@ from reproduction.notebooks.options.tables import ORDER
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.output.published import AUDITED, MEASURED, load_published
 from reproduction.run.injection import PLANTINGS
+from reproduction.run.null_calibration import format_null_rejections, pooled_null_calibration
 from reproduction.run.profile import Architecture, Profile
-from reproduction.run.redrawn import format_redrawn, pooled_redrawn
 
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
@@ -160,8 +160,8 @@ def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
 
 def read_redrawn(canaries: pd.DataFrame) -> Texts:
     """Percent of the redrawn canonical orders that tests reject, with 95% intervals."""
-    pooled = pooled_redrawn(canaries).set_index(["model", "test"])
-    shown = {key: format_redrawn(row) for key, row in pooled.iterrows()}
+    pooled = pooled_null_calibration(canaries).set_index(["model", "test"])
+    shown = {key: format_null_rejections(row) for key, row in pooled.iterrows()}
     return texts(
         clean=shown.get(("clean", "successor"), MISSING),
         contaminated=shown.get(("contaminated", "successor"), MISSING),
@@ -378,8 +378,11 @@ def read_section(section: str, table: Callable[[str], pd.DataFrame]) -> Texts:
         found |= {f"{begin}{key}": text for key, text in read.items()}
     if section == "open_models":
         found["redrawn"] = "none in this run"
-        if "redrawn_orders" in cells and len(pooled := pooled_redrawn(cells)):
-            each = [f"{TESTS[r['test']].label} {format_redrawn(r)}" for _, r in pooled.iterrows()]
+        if "redrawn_orders" in cells and len(pooled := pooled_null_calibration(cells)):
+            each = [
+                f"{TESTS[r['test']].label} {format_null_rejections(r)}"
+                for _, r in pooled.iterrows()
+            ]
             orders = int(pooled["redrawn_orders"].max())
             found["redrawn"] = f"of {orders:,} in each test, percent rejected: {'; '.join(each)}"
     return found

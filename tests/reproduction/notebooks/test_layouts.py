@@ -18,7 +18,7 @@ from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
 from reproduction.output import published
-from reproduction.run.redrawn import pooled_redrawn
+from reproduction.run.null_calibration import pooled_null_calibration
 
 REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
 LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
@@ -50,7 +50,7 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "canaries": lambda: canaries.canary_layout(table("canaries"), "contaminated", 0.05),
     "canaries_clean": lambda: canaries.canary_layout(table("canaries"), "clean", 0.05),
     "canaries_redrawn": lambda: canaries.redrawn_layout(
-        pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
+        pooled_null_calibration(table("canaries").astype({"redrawn_orders": "Int64"}))
     ),
     "canaries_published": lambda: published.published_layout(
         paper("oren2024_table1_canaries"),

@@ -10,7 +10,12 @@ from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.canaries.score import CANARY_TESTS
 from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.redrawn import COUNTS, format_redrawn, redrawn_counts, with_rates
+from reproduction.run.null_calibration import (
+    COUNTS,
+    format_null_rejections,
+    null_calibration_counts,
+    with_rates,
+)
 
 
 def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.DataFrame:
@@ -19,7 +24,7 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     `dup_count` is what the contaminated model was given, `holm_p` is Holm's correction over the
     sets of one model and test, `tokens_scored` is what the model had to read for the test.
 
-    The columns `redrawn_*` are those of `redrawn_counts`, of so many orders of each set, with rates
+    The columns `redrawn_*` are those of `null_calibration_counts`, of so many orders of each set, with rates
     and their intervals. The test of the whole set has too few orderings for it, and no entry.
     """
     rows: list[dict[str, Any]] = []
@@ -33,7 +38,9 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
         row |= {"dup_count": spec.dup_count, **outcome_row(result)}
         row["tokens_scored"] = store.header.tokens_of(permutations)
         if test.shard_size is not None:
-            row |= redrawn_counts(*(test, store, scores, result.p), orders=redrawn, alpha=alpha)
+            row |= null_calibration_counts(
+                *(test, store, scores, result.p), orders=redrawn, alpha=alpha
+            )
         rows.append(row)
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTS, "Int64"))
     table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
@@ -68,12 +75,12 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
 
 
 def redrawn_layout(pooled: pd.DataFrame) -> Layout:
-    """Lay out `pooled_redrawn`: a row for each test, a column for each model."""
+    """Lay out `pooled_null_calibration`: a row for each test, a column for each model."""
     return lay_out(
         pooled.assign(
             label=[TESTS[test].label for test in pooled["test"]],
             orders=pooled["redrawn_orders"].map("{:,.0f}".format),
         ),
         {"label": "Test", "orders": "Redrawn orders"},
-        lambda row: {f"{row['model'].capitalize()} model": format_redrawn(row)},
+        lambda row: {f"{row['model'].capitalize()} model": format_null_rejections(row)},
     )

@@ -30,8 +30,8 @@ from reproduction.notebooks.open_models import measure
 from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Row, attempt, p_or_status
-from reproduction.run.redrawn import COUNTS as REDRAWN
-from reproduction.run.redrawn import redrawn_counts, with_rates
+from reproduction.run.null_calibration import COUNTS as REDRAWN
+from reproduction.run.null_calibration import null_calibration_counts, with_rates
 
 FEWEST = 2  # sets to pool
 CONTROL = "negative_control"  # role of a model
@@ -135,7 +135,7 @@ def audit_models(
     the set was planted, where that is known. `control_p` is the same test under the first negative
     control of the audit, or the exact test under a compressor; `control` says which. Of so many
     canonical orders `redrawn` for each set, if any, there are the columns of
-    `reproduction.run.redrawn.redrawn_counts` as well.
+    `reproduction.run.null_calibration.null_calibration_counts` as well.
 
     Parameters are those of `measure`, whose table is `cells`; `published` is the directory of the
     papers' tables.
@@ -170,7 +170,7 @@ def audit_models(
         same = {"kind": store.header.kind, "permutations": permutations}
         if redrawn:
             drawn = test, store, test.scores(store, permutations), found["p"]
-            found |= redrawn_counts(*drawn, orders=redrawn, alpha=alpha)
+            found |= null_calibration_counts(*drawn, orders=redrawn, alpha=alpha)
         return found | {
             "scores": partial(test.scores, store, permutations),
             "control_scores": partial(compressed, name, **cut, **same),
