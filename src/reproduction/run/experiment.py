@@ -28,6 +28,7 @@ from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import count_values
 from reproduction.run.profile import MODELS, RunFiles, ScoringSpec
+from reproduction.run.settings import NotebookSettings
 
 __all__ = ["MODELS", "Experiment", "named_models", "parts_of", "read_measured", "trained_here"]
 TABLES = "tables"
@@ -173,12 +174,27 @@ def write_measured(
 
 
 def read_measured(
-    experiment: Experiment, package: str, **parameters: Any
+    experiment: Experiment,
+    package: str,
+    settings: NotebookSettings | None = None,
+    **parameters: Any,
 ) -> dict[str, pd.DataFrame]:
-    """Read the tables of a notebook, by name, as they were measured with these parameters.
+    """Read the tables of a notebook, by name, as they were measured with these settings.
 
-    Raises InputError if they were not.
+    Parameters
+    ----------
+    experiment : the run.
+    package : of the notebook, in `reproduction.notebooks`.
+    settings : of the notebook; None if its package has no model of them.
+    parameters : of such a notebook.
+
+    Raises
+    ------
+    InputError
+        If nothing was measured with these settings.
     """
+    if settings is not None:
+        parameters = settings.model_dump()
     folder = experiment.build / "scores" / package / TABLES
     measured_with = folder / PARAMETERS
     as_written = json.loads(json.dumps(parameters))  # tuples become lists

@@ -229,7 +229,7 @@ def load_profile(path: Path) -> Profile:
     try:
         profile = TypeAdapter(Profile).validate_python(settings)
     except ValidationError as error:
-        raise InputError(f"{path}: {_described(error)}") from error
+        raise InputError(f"{path}: {first_mistake(error)}") from error
     if not pretraining and not profile.notebooks:
         raise InputError(f"{path}: without a corpus, list the notebooks that are to run")
     return profile
@@ -255,7 +255,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
     return _read(base_path, path.stem, *above) | settings
 
 
-def _described(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
     """Name the key of the first mistake, and what is wrong with it, in one line."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"] if part not in PARTS)

@@ -24,7 +24,7 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     `dup_count` is what the contaminated model was given, `holm_p` is Holm's correction over the
     sets of one model and test, `tokens_scored` is what the model had to read for the test.
 
-    The columns `redrawn_*` are those of `null_calibration_counts`, of so many orders of each set, with rates
+    The columns `redrawn_*` are those of `null_calibration_counts`, with rates
     and their intervals. The test of the whole set has too few orderings for it, and no entry.
     """
     rows: list[dict[str, Any]] = []
