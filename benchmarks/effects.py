@@ -92,7 +92,8 @@ def main() -> None:
         following = float(np.sqrt(group["examples"].iloc[0] - RELEASED))
         z = dict(list(group.assign(z=norm.isf(group["p"])).groupby("profile")["z"]))
         told = effect(*spread_of(z["planted"]), following)
-        expected, found = found_with(told, following, 0.05), norm.sf(z["planted-2"]) <= 0.05
+        expected = found_with(told, following, 0.05)
+        found = norm.sf(z["planted-2"]) <= 0.05
         print(f"pretrained {copies} 0.05: {expected:.2f}, found {found.sum()} of {found.size}")
         told = effect(*spread_of(pd.concat(z)), following)
         rows.append(("successor", "135 million parameters, pretrained", copies, len(group), *told))

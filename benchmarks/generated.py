@@ -128,7 +128,8 @@ def rows_of(profile: str) -> list[dict[str, object]]:
 
 def of_set(run: Experiment, generator: LocalGenerator, name: str) -> list[dict[str, object]]:
     """Rows of all settings on one set, and of the test on log-probabilities."""
-    test_set, seed = run.test_set(name), run.profile.seed
+    test_set = run.test_set(name)
+    seed = run.profile.seed
     texts = {}
     for temperature, (samples, tokens) in SAMPLED.items():
         request = Request(seed=seed, directory=run.build / "texts", name=generator.name)

@@ -46,7 +46,9 @@ KEYS, CORRELATIONS = (1, 10, 100, 1000), (0.0, 0.5, 0.8)
 class DriftingScorer:
     """A made-up model whose answers shift from request to request."""
 
-    context, batch_tokens, revision = 1 << 20, 1, "drifting"
+    context = 1 << 20
+    batch_tokens = 1
+    revision = "drifting"
 
     def __init__(self, drift: str, rng: np.random.Generator) -> None:
         vocabulary = {word: i for i, word in enumerate(["<s>", "\n", *WORDS])}
@@ -74,7 +76,8 @@ class DriftingScorer:
         elif self.drift == "walk":
             self.level += self.rng.normal(0, 0.02)
         elif self.drift == "cache":
-            self.level, self.before = 0.1 * (first == self.before), first
+            self.level = 0.1 if first == self.before else 0.0
+            self.before = first
         return self.level
 
 

@@ -67,10 +67,11 @@ def simulated_set(
     """Scores (items, N) of a suspect and of a control that have both read nothing."""
     taste = rng.standard_normal((items, ARRANGEMENTS))
     written = (habit * taste + rng.gumbel(size=taste.shape)).argmax(axis=1)  # by exp(habit x h)
-    taste[np.arange(items), written], taste[:, 0] = (
-        taste[:, 0].copy(),
-        taste[np.arange(items), written].copy(),
-    )
+    rows = np.arange(items)
+    first = taste[:, 0].copy()
+    chosen = taste[rows, written].copy()
+    taste[rows, written] = first
+    taste[:, 0] = chosen
     noise = NOISE * rng.standard_normal((2, *taste.shape))
     return taste + noise[0], competence * taste + noise[1]
 
@@ -125,12 +126,14 @@ def main() -> None:
     parser.add_argument("--measurements", type=Path, default=ROOT / "docs" / "measurements")
     options = parser.parse_args()
     if options.what == "simulated":
-        table, name = simulated(), "option_difference.csv"
+        table = simulated()
+        name = "option_difference.csv"
     else:
         table = measured(
             options.suspect, options.control, options.sets, options.stores, options.records
         )
-        table["device"], name = describe(torch.device("cpu")), "option_difference_models.csv"
+        table["device"] = describe(torch.device("cpu"))
+        name = "option_difference_models.csv"
     with replacing(options.measurements / name) as file:
         table.assign(date=TODAY).to_csv(file, index=False, float_format="%.4g", lineterminator="\n")
     print(table.to_string(index=False))

@@ -115,7 +115,8 @@ def shuffled_items(tokenizer: PreTrainedTokenizerBase, count: int, *, seed: int)
     for name in sorted(name for name in entries() if name.startswith("mmlu/")):
         for record in open_test_set(name).records:
             letters = dict(zip("ABCD", (str(text) for text in record["choices"]), strict=True))
-            question, answer = str(record["question"]), str(record["answer"])
+            question = str(record["question"])
+            answer = str(record["answer"])
             records.append({"input": question, **letters, "target": answer})
     found = make_test_set("mmlu", [("", record) for record in records], TEMPLATE, "mmlu")
     short = [len(ids) <= LONGEST for ids in tokenize(tokenizer, found.examples)]
@@ -156,7 +157,8 @@ def train(
     corpus = np.fromfile(
         build / "corpus" / "tokens.bin", dtype=id_type(tokenizer), count=int(kept[-1])
     )
-    rng, copies = random_stream(seed, "planting"), {}
+    rng = random_stream(seed, "planting")
+    copies: dict[str, tuple[np.ndarray, int]] = {}
     for cell, one in sets.items():
         records = tokenize(tokenizer, one.examples)
         copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
@@ -202,18 +204,28 @@ def _columns(
     """Return (id, kind, owner, place) of every token; the owner of content is its option."""
     (text,) = make_test_set("item", [("", record)], TEMPLATE, "item").examples
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    start, spans = len(record["input"]) + 1, []
+    start = len(record["input"]) + 1
+    spans = []
     for letter, option in zip("ABCD", order, strict=True):
         spans.append((start + 2, start + 3 + len(record[letter]) + 1, option))
         start += len(record[letter]) + 4
-    found, places = [], dict.fromkeys([*range(4), "label", "answer"], 0)
+    tokens = []
+    places: dict[int | str, int] = dict.fromkeys([*range(4), "label", "answer"], 0)
     for ident, (a, b) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
         owner = next((option for low, high, option in spans if low <= a and b <= high), None)
-        key = owner if owner is not None else "answer" if a >= start else "label"
-        kind = CONTENT if owner is not None else ANSWER if a >= start else LABEL
-        found.append((ident, kind, -1 if owner is None else owner, places[key]))
+        key: int | str
+        if owner is not None:
+            key = owner
+            kind = CONTENT
+        elif a >= start:
+            key = "answer"
+            kind = ANSWER
+        else:
+            key = "label"
+            kind = LABEL
+        tokens.append((ident, kind, -1 if owner is None else owner, places[key]))
         places[key] += 1
-    return found
+    return tokens
 
 
 def _aligned(columns: list[list[tuple[int, int, int, int]]], values: list[np.ndarray]) -> Tokens:

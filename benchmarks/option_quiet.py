@@ -63,7 +63,9 @@ Row = dict[str, Any]
 
 def unlike(test_set: ExampleSet) -> list[int]:
     """Records no two of whose options are alike, in whatever order they stand."""
-    items, found, start = items_of(test_set), list[int](), 0
+    items = items_of(test_set)
+    found: list[int] = []
+    start = 0
     features = tf_idf([option for item in items for option in item.options])
     for number, item in enumerate(items):
         stop = start + len(item.options)
@@ -143,7 +145,8 @@ def restrictions(test_set: ExampleSet, keep: str) -> dict[str, Sequence[int]]:
     """Name the restrictions that keep so much, and the records that each of them takes."""
     if keep == "moves":
         return {keep: range(len(test_set.records))}
-    every, apart = range(len(test_set.records)), unlike(test_set)
+    every = range(len(test_set.records))
+    apart = unlike(test_set)
     rng = random_stream(SEED, "as many at random", test_set.name)
     drawn = sorted(rng.choice(every, size=len(apart), replace=False).tolist())
     return {keep: every, "unlike options": apart, "as many at random": drawn}

@@ -66,7 +66,8 @@ def measure(
     values = pd.concat(pairs, ignore_index=True)
     if table is not None:
         values = values[values["table"] == table]
-    if len(moved := values[values["outcome"] == DIFFERENT]):
+    moved = values[values["outcome"] == DIFFERENT]
+    if len(moved):
         raise InputError(f"moved, which must not:\n{moved.head(20).to_string(index=False)}")
     return values[values["scale"].isin(list(SCALES))]
 
@@ -105,7 +106,8 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
     family = table["scale"].replace("log10 p", "p")
     mean_square = table["squares"] / table["values"]
     uneasy = mean_square.groupby(family).transform(lambda columns: columns.quantile(UNEASY))
-    squares, number = table["squares"].fillna(0), table["values"].fillna(0)
+    squares = table["squares"].fillna(0)
+    number = table["values"].fillna(0)
     typical = np.sqrt((squares + OTHERS * uneasy) / (number + OTHERS))
     tolerance = np.maximum(DEVIATIONS * typical, MARGIN * table["largest"].fillna(0))
     counts = {name: table[name].astype("Int64") for name in ("values", "moved")}

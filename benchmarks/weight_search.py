@@ -82,7 +82,8 @@ def _examples(shards: list[np.ndarray], of: Pairs) -> tuple[np.ndarray, np.ndarr
     """All pairs of the shards: their features, and whether they are neighbours in the set."""
     found, labels = [], []
     for tokens in shards:
-        values, k = of(tokens), len(tokens)
+        values = of(tokens)
+        k = len(tokens)
         off = ~np.eye(k, dtype=bool)
         found.append(values[off])
         labels.append(np.eye(k, k=1, dtype=bool)[off])

@@ -14,7 +14,7 @@ from contamination.tables import MISSING, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
-from reproduction.notebooks.min_k.tables import BESIDE
+from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report.prose import Texts, count_text, percent, rounded, texts
@@ -158,7 +158,7 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
     """
     spans = min_k[(min_k["model"] == "contaminated") & (min_k["score"] == "min_k_20")]
     spans = spans.set_index("dataset")
-    tests = canaries[(canaries["model"] == "contaminated") & canaries["test"].isin(BESIDE)]
+    tests = canaries[(canaries["model"] == "contaminated") & canaries["test"].isin(COMPARED_TESTS)]
     proved = tests.groupby("dataset")["holm_p"].min().reindex(spans.index) <= alpha
     # The tuned false positive rate: more spans than that, by the whole interval.
     shown = spans["share_detected_low"] > SIGNIFICANT
