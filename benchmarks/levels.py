@@ -135,10 +135,13 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=150)
     parser.add_argument("--results", type=Path, default=Path("docs/measurements"))
     asked = parser.parse_args()
-    chosen = pd.DataFrame(
-        {"correlation": rho} | {f"keys_{k}": round(level_of_chosen(k, rho), 3) for k in KEYS}
-        for rho in CORRELATIONS
-    )
+    rows = []
+    for rho in CORRELATIONS:
+        row = {"correlation": rho}
+        for k in KEYS:
+            row[f"keys_{k}"] = round(level_of_chosen(k, rho), 3)
+        rows.append(row)
+    chosen = pd.DataFrame(rows)
     for table, name in ((chosen, "chosen_keys"), (levels(asked.sets), "levels")):
         print(table.to_string(index=False))
         table.to_csv(asked.results / f"{name}.csv", index=False)

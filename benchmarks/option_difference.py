@@ -20,6 +20,7 @@ option_difference_models.csv, the same four of two models on published sets.
 """
 
 import argparse
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -79,10 +80,8 @@ def simulated_set(
 def simulated() -> pd.DataFrame:
     """Share of sets that each rule rejects, for every habit, size and competence."""
     rows = []
-    cases = [
-        (n, t, c) for n in (100, 1_000) for t in (0.0, 0.2, 0.6) for c in (0, 0.5, 0.8, 1, 1.25)
-    ]
-    for items, habit, competence in tqdm(cases):
+    cases = product((100, 1_000), (0.0, 0.2, 0.6), (0, 0.5, 0.8, 1, 1.25))
+    for items, habit, competence in tqdm(list(cases)):
         rng = random_stream(SEED, "difference", items, habit, competence)
         found = pd.DataFrame(
             p_values(*simulated_set(items, habit, competence, rng=rng)) for _ in range(TIMES)

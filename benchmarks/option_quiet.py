@@ -24,7 +24,7 @@ import datetime
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ def unlike(test_set: ExampleSet) -> list[int]:
     items = items_of(test_set)
     found: list[int] = []
     start = 0
-    features = tf_idf([option for item in items for option in item.options])
+    features = tf_idf(list(chain.from_iterable(item.options for item in items)))
     for number, item in enumerate(items):
         stop = start + len(item.options)
         cosines = (features[start:stop] @ features[start:stop].T).toarray()
@@ -118,9 +118,10 @@ def by_model(
 ) -> tuple[list[int], np.ndarray] | None:
     """Records that move and that the model can read, and scores (n, N) of their arrangements."""
     arrangements = ARRANGEMENTS[keep]
-    settings: Row = {"permutations": arrangements - 1, "seed": SEED, "keep": KEEPS[keep]}
     try:
-        alternatives = option_alternatives(test_set, **settings)
+        alternatives = option_alternatives(
+            test_set, permutations=arrangements - 1, seed=SEED, keep=KEEPS[keep]
+        )
     except InputError:  # fewer than two items move
         return None
     groups = token_groups(scorer.tokenizer, alternatives)

@@ -125,7 +125,10 @@ PICKLED = ("stanford-crfm/BioMedLM", "facebook/opt-350m", "facebook/opt-66b")
 
 def family_of(name: str) -> Family:
     """Return the family of a hub id; any other model counts as a GPT-2."""
-    return next(f for f in FAMILIES if any(word in name.lower() for word in f.words))
+    for family in FAMILIES:
+        if any(word in name.lower() for word in family.words):
+            return family
+    return GPT2
 
 
 def model_files(

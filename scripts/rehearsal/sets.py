@@ -10,6 +10,7 @@ import string
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,7 +53,7 @@ def made_up_words() -> list[str]:
     """Return words that no language has, of two syllables."""
     first = ("ba", "ke", "li", "mo", "nu", "pa", "re", "so", "ta", "vi", "zo", "du")
     second = ("dan", "fel", "gor", "tim", "lus", "mek", "nof", "rab", "sil", "vun")
-    return [a + b for a in first for b in second]
+    return [a + b for a, b in product(first, second)]
 
 
 WORDS = made_up_words()

@@ -190,7 +190,7 @@ def _is_equal(run: Array, reference: Array) -> NDArray[np.bool_]:
     """Return where numbers are equal; up to `ROUNDING` unless both are whole, which are counts."""
     has_fraction = (run % 1 != 0) | (reference % 1 != 0)
     is_close = np.isclose(run, reference, rtol=ROUNDING, atol=0.0)
-    return (run == reference) | (has_fraction & is_close)
+    return np.asarray((run == reference) | (has_fraction & is_close))
 
 
 def counts(values: pd.DataFrame) -> str:
