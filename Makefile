@@ -105,11 +105,12 @@ docs: build/docs/index.html ## the documentation as a site, with the notebooks o
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
-lint: $(SETUP) ## lint, format check, type check and the layers of the packages
+lint: $(SETUP) ## lint, format check, type check, the layers of the packages and plainness
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/plain.py
 format: $(SETUP) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

@@ -15,6 +15,7 @@ docs/measurements/assumption_scores.csv.
 import argparse
 import datetime
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import pandas as pd
@@ -54,9 +55,13 @@ def sides(
     return found[0], found[1], found[2]
 
 
-def flat(*of: Side) -> list[str]:
-    """All texts, side after side."""
-    return [text for side in of for texts in side.values() for text in texts]
+def flat(*sides_of_domains: Side) -> list[str]:
+    """Return all texts, side after side."""
+    texts: list[str] = []
+    for side in sides_of_domains:
+        for texts_of_domain in side.values():
+            texts += texts_of_domain
+    return texts
 
 
 def judged(table: pd.DataFrame, members: Sequence[int], seed: int, **about: object) -> pd.DataFrame:
@@ -91,7 +96,7 @@ def text_scores(options: argparse.Namespace) -> Iterator[pd.DataFrame]:
     domains = domain_texts(experiment, scorer.tokenizer, length=LENGTH, texts=TEXTS, spare=SPARE)
     tuned = fine_tune(
         clean,
-        [ids for found in to_train_on(domains).values() for ids in found],
+        list(chain.from_iterable(to_train_on(domains).values())),
         experiment.build / "finetuned" / "clean",
         epochs=EPOCHS,
         learning_rate=LEARNING_RATE,

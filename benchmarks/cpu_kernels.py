@@ -87,7 +87,9 @@ def attention(shape: tuple[int, ...]) -> dict[str, Call]:
 
 def measure(calls: dict[str, Call], rounds: int) -> list[tuple[float, float, float]]:
     """First call and median of the others (seconds), largest difference from the first variant."""
-    first, results, times = [], [], [[] for _ in calls]
+    first = []
+    results = []
+    times: list[list[float]] = [[] for _ in calls]
     for call in calls.values():
         begun = time.perf_counter()
         results.append(call().float())

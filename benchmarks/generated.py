@@ -19,6 +19,7 @@ import argparse
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -128,7 +129,8 @@ def rows_of(profile: str) -> list[dict[str, object]]:
 
 def of_set(run: Experiment, generator: LocalGenerator, name: str) -> list[dict[str, object]]:
     """Rows of all settings on one set, and of the test on log-probabilities."""
-    test_set, seed = run.test_set(name), run.profile.seed
+    test_set = run.test_set(name)
+    seed = run.profile.seed
     texts = {}
     for temperature, (samples, tokens) in SAMPLED.items():
         request = Request(seed=seed, directory=run.build / "texts", name=generator.name)
@@ -186,7 +188,8 @@ def main() -> None:
     """Run the study on the profiles of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("profiles", nargs="+")
-    rows = pd.DataFrame([row for name in parser.parse_args().profiles for row in rows_of(name)])
+    profiles = parser.parse_args().profiles
+    rows = pd.DataFrame(chain.from_iterable(map(rows_of, profiles)))
     with replacing(ROOT / "docs" / "measurements" / "generated.csv") as path:
         rows.round(6).to_csv(path, index=False, lineterminator="\n")
     print(differences(rows).round(2).to_string())

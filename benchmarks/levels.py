@@ -46,7 +46,9 @@ KEYS, CORRELATIONS = (1, 10, 100, 1000), (0.0, 0.5, 0.8)
 class DriftingScorer:
     """A made-up model whose answers shift from request to request."""
 
-    context, batch_tokens, revision = 1 << 20, 1, "drifting"
+    context = 1 << 20
+    batch_tokens = 1
+    revision = "drifting"
 
     def __init__(self, drift: str, rng: np.random.Generator) -> None:
         vocabulary = {word: i for i, word in enumerate(["<s>", "\n", *WORDS])}
@@ -74,7 +76,8 @@ class DriftingScorer:
         elif self.drift == "walk":
             self.level += self.rng.normal(0, 0.02)
         elif self.drift == "cache":
-            self.level, self.before = 0.1 * (first == self.before), first
+            self.level = 0.1 if first == self.before else 0.0
+            self.before = first
         return self.level
 
 
@@ -132,10 +135,13 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=150)
     parser.add_argument("--results", type=Path, default=Path("docs/measurements"))
     asked = parser.parse_args()
-    chosen = pd.DataFrame(
-        {"correlation": rho} | {f"keys_{k}": round(level_of_chosen(k, rho), 3) for k in KEYS}
-        for rho in CORRELATIONS
-    )
+    rows = []
+    for rho in CORRELATIONS:
+        row = {"correlation": rho}
+        for k in KEYS:
+            row[f"keys_{k}"] = round(level_of_chosen(k, rho), 3)
+        rows.append(row)
+    chosen = pd.DataFrame(rows)
     for table, name in ((chosen, "chosen_keys"), (levels(asked.sets), "levels")):
         print(table.to_string(index=False))
         table.to_csv(asked.results / f"{name}.csv", index=False)

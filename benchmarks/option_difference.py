@@ -20,6 +20,7 @@ option_difference_models.csv, the same four of two models on published sets.
 """
 
 import argparse
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +68,11 @@ def simulated_set(
     """Scores (items, N) of a suspect and of a control that have both read nothing."""
     taste = rng.standard_normal((items, ARRANGEMENTS))
     written = (habit * taste + rng.gumbel(size=taste.shape)).argmax(axis=1)  # by exp(habit x h)
-    taste[np.arange(items), written], taste[:, 0] = (
-        taste[:, 0].copy(),
-        taste[np.arange(items), written].copy(),
-    )
+    rows = np.arange(items)
+    first = taste[:, 0].copy()
+    chosen = taste[rows, written].copy()
+    taste[rows, written] = first
+    taste[:, 0] = chosen
     noise = NOISE * rng.standard_normal((2, *taste.shape))
     return taste + noise[0], competence * taste + noise[1]
 
@@ -78,10 +80,8 @@ def simulated_set(
 def simulated() -> pd.DataFrame:
     """Share of sets that each rule rejects, for every habit, size and competence."""
     rows = []
-    cases = [
-        (n, t, c) for n in (100, 1_000) for t in (0.0, 0.2, 0.6) for c in (0, 0.5, 0.8, 1, 1.25)
-    ]
-    for items, habit, competence in tqdm(cases):
+    cases = product((100, 1_000), (0.0, 0.2, 0.6), (0, 0.5, 0.8, 1, 1.25))
+    for items, habit, competence in tqdm(list(cases)):
         rng = random_stream(SEED, "difference", items, habit, competence)
         found = pd.DataFrame(
             p_values(*simulated_set(items, habit, competence, rng=rng)) for _ in range(TIMES)
@@ -125,12 +125,14 @@ def main() -> None:
     parser.add_argument("--measurements", type=Path, default=ROOT / "docs" / "measurements")
     options = parser.parse_args()
     if options.what == "simulated":
-        table, name = simulated(), "option_difference.csv"
+        table = simulated()
+        name = "option_difference.csv"
     else:
         table = measured(
             options.suspect, options.control, options.sets, options.stores, options.records
         )
-        table["device"], name = describe(torch.device("cpu")), "option_difference_models.csv"
+        table["device"] = describe(torch.device("cpu"))
+        name = "option_difference_models.csv"
     with replacing(options.measurements / name) as file:
         table.assign(date=TODAY).to_csv(file, index=False, float_format="%.4g", lineterminator="\n")
     print(table.to_string(index=False))

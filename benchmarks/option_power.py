@@ -21,6 +21,7 @@ What was computed is kept in build/laptop/option_power.
 import argparse
 import time
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,9 @@ SIZES = (25, 50, 100, 125, 250, 750, 1500)  # items of a set, cut out of what wa
 CONTROLLED = 50  # items of a cell that the clean model reads, too
 LABEL, CONTENT, ANSWER = range(3)  # what a token belongs to
 
+LARGE_IN_ORDER = {1: 250, 2: 250, 4: 250, 8: 100, 16: 100}  # copies -> items, of whole sets
+
+
 DESIGNS: dict[str, tuple[int, dict[Cell, int]]] = {
     "choosing": (20261122, {Cell("single", n): 125 for n in (1, 2, 4, 8)}),
     "confirming": (
@@ -74,11 +78,8 @@ DESIGNS: dict[str, tuple[int, dict[Cell, int]]] = {
     "large": (
         20261124,
         {Cell("single", n): size for n, size in {1: 1500, 2: 750, 4: 250, 8: 250, 16: 100}.items()}
-        | {
-            Cell(planting, n): size
-            for planting in ("whole", "shuffled")
-            for n, size in {1: 250, 2: 250, 4: 250, 8: 100, 16: 100}.items()
-        },
+        | {Cell("whole", n): size for n, size in LARGE_IN_ORDER.items()}
+        | {Cell("shuffled", n): size for n, size in LARGE_IN_ORDER.items()},
     ),
 }
 
@@ -115,7 +116,8 @@ def shuffled_items(tokenizer: PreTrainedTokenizerBase, count: int, *, seed: int)
     for name in sorted(name for name in entries() if name.startswith("mmlu/")):
         for record in open_test_set(name).records:
             letters = dict(zip("ABCD", (str(text) for text in record["choices"]), strict=True))
-            question, answer = str(record["question"]), str(record["answer"])
+            question = str(record["question"])
+            answer = str(record["answer"])
             records.append({"input": question, **letters, "target": answer})
     found = make_test_set("mmlu", [("", record) for record in records], TEMPLATE, "mmlu")
     short = [len(ids) <= LONGEST for ids in tokenize(tokenizer, found.examples)]
@@ -156,7 +158,8 @@ def train(
     corpus = np.fromfile(
         build / "corpus" / "tokens.bin", dtype=id_type(tokenizer), count=int(kept[-1])
     )
-    rng, copies = random_stream(seed, "planting"), {}
+    rng = random_stream(seed, "planting")
+    copies: dict[str, tuple[np.ndarray, int]] = {}
     for cell, one in sets.items():
         records = tokenize(tokenizer, one.examples)
         copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
@@ -185,8 +188,8 @@ def arrangement_tokens(
     laid, groups = [], []
     for item, rows in list(zip(items, orders, strict=True))[:most]:
         columns = [_columns(scorer.tokenizer, item.rearranged(order), order) for order in rows]
-        ids = [np.array([column[0] for column in row]) for row in columns]
-        shared = next(i for i in range(min(map(len, ids))) if len({int(x[i]) for x in ids}) > 1)
+        ids = [_ids(row) for row in columns]
+        shared = _shared_tokens(ids)
         laid.append((columns, shared))
         groups.append((ids[0][:shared], [x[shared:] for x in ids]))
     found: dict[int, Tokens] = {}
@@ -196,29 +199,52 @@ def arrangement_tokens(
     return [found[i] for i in range(len(groups))]
 
 
+def _ids(columns: list[tuple[int, int, int, int]]) -> np.ndarray:
+    """Return the token ids of an arrangement."""
+    return np.array([column[0] for column in columns])
+
+
+def _shared_tokens(arrangements: list[np.ndarray]) -> int:
+    """Return how many tokens all arrangements share at their start."""
+    for i in range(min(map(len, arrangements))):
+        if len({int(ids[i]) for ids in arrangements}) > 1:
+            return i
+    raise ValueError("all arrangements are alike")
+
+
 def _columns(
     tokenizer: PreTrainedTokenizerBase, record: dict, order: tuple[int, ...]
 ) -> list[tuple[int, int, int, int]]:
     """Return (id, kind, owner, place) of every token; the owner of content is its option."""
     (text,) = make_test_set("item", [("", record)], TEMPLATE, "item").examples
     encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
-    start, spans = len(record["input"]) + 1, []
+    start = len(record["input"]) + 1
+    spans = []
     for letter, option in zip("ABCD", order, strict=True):
         spans.append((start + 2, start + 3 + len(record[letter]) + 1, option))
         start += len(record[letter]) + 4
-    found, places = [], dict.fromkeys([*range(4), "label", "answer"], 0)
+    tokens = []
+    places: dict[int | str, int] = dict.fromkeys([*range(4), "label", "answer"], 0)
     for ident, (a, b) in zip(encoded["input_ids"], encoded["offset_mapping"], strict=True):
         owner = next((option for low, high, option in spans if low <= a and b <= high), None)
-        key = owner if owner is not None else "answer" if a >= start else "label"
-        kind = CONTENT if owner is not None else ANSWER if a >= start else LABEL
-        found.append((ident, kind, -1 if owner is None else owner, places[key]))
+        key: int | str
+        if owner is not None:
+            key = owner
+            kind = CONTENT
+        elif a >= start:
+            key = "answer"
+            kind = ANSWER
+        else:
+            key = "label"
+            kind = LABEL
+        tokens.append((ident, kind, -1 if owner is None else owner, places[key]))
         places[key] += 1
-    return found
+    return tokens
 
 
 def _aligned(columns: list[list[tuple[int, int, int, int]]], values: list[np.ndarray]) -> Tokens:
     """Bring the same token into the same column; what an arrangement shares with all counts 0."""
-    keys = sorted({column[1:] for row in columns for column in row})
+    keys = sorted({column[1:] for column in chain.from_iterable(columns)})
     place = {key: i for i, key in enumerate(keys)}
     table = np.zeros((len(columns), len(keys)))
     for row, (cells, found) in enumerate(zip(columns, values, strict=True)):
@@ -260,21 +286,24 @@ def outcomes(
     weights: str = "inverse_sd",
     per_row: int = 1,
 ) -> list[dict]:
-    """Log10 p of every set of every size."""
-    return [
-        {
-            "sets": role,
-            "planting": cell.planting,
-            "dup_count": cell.dup_count,
-            "model": model,
-            "items": size,
-            "set": number,
-            "log10_p": sharded_exact_test(part, weights=weights).log10_p,
-        }
-        for size in SIZES
-        if size % per_row == 0
-        for number, part in enumerate(cut(rows, size // per_row))
-    ]
+    """Return log10 p of every set of every size."""
+    results = []
+    for size in SIZES:
+        if size % per_row:
+            continue
+        for number, part in enumerate(cut(rows, size // per_row)):
+            results.append(
+                {
+                    "sets": role,
+                    "planting": cell.planting,
+                    "dup_count": cell.dup_count,
+                    "model": model,
+                    "items": size,
+                    "set": number,
+                    "log10_p": sharded_exact_test(part, weights=weights).log10_p,
+                }
+            )
+    return results
 
 
 def study(build: Path, role: str) -> pd.DataFrame:

@@ -24,7 +24,7 @@ import datetime
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,10 @@ Row = dict[str, Any]
 
 def unlike(test_set: ExampleSet) -> list[int]:
     """Records no two of whose options are alike, in whatever order they stand."""
-    items, found, start = items_of(test_set), list[int](), 0
-    features = tf_idf([option for item in items for option in item.options])
+    items = items_of(test_set)
+    found: list[int] = []
+    start = 0
+    features = tf_idf(list(chain.from_iterable(item.options for item in items)))
     for number, item in enumerate(items):
         stop = start + len(item.options)
         cosines = (features[start:stop] @ features[start:stop].T).toarray()
@@ -116,9 +118,10 @@ def by_model(
 ) -> tuple[list[int], np.ndarray] | None:
     """Records that move and that the model can read, and scores (n, N) of their arrangements."""
     arrangements = ARRANGEMENTS[keep]
-    settings: Row = {"permutations": arrangements - 1, "seed": SEED, "keep": KEEPS[keep]}
     try:
-        alternatives = option_alternatives(test_set, **settings)
+        alternatives = option_alternatives(
+            test_set, permutations=arrangements - 1, seed=SEED, keep=KEEPS[keep]
+        )
     except InputError:  # fewer than two items move
         return None
     groups = token_groups(scorer.tokenizer, alternatives)
@@ -143,7 +146,8 @@ def restrictions(test_set: ExampleSet, keep: str) -> dict[str, Sequence[int]]:
     """Name the restrictions that keep so much, and the records that each of them takes."""
     if keep == "moves":
         return {keep: range(len(test_set.records))}
-    every, apart = range(len(test_set.records)), unlike(test_set)
+    every = range(len(test_set.records))
+    apart = unlike(test_set)
     rng = random_stream(SEED, "as many at random", test_set.name)
     drawn = sorted(rng.choice(every, size=len(apart), replace=False).tolist())
     return {keep: every, "unlike options": apart, "as many at random": drawn}

@@ -73,11 +73,16 @@ def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_count(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean log10 p by duplication count and test, and how many sets Holm's correction leaves."""
+    """Return mean log10 p by duplication count and test, and how many sets are proven."""
     keys = ["profile", "model", "planting", "dup_count", "test", "shards"]
-    found = rows.assign(proven=rows["holm_p"] <= SIGNIFICANT).groupby(keys, sort=False)
-    given = {"sets": ("p", "size"), "proven": ("proven", "sum"), "log10_p": ("log10_p", "mean")}
-    return found.agg(**given, auc=(f"auc_{SCORE}", "mean")).reset_index()
+    groups = rows.assign(proven=rows["holm_p"] <= SIGNIFICANT).groupby(keys, sort=False)
+    means = groups.agg(
+        sets=("p", "size"),
+        proven=("proven", "sum"),
+        log10_p=("log10_p", "mean"),
+        auc=(f"auc_{SCORE}", "mean"),
+    )
+    return means.reset_index()
 
 
 def as_markdown(means: pd.DataFrame) -> str:

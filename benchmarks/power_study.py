@@ -33,11 +33,16 @@ def replicates(profile: str) -> pd.DataFrame:
     results = ROOT / "results" / profile
     if not (results / "tables" / "power_replicates.csv").is_file():
         experiment = Experiment(ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile)
-        asked = experiment.profile.notebooks["05_beyond_the_paper"]
-        names = ("permutations", "successor_shards", "fractions", "replicates")
-        settings = {name: asked[name] for name in names}
-        rng = random_stream(experiment.profile.seed, "beyond the paper")
-        rows = power_rows(experiment, "contaminated", **settings, rng=rng)
+        parameters = experiment.profile.notebooks["05_beyond_the_paper"]
+        rows = power_rows(
+            experiment,
+            "contaminated",
+            permutations=parameters["permutations"],
+            successor_shards=parameters["successor_shards"],
+            fractions=parameters["fractions"],
+            replicates=parameters["replicates"],
+            rng=random_stream(experiment.profile.seed, "beyond the paper"),
+        )
         write_csv(rows, results, "power_replicates")
     rows = read_csv(results, "power_replicates")
     # The same name is another set under another seed.

@@ -75,16 +75,16 @@ def main() -> None:
     rng = random_stream(0, "made-up tokens")
     lengths = rng.normal(mean, mean / 4, EXAMPLES).clip(2).astype(int)
     ids = [rng.integers(0, VOCABULARY, length, dtype=np.int32) for length in lengths]
-    pairs = [
-        (ids[a], [ids[b][:SUCCESSOR_TOKENS] for b in range(start, start + 10) if b != a])
-        for start in range(0, EXAMPLES, 10)
-        for a in range(start, start + 10)
-    ]
-    orderings = [
-        np.concatenate([ids[start + place] for place in rng.permutation(4)])
-        for start in range(0, EXAMPLES, 4)
-        for _ in range(8)
-    ]
+    pairs = []
+    for a in range(EXAMPLES):
+        start = a - a % 10
+        others = [b for b in range(start, start + 10) if b != a]
+        pairs.append((ids[a], [ids[b][:SUCCESSOR_TOKENS] for b in others]))
+    orderings = []
+    for start in range(0, EXAMPLES, 4):
+        for _ in range(8):
+            order = start + rng.permutation(4)
+            orderings.append(np.concatenate([ids[i] for i in order]))
     with tempfile.TemporaryDirectory() as directory:
         scorer = make_scorer(directory)
         runs: dict[str, tuple[int, Callable[[], object]]] = {
@@ -120,7 +120,9 @@ def main() -> None:
     rows = [("inputs computed", *(f"{computed[n] / runs[n][0]:.2f}" for n in runs))]
     rows.append(("microseconds", *(f"{spent[n]:.0f}" for n in runs)))
     kinds = sorted({*GROUPS.values(), "everything else"}, key=lambda k: -parts["successors"][k])
-    rows += [(k, *(f"{spent[n] * parts[n].get(k, 0.0):.1f}" for n in runs)) for k in kinds]
+    for kind in kinds:
+        shares_of_kind = [f"{spent[n] * parts[n].get(kind, 0.0):.1f}" for n in runs]
+        rows.append((kind, *shares_of_kind))
     dtype = str(scorer.dtype).removeprefix("torch.")
     print_table(
         ("a token, in one thread", *runs), rows, title=f"examples of {mean} tokens, {dtype}"

@@ -25,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
@@ -134,7 +135,9 @@ def main() -> None:
         subprocess.run([options.harness_python, "-c", "import lm_eval, llama_cpp"], check=True)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     factor = GPU_FACTOR if device.type == "cuda" else 1
-    dtypes = ["float32"] + ["bfloat16"] * has_bfloat16(device)  # where it is not made of float32
+    dtypes = ["float32"]
+    if has_bfloat16(device):  # where it is not made of float32
+        dtypes.append("bfloat16")
     rows = []
     for name in options.models:
         with tempfile.TemporaryDirectory() as folder:
@@ -143,11 +146,8 @@ def main() -> None:
             plans = [(sys.executable, "naive", "float32", 1)]
             plans += [(sys.executable, "ours", dtype, 0) for dtype in dtypes]
             if options.harness_python:
-                plans += [
-                    (options.harness_python, "harness", dtype, batch)
-                    for dtype in dtypes
-                    for batch in options.harness_batches
-                ]
+                for dtype, batch in product(dtypes, options.harness_batches):
+                    plans.append((options.harness_python, "harness", dtype, batch))
                 if name in RELEASED:
                     plans.append((options.harness_python, "llama", "as packed", 0))
             measured: dict[tuple, list[dict]] = {plan: [] for plan in plans}

@@ -49,8 +49,10 @@ def measure(
     """
     listed = set(rules[["table", "column"]].itertuples(index=False, name=None))
     for run in runs:
-        found = [(name, column) for name, table in read_tables(run).items() for column in table]
-        if lost := [", ".join(pair) for pair in found if pair not in listed]:
+        lost = []
+        for name, table in read_tables(run).items():
+            lost += [f"{name}, {column}" for column in table if (name, column) not in listed]
+        if lost:
             raise InputError(f"write lines with table, column and scale of: {'; '.join(lost)}")
     allowed = rules.assign(tolerance=np.inf)
     profiles = [read_json(run / "manifest.json")["profile"] for run in runs]
@@ -66,7 +68,8 @@ def measure(
     values = pd.concat(pairs, ignore_index=True)
     if table is not None:
         values = values[values["table"] == table]
-    if len(moved := values[values["outcome"] == DIFFERENT]):
+    moved = values[values["outcome"] == DIFFERENT]
+    if len(moved):
         raise InputError(f"moved, which must not:\n{moved.head(20).to_string(index=False)}")
     return values[values["scale"].isin(list(SCALES))]
 
@@ -105,13 +108,17 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
     family = table["scale"].replace("log10 p", "p")
     mean_square = table["squares"] / table["values"]
     uneasy = mean_square.groupby(family).transform(lambda columns: columns.quantile(UNEASY))
-    squares, number = table["squares"].fillna(0), table["values"].fillna(0)
+    squares = table["squares"].fillna(0)
+    number = table["values"].fillna(0)
     typical = np.sqrt((squares + OTHERS * uneasy) / (number + OTHERS))
     tolerance = np.maximum(DEVIATIONS * typical, MARGIN * table["largest"].fillna(0))
-    counts = {name: table[name].astype("Int64") for name in ("values", "moved")}
-    rounded = {"largest": table["largest"], "typical": typical, "tolerance": tolerance}
-    rounded = {name: column.round(4) for name, column in rounded.items()}
-    return rules.assign(**counts, **rounded)
+    return rules.assign(
+        values=table["values"].astype("Int64"),
+        moved=table["moved"].astype("Int64"),
+        largest=table["largest"].round(4),
+        typical=typical.round(4),
+        tolerance=tolerance.round(4),
+    )
 
 
 def describe(runs: Sequence[Path], before: int = 0) -> pd.DataFrame:

@@ -49,7 +49,8 @@ class Variant:
         model = GPT2LMHeadModel(gpt2_config(PROFILE.model, VOCABULARY, 0))
         model.set_attn_implementation(attention)
         self.name = f"{attention} attention, {loss.__name__}, {threads} thread(s)"
-        self.loss, self.threads = loss(model), threads
+        self.loss = loss(model)
+        self.threads = threads
         self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
         self.rng = random_stream(0, "made-up tokens")
         self.times: list[tuple[float, float]] = []

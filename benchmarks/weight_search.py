@@ -70,11 +70,10 @@ def ranked(tokens: np.ndarray) -> np.ndarray:
 def features(tokens: np.ndarray) -> np.ndarray:
     """Sums of residuals and of clipped ones by range of positions, (k, k, 2 * ranges)."""
     kept = residuals(tokens)
-    parts = [
-        values[..., start:stop].sum(axis=2)
-        for values in (kept, kept.clip(-1, 1))
-        for start, stop in itertools.pairwise(BINS)
-    ]
+    parts = []
+    for values in (kept, kept.clip(-1, 1)):
+        for start, stop in itertools.pairwise(BINS):
+            parts.append(values[..., start:stop].sum(axis=2))
     return np.stack(parts, axis=2)
 
 
@@ -82,7 +81,8 @@ def _examples(shards: list[np.ndarray], of: Pairs) -> tuple[np.ndarray, np.ndarr
     """All pairs of the shards: their features, and whether they are neighbours in the set."""
     found, labels = [], []
     for tokens in shards:
-        values, k = of(tokens), len(tokens)
+        values = of(tokens)
+        k = len(tokens)
         off = ~np.eye(k, dtype=bool)
         found.append(values[off])
         labels.append(np.eye(k, k=1, dtype=bool)[off])
@@ -146,18 +146,23 @@ def main() -> None:
             store.successor_tokens(shard, FIRST).astype(np.float64) for shard in range(SHARDS)
         ]
     choosing = [spec.name for spec in experiment.profile.canaries if spec.name[-1] in "01"]
-    learning = [s for n in choosing if experiment.spec(n).dup_count > 1 for s in tokens[n]]
+    learning = []
+    for name in choosing:
+        if experiment.spec(name).dup_count > 1:
+            learning += tokens[name]
     rng = random_stream(experiment.profile.seed, "weight search")
-    rows = [
-        {
-            "candidate": name,
-            "sets": "choosing" if spec.name in choosing else "confirming",
-            "dup_count": spec.dup_count,
-            "log10_p": log10_p(tokens[spec.name], pairs, rng),
-        }
-        for name, pairs in tqdm(candidates(learning).items(), desc="candidates", unit="candidate")
-        for spec in experiment.profile.canaries
-    ]
+    bar = tqdm(candidates(learning).items(), desc="candidates", unit="candidate")
+    rows = []
+    for name, pairs in bar:
+        for spec in experiment.profile.canaries:
+            rows.append(
+                {
+                    "candidate": name,
+                    "sets": "choosing" if spec.name in choosing else "confirming",
+                    "dup_count": spec.dup_count,
+                    "log10_p": log10_p(tokens[spec.name], pairs, rng),
+                }
+            )
     grouped = pd.DataFrame(rows).groupby(["candidate", "sets", "dup_count"])["log10_p"]
     table = grouped.agg(mean_log10_p="mean", se_log10_p="sem", datasets="size").reset_index()
     with replacing(ROOT / "docs" / "measurements" / "weights.csv") as path:

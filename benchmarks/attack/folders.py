@@ -62,7 +62,8 @@ def model() -> Path:
 
 def changed(data: st.DataObject, folder: Path) -> None:
     """Change one thing of a model's folder."""
-    config, file = folder / "config.json", folder / "model.safetensors"
+    config = folder / "config.json"
+    file = folder / "model.safetensors"
     way = data.draw(st.sampled_from(WAYS))
     if way == "config":
         values = json.loads(config.read_text())
@@ -145,7 +146,8 @@ def attack_commands(rng: Rng, folder: Path) -> str:
         name = data.draw(st.sampled_from(["set", "s[v2]", "s[/b]".replace("/", "|"), "s\x1b[31m"]))
         path = folder / f"{name}.jsonl"
         path.write_text("".join(json.dumps({"text": f"record {i}"}) + "\n" for i in range(12)))
-        command, value = data.draw(st.sampled_from(COMMANDS)), st.sampled_from(VALUES)
+        command = data.draw(st.sampled_from(COMMANDS))
+        value = st.sampled_from(VALUES)
         args = {"seal": [path], "verify": [path], "data": ["check", data.draw(value)]}
         args |= {"audit": [path, "--model", model()]}
         names = data.draw(st.lists(st.sampled_from(OPTIONS), max_size=3, unique=True))
@@ -155,7 +157,9 @@ def attack_commands(rng: Rng, folder: Path) -> str:
         if command in ("test", "score"):
             given_options.append("--dry-run")
         line = [command, *args.get(command, [model(), path]), *given_options]
-        out, err, status = io.StringIO(), io.StringIO(), None
+        out = io.StringIO()
+        err = io.StringIO()
+        status = None
         with (
             contextlib.chdir(folder),
             contextlib.redirect_stdout(out),

@@ -128,7 +128,8 @@ def _kill(
     started = time.perf_counter()
     fork(work, log)
     seconds = time.perf_counter() - started
-    expected, rng = contents(output), random.Random(f"{seed} {name}")
+    expected = contents(output)
+    rng = random.Random(f"{seed} {name}")
     ends: Counter[str] = Counter()
     with tqdm(total=times, desc=name, unit="kill") as bar:
         while ends.total() < times:

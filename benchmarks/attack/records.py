@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -143,22 +144,24 @@ def _json(records: list[Record]) -> bytes:
 
 
 def _csv(records: list[Record]) -> bytes:
+    columns = list(dict.fromkeys(chain.from_iterable(records))) or ["question"]
     text = io.StringIO()
-    columns = list(dict.fromkeys(name for record in records for name in record)) or ["question"]
     writer = csv.DictWriter(text, columns)
     writer.writeheader()
-    writer.writerows({name: str(value) for name, value in r.items()} for r in records)
+    for record in records:
+        writer.writerow({name: str(value) for name, value in record.items()})
     return text.getvalue().encode("utf-8", "replace")
 
 
 def _parquet(records: list[Record]) -> bytes:
+    rows = [{name: _without_surrogates(value) for name, value in r.items()} for r in records]
     sink = io.BytesIO()
-    texts = [
-        {name: str(value).encode("utf-8", "replace").decode() for name, value in r.items()}
-        for r in records
-    ]
-    pq.write_table(pa.Table.from_pylist(texts), sink)
+    pq.write_table(pa.Table.from_pylist(rows), sink)
     return sink.getvalue()
+
+
+def _without_surrogates(value: object) -> str:
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _txt(records: list[Record]) -> bytes:

@@ -129,8 +129,9 @@ def template_of(record: Record, fields: list[tuple[str, str]]) -> str:
 
 
 def named(record: Record, name: str, way: str) -> object:
-    """The option that a field names, read as it was written."""
-    value, texts = record[name], options_in(record)
+    """Return the option that a field names, read as it was written."""
+    value = record[name]
+    texts = options_in(record)
     if way == "letter":
         return texts["ABCDEFGH".index(value)]
     if way == "index":
@@ -151,7 +152,8 @@ def items(draw: st.DrawFn) -> tuple[list[Record], list[tuple[str, str]]]:
     names = draw(st.lists(st.sampled_from(draw(st.sampled_from([KNOWN, NAMES]))), max_size=2))
     ways = st.sampled_from(("letter", "index", "text", "flags", "parallel", *UNREADABLE))
     fields = [(name, draw(ways)) for name in dict.fromkeys(names)]
-    count, drawn = draw(st.integers(2, 4)), draw(TEXTS)
+    count = draw(st.integers(2, 4))
+    drawn = draw(TEXTS)
     records = []
     for number in range(RECORDS):
         texts = draw(st.lists(drawn, min_size=count, max_size=count, unique=True))
@@ -181,7 +183,8 @@ def attack_items(rng: Rng, folder: Path) -> str:
     def accept(drawn: tuple[list[Record], list[tuple[str, str]]]) -> SealFiles:
         records, fields = drawn
         place = Path(tempfile.mkdtemp(dir=folder))
-        path, out = place / "set.jsonl", place / "out"
+        path = place / "set.jsonl"
+        out = place / "out"
         path.write_text("".join(json.dumps(each) + "\n" for each in records))
         return seal_file(path, out, template=template_of(records[0], fields))
 
@@ -253,7 +256,8 @@ def attack_seals(rng: Rng, folder: Path) -> str:
 
 def changed_file(data: st.DataObject, original: bytes) -> bytes:
     """Return a seal or a key in which something was changed, and now and then nothing."""
-    way, value = data.draw(st.sampled_from(WAYS)), json.loads(original)
+    way = data.draw(st.sampled_from(WAYS))
+    value = json.loads(original)
     place = value
     if "statement" in value and data.draw(st.booleans()):
         place = value["statement"]

@@ -136,11 +136,12 @@ def _header(directory: Path, rng: Rng) -> None:
 
 
 def _swap(directory: Path, rng: Rng) -> None:
-    first, second = _any(directory, rng, "part-*"), _any(directory, rng, "part-*")
+    first = _any(directory, rng, "part-*")
+    second = _any(directory, rng, "part-*")
     if first.is_file() and second.is_file():
-        one, two = first.read_bytes(), second.read_bytes()
-        first.write_bytes(two)
-        second.write_bytes(one)
+        first_bytes = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(first_bytes)
 
 
 def _leave(directory: Path, rng: Rng) -> None:

@@ -10,6 +10,11 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 
+def _never(device: object) -> bool:
+    """Return that a device does not compute in bfloat16."""
+    return False
+
+
 class Finder(PathFinder):
     """Finds `contamination.device`, and has it say that no device computes in bfloat16."""
 
@@ -23,7 +28,7 @@ class Finder(PathFinder):
 
         def patched(module: ModuleType) -> None:
             execute(module)
-            module.has_bfloat16 = lambda device: False
+            module.has_bfloat16 = _never
 
         spec.loader.exec_module = patched
         return spec

@@ -14,6 +14,7 @@ runs before.
 """
 
 import argparse
+from itertools import product
 
 import pandas as pd
 from scored import MAKERS, MODEL, ROOT, make, opened
@@ -55,7 +56,7 @@ def score(profile: str, width: int, what: list[str]) -> None:
 
 def write_tables(name: str) -> None:
     """Write the rows of a run beside those of others, and its figure."""
-    runs = {(p, w): opened(p, w) for p in PROFILES for w in WIDTHS}
+    runs = {key: opened(*key) for key in product(PROFILES, WIDTHS)}
     found = pd.concat(
         [p_values(run, *key) for key, run in tqdm(runs.items(), unit="run")], ignore_index=True
     )

@@ -34,7 +34,8 @@ Arrays = Mapping[str, np.ndarray]
 
 def opened(profile: str, width: int) -> Experiment:
     """Open the run of a profile with its model in one of its widths, on the same corpus."""
-    path, build = ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile
+    path = ROOT / "profiles" / f"{profile}.yaml"
+    build = ROOT / "build" / profile
     experiment = Experiment(path, build)
     asked = experiment.profile.require_pretraining()
     if width == asked.model.n_embd:
@@ -85,7 +86,8 @@ def _context(experiment: Experiment, name: str) -> Arrays:
     """S'[shard, a, b] (nats) of the first 64 tokens of x_b after two others and x_a; tokens."""
     from contamination.scoring.prefix import continuation_logprobs
 
-    texts, scorer = experiment.test_set(name).examples, _scorer(experiment.model(MODEL))
+    texts = experiment.test_set(name).examples
+    scorer = _scorer(experiment.model(MODEL))
     ids = tokenize(scorer.tokenizer, texts)
     bounds = shard_bounds(len(ids), len(ids) // SHARD)
     groups, places = [], []
@@ -139,7 +141,8 @@ def _white_box(experiment: Experiment, name: str) -> Arrays:
 
     test_set = experiment.test_set(name)
     scorer = _scorer(experiment.model(MODEL), "float32")  # a step is lost in bfloat16's rounding
-    ids, seed = tokenize(scorer.tokenizer, test_set.examples), experiment.profile.seed
+    ids = tokenize(scorer.tokenizer, test_set.examples)
+    seed = experiment.profile.seed
     bounds = shard_bounds(len(ids), len(ids) // SHARD)
     scores = np.empty((3, len(bounds), PERMUTATIONS + 1))
     for shard, where in enumerate(bounds):

@@ -89,7 +89,8 @@ def _scores(experiment: Experiment, name: str, small: Experiment) -> dict[str, t
         rows = _stacked(experiment, name, matrices, store.resolution(b))
         found[candidate] = rows, _plain_tokens(store, b, size)
     if (context := kept(experiment, name, "context")) is not None:
-        read, plain = float(context["tokens"]), _matrices(store, FIRST, SHARD)
+        read = float(context["tokens"])
+        plain = _matrices(store, FIRST, SHARD)
         noise = store.resolution(FIRST)
         alone = _stacked(experiment, name, context["sums"], noise)
         both = [s + other for s, other in zip(plain, context["sums"], strict=True)]
@@ -174,7 +175,8 @@ def beside(before: pd.DataFrame, table: pd.DataFrame, run: str) -> pd.DataFrame:
     table = table.assign(run=run)
     together = pd.concat([before[before["run"] != run], table], ignore_index=True)
     if "status" in together:
-        done, keys = together["status"] == "ok", pd.MultiIndex.from_frame(together[KEYS])
+        done = together["status"] == "ok"
+        keys = pd.MultiIndex.from_frame(together[KEYS])
         never = ~keys.isin(keys[done]) & ~together.duplicated(KEYS)
         together = together[done | never]
     return together[["run", *(name for name in together if name != "run")]]

@@ -21,8 +21,9 @@ def check(
 
     Parameters
     ----------
-    results : directory of the run. notebooks : that it had to execute.
-    reasons : what went wrong on purpose -> words of the statuses that have to say so.
+    results : directory of the run.
+    notebooks : that it had to execute.
+    reasons : each failure made on purpose -> words of the statuses that have to say so.
     taught : a model, and the sets that it has learnt.
     """
     problems = [
@@ -79,9 +80,12 @@ def _manifest(results: Path, notebooks: Sequence[str]) -> Iterator[str]:
     manifest = read_json(results / "manifest.json")
     if not (manifest["rehearsal"] and manifest["released"] and manifest["tokens_scored"]):
         yield "manifest.json does not name the models of a rehearsal, or what they scored"
-    if trained := {"corpus", "canaries", "models"} & manifest.keys():
+    trained = {"corpus", "canaries", "models"} & manifest.keys()
+    if trained:
         yield f"manifest.json speaks of {', '.join(sorted(trained))}, and nothing was trained"
-    if lost := {f"notebook {name}" for name in notebooks} - manifest["steps"].keys():
+    steps = {f"notebook {name}" for name in notebooks}
+    lost = steps - manifest["steps"].keys()
+    if lost:
         yield f"manifest.json has no time of {', '.join(sorted(lost))}"
 
 

@@ -31,14 +31,15 @@ disable_progress_bar()
 
 @dataclass(frozen=True)
 class Family:
-    """What the models of a family have in common.
+    """The traits that the models of a family share.
 
     Attributes
     ----------
-    words : a hub id has one of them. kind : transformers' model type.
+    words : a hub id has one of them.
+    kind : transformers' model type.
     tokenizer : "byte-level", or "sentencepiece", as it is after conversion.
     tokenizer_class, start : its class, and the token that it puts first, which GPT-2 calls the end.
-    context : tokens in a window; what the configuration calls it.
+    context : its name in the configuration, and the tokens of a window.
     padding : rows of the embedding that no token has.
     options : of the configuration, beyond the usual.
     """
@@ -124,7 +125,10 @@ PICKLED = ("stanford-crfm/BioMedLM", "facebook/opt-350m", "facebook/opt-66b")
 
 def family_of(name: str) -> Family:
     """Return the family of a hub id; any other model counts as a GPT-2."""
-    return next(f for f in FAMILIES if any(word in name.lower() for word in f.words))
+    for family in FAMILIES:
+        if any(word in name.lower() for word in family.words):
+            return family
+    return GPT2
 
 
 def model_files(
@@ -189,13 +193,14 @@ def _pickle(model: PreTrainedModel, folder: Path, *, shards: int) -> None:
     if shards == 1:
         torch.save(weights, folder / "pytorch_model.bin")
         return
-    names, found = sorted(weights), {}
+    names = sorted(weights)
+    file_of_weight: dict[str, str] = {}
     for number in range(shards):
         file = f"pytorch_model-{number + 1:05d}-of-{shards:05d}.bin"
         part = {name: weights[name].clone() for name in names[number::shards]}
         torch.save(part, folder / file)
-        found |= dict.fromkeys(part, file)
-    index = {"metadata": {}, "weight_map": found}
+        file_of_weight |= dict.fromkeys(part, file)
+    index = {"metadata": {}, "weight_map": file_of_weight}
     (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
 
 

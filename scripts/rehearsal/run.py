@@ -38,7 +38,8 @@ from reproduction.report.notebooks import notebook_parameters  # noqa: E402
 from reproduction.run.experiment import Experiment  # noqa: E402
 
 PROFILE = ROOT / "profiles" / "open.yaml"
-BUILD, RESULTS = ROOT / "build" / "rehearsal", ROOT / "results" / "rehearsal"
+BUILD = ROOT / "build" / "rehearsal"
+RESULTS = ROOT / "results" / "rehearsal"
 CACHE = BUILD / "cache"
 # At most so much of what the notebooks of the profile ask for, so that it takes minutes.
 LIMITS = {
@@ -136,7 +137,8 @@ def serve_models(hub: HubServer) -> None:
         learn, options = None, {}
         if entry.name == TAUGHT:
             sets = {examples_of(entries()[name]): entry.planted[name] for name in learnt()}
-            learn, options = partial(teach, copies=sets), OPTIONS
+            learn = partial(teach, copies=sets)
+            options = OPTIONS
         files = model_files(entry, text, learn=learn, **options)
         repository = hub.models[entry.id] = Repository(gated=entry.id == GATED)
         if entry.id == TOO_LARGE:

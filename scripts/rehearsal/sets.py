@@ -10,6 +10,7 @@ import string
 import zipfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import product
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,7 +53,7 @@ def made_up_words() -> list[str]:
     """Return words that no language has, of two syllables."""
     first = ("ba", "ke", "li", "mo", "nu", "pa", "re", "so", "ta", "vi", "zo", "du")
     second = ("dan", "fel", "gor", "tim", "lus", "mek", "nof", "rab", "sil", "vun")
-    return [a + b for a in first for b in second]
+    return [a + b for a, b in product(first, second)]
 
 
 WORDS = made_up_words()
@@ -98,7 +99,8 @@ def records_of(entry: Entry) -> Rows:
     count = RECORDS_OF_MMLU if entry.normalise == "mmlu" else RECORDS
     if entry.normalise == "wikitext":
         return [{"text": f" = {words(rng, 2)} = \n {words(rng, 60)} \n"} for _ in range(count)]
-    keys, template = rng.permutation(KEYS)[:count], entry.template or "text/1"
+    keys = rng.permutation(KEYS)[:count]
+    template = entry.template or "text/1"
     records = [made_up_record(template, str(key), rng) for key in keys]
     if entry.normalise == "mmlu":
         return [record | {"answer": int(rng.integers(CHOICES))} for record in records]
@@ -133,7 +135,8 @@ def serve_sets(hub: HubServer, spoilt: str) -> dict[str, Any]:
         records = records_of(entry)
         kept = normalise(_placed(records), entry.normalise, entry.name)
         fields = asdict(entry)
-        name, source = fields.pop("name"), fields.pop("source")
+        name = fields.pop("name")
+        source = fields.pop("source")
         if isinstance(entry.source, Hub):
             place = {"hub": source}
             add(splits, entry.source, entry.split, records)
@@ -194,7 +197,8 @@ def repository_files(configurations: dict[str, dict[str, Rows]]) -> dict[str, by
     """Write splits as Parquet, and a card that says where they are, as the hub has them."""
     files, listed = {}, []
     for name, splits in configurations.items():
-        folder, places = "data" if name == "default" else name, []
+        folder = "data" if name == "default" else name
+        places = []
         for split, records in splits.items():
             buffer = io.BytesIO()
             pd.DataFrame(records).to_parquet(buffer)

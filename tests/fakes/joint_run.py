@@ -30,6 +30,7 @@ from fakes.opening import Opening
 from fakes.remembering_scorer import made_up_set
 from fakes.training_run import SPEC
 from reproduction.notebooks.open_models.measure import measure
+from reproduction.notebooks.open_models.settings import Settings
 from reproduction.run.experiment import Experiment
 from reproduction.run.network import NextTokenLoss
 
@@ -58,13 +59,15 @@ def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict
     access = Opening(tokenizer)
     cells = measure(
         Experiment(folder / "p.yaml", folder / "build"),
-        models=["one", "two"],
-        sets=[str(folder / f"{name}.txt") for name in (*AUDITED, "missing")],
-        tests=["permutation", "sharded_t", "successor"],
-        permutations=5,
-        max_records=None,
-        start_each=False,
-        by_line=True,
+        Settings(
+            models=["one", "two"],
+            sets=[str(folder / f"{name}.txt") for name in (*AUDITED, "missing")],
+            tests=["permutation", "sharded_t", "successor"],
+            permutations=5,
+            max_records=None,
+            start_each=False,
+            by_line=True,
+        ),
         access=access,
     )["cells"]
     seen["scored"] = {name: scorer.scored for name, scorer in access.scorers.items()}

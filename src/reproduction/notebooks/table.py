@@ -1,4 +1,4 @@
-"""The table of notebooks: what each is made of, what it reads and what it writes.
+"""The table of notebooks: the package of each, the files it reads and the files it writes.
 
 The Makefile gets its rules from here (`reproduction.stages.rules`), and the stage `measure` its
 package. A new notebook is a new row.
@@ -38,9 +38,24 @@ class Notebook:
 
 
 LINES = "docs/measurements/mmlu_lines.csv"
-DENSITIES = [f"assumptions_density_{name}_25" for name in ("min_prob", "mem", "entropy")]
-PRINTED = ["oren_table_1", "oren_table_2", "oren_table_4", "shi_table_1", "fu_figure_18"]
-PRINTED += [f"fu_table_{number}" for number in (3, *range(7, 16))]
+DENSITIES = (
+    "assumptions_density_min_prob_25",
+    "assumptions_density_mem_25",
+    "assumptions_density_entropy_25",
+)
+DENSITY_FILES = tuple(f"figures/{name}.svg" for name in DENSITIES)
+DENSITY_FILES += tuple(f"figures/{name}.png" for name in DENSITIES)
+# Tables of the papers that notebook 13 writes in a loop.
+PRINTED = (
+    "oren_table_1",
+    "oren_table_2",
+    "oren_table_4",
+    "shi_table_1",
+    "fu_figure_18",
+    "fu_table_3",
+    *(f"fu_table_{number}" for number in range(7, 16)),
+)
+
 NOTEBOOKS = {
     "00_start_here": Notebook("start", reads=("data/stores/stores.json", LINES)),
     "01_canary_eval": Notebook("canaries", reads=("stores",)),
@@ -50,11 +65,7 @@ NOTEBOOKS = {
     "05_beyond_the_paper": Notebook("beyond", "stores", reads=("docs/measurements/power.csv",)),
     "06_wikimia": Notebook("wikimia", "all"),
     "07_min_k_baseline": Notebook("min_k", "both", reads=("01_canary_eval",)),
-    "08_detection_assumptions": Notebook(
-        "assumptions",
-        "all",
-        also=tuple(f"figures/{name}.{kind}" for name in DENSITIES for kind in ("svg", "png")),
-    ),
+    "08_detection_assumptions": Notebook("assumptions", "all", also=DENSITY_FILES),
     "09_controlled_contamination": Notebook("controlled", "clean"),
     "13_beside_the_papers": Notebook(
         "papers",
@@ -92,13 +103,21 @@ def outputs(source: Path) -> list[str]:
 
     Its calls of `WRITERS` say which, but those under a condition, which not every run makes.
     """
-    sure = [s for tree, _ in code_of(source) for s in tree.body if not isinstance(s, ast.If)]
-    nodes = (node for statement in sure for node in ast.walk(statement))
-    found = {
-        path.format(call.args[2].value): None
-        for call in nodes
-        if isinstance(call, ast.Call)
-        for path in WRITERS.get(ast.unparse(call.func), ())
-        if isinstance(call.args[2], ast.Constant)
-    }
-    return [*found, *notebook_of(source).also]
+    paths: dict[str, None] = {}  # in their order, each once
+    for call in _unconditional_calls(source):
+        for pattern in WRITERS.get(ast.unparse(call.func), ()):
+            name = call.args[2]
+            if isinstance(name, ast.Constant):
+                paths[pattern.format(name.value)] = None
+    return [*paths, *notebook_of(source).also]
+
+
+def _unconditional_calls(source: Path) -> Iterator[ast.Call]:
+    """Yield the calls of a notebook but those under a condition."""
+    for tree, _ in code_of(source):
+        for statement in tree.body:
+            if isinstance(statement, ast.If):
+                continue
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call):
+                    yield node

@@ -27,15 +27,24 @@ from contamination.files import read_json, replacing
 Array = NDArray[np.float64]
 Tables = Mapping[str, pd.DataFrame]
 
-IDENTICAL, WITHIN, DIFFERENT = "identical", "within tolerance", "different"
-NAME, EXACT, SKIPPED = "name", "exact", "not compared"
+# Outcomes of a comparison.
+IDENTICAL = "identical"
+WITHIN = "within tolerance"
+DIFFERENT = "different"
+# Scales of columns that have no tolerance.
+NAME = "name"
+EXACT = "exact"
+SKIPPED = "not compared"
 COLUMNS = "(the columns)"
 ROUNDING = 1e-9  # relative; what libraries of mathematics differ by
 LARGEST_P = 0.9  # p-values above it say the same: nothing was found
 PROFILE = "laptop"  # of the reference
 ALWAYS = (
-    *("tables/run_steps.md", "tables/run_versions.md"),
-    *("manifest.json", "variables.yml", "report/report.pdf"),
+    "tables/run_steps.md",
+    "tables/run_versions.md",
+    "manifest.json",
+    "variables.yml",
+    "report/report.pdf",
 )
 
 
@@ -45,13 +54,21 @@ def _normal_score(log10_p: Array) -> Array:
     return np.asarray(-ndtri_exp(log_p))
 
 
-# What is subtracted of two values: on these scales, differences between two machines are about as
-# large for small values as for large ones.
+def _normal_score_of_p(p: Array) -> Array:
+    """Return z of p itself, as `_normal_score` does of its logarithm."""
+    return _normal_score(np.log10(p))
+
+
+# Two values are subtracted on these scales: differences between two machines are about as large for
+# small values as for large ones.
 SCALES: dict[str, Callable[[Array], Array]] = {
-    "p": lambda p: _normal_score(np.log10(p)),
+    "p": _normal_score_of_p,
     "log10 p": _normal_score,
-    # A loss is one of a whole corpus, and so steadier than other nats.
-    **dict.fromkeys(("auc", "rate", "percent", "nats", "loss"), np.asarray),
+    "auc": np.asarray,
+    "rate": np.asarray,
+    "percent": np.asarray,
+    "nats": np.asarray,
+    "loss": np.asarray,  # of a whole corpus, and so steadier than other nats
     "statistic": np.arcsinh,  # up to 1 the number, from 10 on its logarithm
     "count": np.sqrt,
 }
@@ -66,95 +83,144 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFram
     for folder in (run, reference):
         if not (folder / "manifest.json").is_file():
             raise InputError(f"{folder}: no finished run; run `make reproduce` first")
-    profiles = [read_json(folder / "manifest.json").get("profile") for folder in (run, reference)]
-    if profiles[0] != profiles[1]:
-        raise InputError(f"{reference} is of {profiles[1]}, and this run is of {profiles[0]}")
+    profile = read_json(run / "manifest.json").get("profile")
+    expected = read_json(reference / "manifest.json").get("profile")
+    if profile != expected:
+        raise InputError(f"{reference} is of {expected}, and this run is of {profile}")
     return compare_tables(read_tables(run), read_tables(reference), tolerances)
 
 
 def read_tables(results: Path) -> dict[str, pd.DataFrame]:
     """Read every CSV table of `results`/tables and the facts of its manifest, all as text.
 
-    Of a Markdown table, which prints these numbers for readers, there is the name alone.
+    Of a Markdown table, which prints these numbers for readers, only the name is read.
     """
-    found = sorted((results / "tables").glob("*.csv"))
-    if not found:
-        raise InputError(f"{results}/tables: no tables; run `make reproduce` first")
-    tables = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in found}
-    manifest = read_json(results / "manifest.json")
-    corpus, steps = manifest["corpus"], manifest["steps"].items()
-    run = {name: manifest[name] for name in ("profile", "seed", "tokens_scored")}
-    run |= {f"corpus_{name}": corpus[name] for name in ("documents", "characters", "tokens")}
-    facts: dict[str, list[dict[str, Any]]] = {
-        "printed tables": [{"file": p.name} for p in sorted((results / "tables").glob("*.md"))],
-        "manifest run": [{"fact": name, "value": value} for name, value in run.items()],
+    folder = results / "tables"
+    paths = sorted(folder.glob("*.csv"))
+    if not paths:
+        raise InputError(f"{folder}: no tables; run `make reproduce` first")
+    tables = {}
+    for path in paths:
+        tables[path.stem] = pd.read_csv(path, dtype=str, keep_default_na=False)
+    printed = [{"file": path.name} for path in sorted(folder.glob("*.md"))]
+    tables["printed tables"] = pd.DataFrame(printed).astype(str)
+    for name, rows in _manifest_rows(read_json(results / "manifest.json")).items():
+        tables[name] = pd.DataFrame(rows).astype(str)
+    return tables
+
+
+def _manifest_rows(manifest: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return the facts of a manifest that are compared, as rows of tables."""
+    corpus = manifest["corpus"]
+    facts = {name: manifest[name] for name in ("profile", "seed", "tokens_scored")}
+    for name in ("documents", "characters", "tokens"):
+        facts[f"corpus_{name}"] = corpus[name]
+    steps = []
+    for step, costs in manifest["steps"].items():
+        if "tokens" in costs:
+            steps.append({"step": step, "tokens": costs["tokens"]})
+    return {
+        "manifest run": [{"fact": name, "value": value} for name, value in facts.items()],
         "manifest packages": corpus["packages"],
-        "manifest canaries": [{"set": k} | v for k, v in manifest["canaries"].items()],
-        "manifest models": [{"model": k} | v for k, v in manifest["models"].items()],
-        "manifest steps": [{"step": k, "tokens": v["tokens"]} for k, v in steps if "tokens" in v],
+        "manifest canaries": _rows_by_name(manifest["canaries"], "set"),
+        "manifest models": _rows_by_name(manifest["models"], "model"),
+        "manifest steps": steps,
     }
-    return tables | {name: pd.DataFrame(rows).astype(str) for name, rows in facts.items()}
+
+
+def _rows_by_name(facts: Mapping[str, Mapping[str, Any]], column: str) -> list[dict[str, Any]]:
+    """Return a row for each name, which the column holds, with its facts."""
+    return [{column: name} | dict(own) for name, own in facts.items()]
 
 
 def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> pd.DataFrame:
     """Compare tables of text by name; return a row for each value.
 
-    Its columns are table, row (its names), column, run, reference (text, as written), scale,
-    difference (on that scale; NaN of what has none), tolerance, share (difference / tolerance,
-    infinite where none is allowed) and outcome. What only one side has is "missing" on the other;
-    where columns differ, they are a value, too.
+    A value that only one side has is "missing" on the other. Where columns differ, they are a
+    value, too.
 
-    `tolerances` has a row for each table and column with its scale: `NAME` (rows are matched by
-    it), `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a row is
-    exact; where no column is a name, all of them are.
+    Parameters
+    ----------
+    run, reference : the tables by name, all text.
+    tolerances : a row for each table and column with its scale: `NAME` (rows are matched by it),
+        `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a row is
+        exact; where no column is a name, all of them are.
+
+    Returns
+    -------
+    cells
+        Columns table, row (its names), column, run, reference (text, as written), scale, difference
+        (on that scale; NaN of a value without one), tolerance, share (difference / tolerance,
+        infinite where none is allowed) and outcome.
     """
     rules = tolerances.set_index(["table", "column"])[["scale", "tolerance"]]
-    sides = {
-        side: pd.concat({name: _cells(table, rules, name) for name, table in tables.items()})
-        for side, tables in (("run", run), ("reference", reference))
-    }
-    cells = pd.concat(sides, axis=1).rename_axis(["table", "row", "column"]).fillna("missing")
-    equal = cells["run"] == cells["reference"]
-    cells = cells[~equal | (cells.index.get_level_values("column") != COLUMNS)].reset_index()
-    cells = cells.join(rules, on=["table", "column"]).fillna({"scale": EXACT, "tolerance": 0.0})
-    one, other = (pd.to_numeric(cells[s], errors="coerce").to_numpy(np.float64) for s in sides)
-    same = (one == other) | (cells["run"] == cells["reference"]).to_numpy()
-    fractions = (one % 1 != 0) | (other % 1 != 0)  # whole numbers are counts
-    same = same | (fractions & np.isclose(one, other, rtol=ROUNDING, atol=0.0))
+    cells = _joined_cells(run, reference, rules)
+    run_values = pd.to_numeric(cells["run"], errors="coerce").to_numpy(np.float64)
+    reference_values = pd.to_numeric(cells["reference"], errors="coerce").to_numpy(np.float64)
+    same_text = (cells["run"] == cells["reference"]).to_numpy()
+    same = same_text | _is_equal(run_values, reference_values)
     difference = np.full(len(cells), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for scale, moved in SCALES.items():
+        for scale, to_scale in SCALES.items():
             at = (cells["scale"] == scale).to_numpy()
-            difference[at] = np.abs(moved(one[at]) - moved(other[at]))
+            difference[at] = np.abs(to_scale(run_values[at]) - to_scale(reference_values[at]))
         share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
-    difference, share = np.where(same, 0.0, difference), np.where(same, 0.0, share)
-    outcome = np.where(same, IDENTICAL, np.where(share <= 1, WITHIN, DIFFERENT))
+    difference = np.where(same, 0.0, difference)
+    share = np.where(same, 0.0, share)
+    outcome = np.where(share <= 1, WITHIN, DIFFERENT)
+    outcome = np.where(same, IDENTICAL, outcome)
     cells.insert(cells.columns.get_loc("tolerance"), "difference", difference)
     return cells.assign(share=share, outcome=outcome)
 
 
+def _joined_cells(run: Tables, reference: Tables, rules: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each value of either side, with its scale and tolerance."""
+    sides = {}
+    for side, tables in (("run", run), ("reference", reference)):
+        cells_by_table = {name: _cells(table, rules, name) for name, table in tables.items()}
+        sides[side] = pd.concat(cells_by_table)
+    cells = pd.concat(sides, axis=1).rename_axis(["table", "row", "column"]).fillna("missing")
+    is_equal = cells["run"] == cells["reference"]
+    is_value = cells.index.get_level_values("column") != COLUMNS
+    cells = cells[~is_equal | is_value].reset_index()
+    return cells.join(rules, on=["table", "column"]).fillna({"scale": EXACT, "tolerance": 0.0})
+
+
+def _is_equal(run: Array, reference: Array) -> NDArray[np.bool_]:
+    """Return where numbers are equal; up to `ROUNDING` unless both are whole, which are counts."""
+    has_fraction = (run % 1 != 0) | (reference % 1 != 0)
+    is_close = np.isclose(run, reference, rtol=ROUNDING, atol=0.0)
+    return np.asarray((run == reference) | (has_fraction & is_close))
+
+
 def counts(values: pd.DataFrame) -> str:
-    """One line: how many values are identical, within tolerance, different."""
-    found = values["outcome"].value_counts()
-    return ", ".join(f"{found.get(name, 0):,} {name}" for name in (IDENTICAL, WITHIN, DIFFERENT))
+    """Return a line that counts the values identical, within tolerance and different."""
+    by_outcome = values["outcome"].value_counts()
+    parts = [f"{by_outcome.get(name, 0):,} {name}" for name in (IDENTICAL, WITHIN, DIFFERENT)]
+    return ", ".join(parts)
 
 
 def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
-    """Texts by row and column; rows are called by their names, and those of equal names numbered.
+    """Return texts by row and column; a row is called by its names, and equal names are numbered.
 
     Where all columns are names, a row is "there". The names of the columns are a cell as well.
     """
-    own = dict(rules["scale"].get(name, {}))
-    scales = {column: own.get(column, EXACT) for column in table}
-    names = [column for column in own if scales.get(column) == NAME] or list(table)
+    own_scales = dict(rules["scale"].get(name, {}))
+    scales = {column: own_scales.get(column, EXACT) for column in table}
+    names = [column for column in own_scales if scales.get(column) == NAME] or list(table)
     values = [c for c, scale in scales.items() if c not in names and scale != SKIPPED]
-    rows = table[names].agg(", ".join, axis=1) if len(table) else pd.Series([], dtype=str)
-    again = rows.groupby(rows).cumcount()
-    rows = rows.where(again == 0, rows + " #" + (again + 1).astype(str))
+    rows = pd.Series([], dtype=str)
+    if len(table):
+        rows = table[names].agg(", ".join, axis=1)
+    repetition = rows.groupby(rows).cumcount()
+    numbered = rows + " #" + (repetition + 1).astype(str)
+    rows = rows.where(repetition == 0, numbered)
     cells = {("", COLUMNS): ", ".join(sorted(table))}
-    for column in values or ["(the row)"]:
-        texts = table[column] if values else ["there"] * len(table)
-        cells |= {(row, column): text for row, text in zip(rows, texts, strict=True)}
+    if not values:
+        cells |= {(row, "(the row)"): "there" for row in rows}
+    for column in values:
+        for row, text in zip(rows, table[column], strict=True):
+            cells[row, column] = text
     return pd.Series(cells)
 
 
@@ -162,31 +228,54 @@ def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
 
 
 def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> list[Path]:
-    """Replace the directory `reference` by what a reader needs of `results`; return its files.
+    """Replace the directory `reference` by the files of `results` that a reader needs.
 
-    `outputs` are the tables and figures of a complete run, below `results`, as make lists them; of
-    the figures only SVG is taken. A run of another profile than `laptop` replaces the folder of its
-    profile in `reference`. What is replaced is replaced whole or not at all. Raises InputError if
-    the run lacks a file, or was not finished: a notebook is newer than the manifest, or the
-    manifest newer than the report.
+    A run of another profile than `laptop` replaces the folder of its profile in `reference`. The
+    folder is replaced whole or not at all.
+
+    Parameters
+    ----------
+    results : directory of a complete run.
+    reference : directory that git holds.
+    outputs : tables and figures of the run, below `results`, as make lists them; of the figures
+        only SVG is taken.
+
+    Returns
+    -------
+    files : of the reference.
+
+    Raises
+    ------
+    InputError
+        If the run lacks a file, or was not finished: a notebook is newer than the manifest, or the
+        manifest newer than the report.
     """
-    manifest = results / "manifest.json"
-    others = [path.parent for path in reference.glob("*/manifest.json")]  # runs of other profiles
-    if (profile := read_json(manifest)["profile"]) != PROFILE:
-        reference, others = reference / profile, []
-    inner = [path.relative_to(results) for path in outputs if path.suffix != ".png"]
-    inner += [Path(name) for name in ALWAYS]
-    for name in inner:
-        if not (results / name).is_file():
-            raise InputError(f"{results / name} is missing: run `make reproduce` first")
-    steps = [(earlier, manifest) for earlier in (results / "notebooks").glob("[0-9]*.ipynb")]
-    for earlier, later in (*steps, (manifest, results / "report" / "report.pdf")):
-        if earlier.stat().st_mtime > later.stat().st_mtime:
-            raise InputError(f"{later} is older than {earlier}, the run is not finished")
+    profile = read_json(results / "manifest.json")["profile"]
+    if profile == PROFILE:
+        kept = [path.parent for path in reference.glob("*/manifest.json")]  # of other profiles
+    else:
+        reference = reference / profile
+        kept = []
+    names = [path.relative_to(results) for path in outputs if path.suffix != ".png"]
+    names += [Path(name) for name in ALWAYS]
+    _require_finished(results, names)
     with replacing(reference) as temporary:
-        for name in inner:
+        for name in names:
             (temporary / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(results / name, temporary / name)
-        for other in others:
-            shutil.copytree(other, temporary / other.name)
-    return [reference / name for name in inner]
+        for folder in kept:
+            shutil.copytree(folder, temporary / folder.name)
+    return [reference / name for name in names]
+
+
+def _require_finished(results: Path, names: Sequence[Path]) -> None:
+    """Raise InputError if a file is missing, or older than one that it is made from."""
+    for name in names:
+        if not (results / name).is_file():
+            raise InputError(f"{results / name} is missing: run `make reproduce` first")
+    manifest = results / "manifest.json"
+    steps = [(notebook, manifest) for notebook in (results / "notebooks").glob("[0-9]*.ipynb")]
+    steps.append((manifest, results / "report" / "report.pdf"))
+    for earlier, later in steps:
+        if earlier.stat().st_mtime > later.stat().st_mtime:
+            raise InputError(f"{later} is older than {earlier}, the run is not finished")

@@ -89,16 +89,24 @@ def panel_row(
 
 
 def score_style(score: str) -> dict[str, Any]:
-    """Colour and marker of a column of membership scores, as matplotlib takes them."""
-    colour, marker = SCORES[score if score in SCORES else score.rpartition("_")[0]]
+    """Return colour and marker of a column of membership scores, as matplotlib takes them."""
+    family = score if score in SCORES else score.rpartition("_")[0]
+    colour, marker = SCORES[family]
     return {"color": colour, "marker": marker}
 
 
 def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
-    """Draw the AUC of every score of `labels`, with its interval, at each value of the column `x`.
+    """Draw the AUC of every score, with its interval, at each value of a column; return the values.
 
-    Values, which are returned, stand equally far apart, between thin lines. Scores of a value stand
-    side by side, so that intervals do not hide each other. Chance is dotted.
+    Values stand equally far apart, between thin lines, and scores of a value side by side, so that
+    intervals do not hide each other. Chance is dotted.
+
+    Parameters
+    ----------
+    axes : to draw in.
+    rows : with columns score, auc, auc_low, auc_high and that of `x`.
+    x : name of the column.
+    labels : score -> its name in the key.
     """
     rows = rows.dropna(subset=x)
     values = sorted(rows[x].unique())
@@ -135,9 +143,9 @@ def count_axis(axes: Axes, values: Iterable[int]) -> None:
 
 def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
     """Draw the level of significance on an axis of evidence, and return the line for a key."""
-    draw = axes.axvline if sideways else axes.axhline
-    name = f"p = {SIGNIFICANT}"
-    return draw(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=name)
+    draw_line = axes.axvline if sideways else axes.axhline
+    label = f"p = {SIGNIFICANT}"
+    return draw_line(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=label)
 
 
 def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
@@ -187,7 +195,7 @@ def _end_of(line: Line2D, to_panel: Transform) -> float:
 
 
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Mean log10 p over sets (each set's replicates first), by setting and test."""
+    """Return the mean log10 p over sets (each set's replicates first), by setting and test."""
     by_set = rows.groupby([setting, "test", "dataset"], as_index=False)["log10_p"].mean()
     grouped = by_set.groupby([setting, "test"], as_index=False)
     return grouped.agg(mean_log10_p=("log10_p", "mean"), datasets=("log10_p", "size"))
@@ -196,7 +204,11 @@ def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
 def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) -> Figure:
     """Draw mean -log10 p against a setting, by test, with the single sets behind (Oren, Figure 3).
 
-    `panels`: title -> rows with columns dataset, test, log10_p and that of the setting.
+    Parameters
+    ----------
+    panels : title -> rows with columns dataset, test, log10_p and that of the setting.
+    setting : the column of the horizontal axis.
+    label : of that axis.
     """
     size = (1.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.6, 4.0)
     figure, row = panel_row(panels, size=size)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,7 +21,8 @@ PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
 # Families of registered sets -> the table that lists their titles; all others are in Table 2.
 TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
 # Sources of rows of MMLU that were measured: judged by the paper's filter, and by ours.
-MEASURED, STRICTER = "measured", "measured, compressor too"
+MEASURED = "measured"
+STRICTER = "measured, compressor too"
 TABLE2 = "oren2024_table2_open_models"
 FACTS = {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"}
 
@@ -35,11 +37,12 @@ def load_published(directory: Path | str, name: str) -> pd.DataFrame:
 
 def published_layout(table: pd.DataFrame, columns: Mapping[str, str]) -> Layout:
     """Lay out Table 1 or 2 as printed: a row for each set; `columns` of p-values -> headings."""
-    return lay_out(
-        table.astype({"size": "Int64"}),
-        {name: heading for name, heading in FACTS.items() if name in table},
-        lambda row: {heading: format_p(row[name]) for name, heading in columns.items()},
-    )
+
+    def p_values(row: dict[str, Any]) -> dict[str, str]:
+        return {heading: format_p(row[name]) for name, heading in columns.items()}
+
+    facts = {name: heading for name, heading in FACTS.items() if name in table}
+    return lay_out(table.astype({"size": "Int64"}), facts, p_values)
 
 
 def published_p(
@@ -47,15 +50,33 @@ def published_p(
 ) -> float:
     """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
 
-    Theirs is the sharded t-test whatever our `test`, with 50 shards and 250 permutations, 1,000 for
-    MMLU and 51 for planted sets; beside our permutation test it is theirs of a planted set.
+    The paper's test is the sharded t-test whatever our `test`, with 50 shards and 250 permutations,
+    1,000 for MMLU and 51 for planted sets. Only our permutation test is compared with theirs, of
+    planted sets.
+
+    Parameters
+    ----------
+    entry : the model.
+    dataset : name of the registered set.
+    published : directory of the papers' tables; None for no paper.
+    test : our test of the row.
     """
     if published is None or dataset not in entries():
         return math.nan
-    names = [name for family, name in TABLES.items() if dataset.startswith(family)]
-    table, row = load_published(published, (*names, TABLE2)[0]), entries()[dataset].title
-    table, column = table.set_index(table.columns[0]), entry.published
+    table = load_published(published, _table_of(dataset))
+    table = table.set_index(table.columns[0])
+    title = entries()[dataset].title
+    column = entry.published
     if column in PRINTED and test == "permutation":
         column = "permutation_p"
-    known = row in table.index and column in table
-    return float(table.loc[row, column]) if known else math.nan
+    if title not in table.index or column not in table:
+        return math.nan
+    return float(table.loc[title, column])
+
+
+def _table_of(dataset: str) -> str:
+    """Name the published table that lists a registered set."""
+    for family, table in TABLES.items():
+        if dataset.startswith(family):
+            return table
+    return TABLE2

@@ -1,4 +1,4 @@
-"""What a run was: its manifest, and the tables and numbers that the report takes from it.
+"""The manifest of a run, and the tables and numbers that the report takes from it.
 
 The manifest has profile, seed, git commit, versions, revisions, checksums, time and tokens. A run
 without a corpus names the models that others have released instead of those it trained; with
@@ -28,27 +28,44 @@ from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.profile import Architecture
 
 REHEARSAL = "CONTAMINATION_REHEARSAL"  # set where stand-ins take the places of released models
-PACKAGES = ["torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "pandas"]
-PACKAGES += ["pyarrow", "statsmodels", "matplotlib", "seaborn", "papermill"]
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "accelerate",
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "statsmodels",
+    "matplotlib",
+    "seaborn",
+    "papermill",
+)
 
 
 def write_manifest(experiment: Experiment, results: Path, published: Path) -> None:
     """Write `manifest.json` of a finished run into `results`, and what the report quotes of it.
 
-    That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`. Raises InputError
-    for a profile that trains a released model further, which has no report.
+    That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
+
+    Parameters
+    ----------
+    experiment : the run.
+    results : directory of its tables and executed notebooks.
+    published : directory of the papers' tables.
+
+    Raises
+    ------
+    InputError
+        For a profile that trains a released model further, which has no report.
     """
     profile = experiment.profile
     if profile.pretraining is not None and not isinstance(profile.model, Architecture):
         raise InputError(f"{profile.name} has no report; its tables are in {results / 'tables'}")
     manifest = _build_manifest(experiment, results)
-    steps = pd.DataFrame(manifest["steps"], index=["seconds", "tokens"]).T
-    minutes = (steps["seconds"] / 60).map("{:.1f}".format)
-    tokens = steps["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
-    table = pd.DataFrame({"Step": steps.index, "Minutes": minutes, "Tokens": tokens})
-    table.loc["together"] = ["**together**", f"**{steps['seconds'].sum() / 60:.1f}**", MISSING]
-    write_markdown(table, results, "run_steps")
-    versions = {"Python": manifest["python"], **manifest["packages"]}.items()
+    write_markdown(_steps_layout(manifest["steps"]), results, "run_steps")
+    versions = [("Python", manifest["python"]), *manifest["packages"].items()]
     write_markdown(pd.DataFrame(versions, columns=["Package", "Version"]), results, "run_versions")
     variables = build_variables(profile, manifest, results, published)
     text = yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
@@ -56,71 +73,95 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     write_text(results / "variables.yml", text)
 
 
+def _steps_layout(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Lay out minutes and tokens of every step, with the sum of the minutes in the last row."""
+    costs = pd.DataFrame(steps, index=["seconds", "tokens"]).T
+    minutes = (costs["seconds"] / 60).map("{:.1f}".format)
+    tokens = costs["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
+    table = pd.DataFrame({"Step": costs.index, "Minutes": minutes, "Tokens": tokens})
+    table.loc["together"] = ["**together**", f"**{costs['seconds'].sum() / 60:.1f}**", MISSING]
+    return table
+
+
 def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     """Collect what the stages and the executed notebooks recorded."""
     profile = experiment.profile
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    trains = profile.pretraining is not None
-    steps, facts = _trained(experiment) if trains else ({}, {"released": _released(results)})
+    steps: dict[str, dict[str, Any]] = {}
+    if profile.pretraining is None:
+        about_models: dict[str, Any] = {"released": _released(results)}
+    else:
+        steps |= _trained_steps(experiment)
+        about_models = _trained_facts(experiment)
     for path in sorted((experiment.build / "scores").glob("*.json")):
         steps[f"measure {path.stem}"] = {"seconds": read_json(path)["seconds"]}
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
         metadata = read_json(path)["metadata"]
         steps[f"notebook {path.stem}"] = {"seconds": metadata["papermill"]["duration"]}
-    return {
-        "profile": profile.name,
-        "seed": profile.seed,
-        **({"rehearsal": True} if os.environ.get(REHEARSAL) else {}),
+    parts = sorted((experiment.build / "stores").rglob("part-*.parquet"))
+    manifest: dict[str, Any] = {"profile": profile.name, "seed": profile.seed}
+    if os.environ.get(REHEARSAL):
+        manifest["rehearsal"] = True
+    manifest |= {
         "commit": _git_commit(),
         "hardware": describe(device),
         "machine": _machine(device),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
-        **facts,
-        "tokens_scored": sum(
-            count_values(part)
-            for part in sorted((experiment.build / "stores").rglob("part-*.parquet"))
-        ),
-        "steps": steps,
+    }
+    manifest |= about_models
+    manifest["tokens_scored"] = sum(map(count_values, parts))
+    manifest["steps"] = steps
+    return manifest
+
+
+def _training_of(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Return what training recorded of every model, by name."""
+    return {
+        model: read_json(experiment.model(model) / "training.json") for model in experiment.shapes
     }
 
 
-def _trained(experiment: Experiment) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Return the steps and the facts of the corpus, of training, and of scoring canary sets."""
+def _trained_steps(experiment: Experiment) -> dict[str, dict[str, Any]]:
+    """Return seconds and tokens of the corpus, of training, and of scoring canary sets."""
     corpus = experiment.corpus_facts
-    training = {m: read_json(experiment.model(m) / "training.json") for m in experiment.shapes}
     steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
-    for model in training:
-        steps[f"train {model}"] = {k: training[model][k] for k in ("seconds", "tokens")}
+    for model, training in _training_of(experiment).items():
+        steps[f"train {model}"] = {"seconds": training["seconds"], "tokens": training["tokens"]}
     for model in MODELS:
         scored = read_json(experiment.build / "stores" / f"{model}.json")
         tokens = sum(scored["tokens"].values())
         steps[f"score {model}"] = {"seconds": scored["seconds"], "tokens": tokens}
-    return steps, {
-        "corpus": {
-            k: corpus[k] for k in ("packages", "documents", "characters", "tokens", "sha256")
-        },
+    return steps
+
+
+def _trained_facts(experiment: Experiment) -> dict[str, Any]:
+    """Return the facts of the corpus, the canary sets and the models."""
+    corpus = experiment.corpus_facts
+    models = {}
+    for model, training in _training_of(experiment).items():
+        facts = {"sha256": sha256_of(experiment.model(model) / "model.safetensors")}
+        facts |= {name: training[name] for name in ("parameters", "steps", "tokens", "final_loss")}
+        models[model] = facts
+    names = ("packages", "documents", "characters", "tokens", "sha256")
+    return {
+        "corpus": {name: corpus[name] for name in names},
         "canaries": corpus["canaries"],
-        "models": {
-            model: {
-                "sha256": sha256_of(experiment.model(model) / "model.safetensors"),
-                **{k: training[model][k] for k in ("parameters", "steps", "tokens", "final_loss")},
-            }
-            for model in training
-        },
+        "models": models,
     }
 
 
 def _released(results: Path) -> dict[str, dict[str, str]]:
     """Name every model of the tables with its hub id and the revision that was read."""
-    found: dict[str, dict[str, str]] = {}
+    models: dict[str, dict[str, str]] = {}
     for path in sorted((results / "tables").glob("*.csv")):
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if {"model", "model_revision"} <= set(table):
-            read = table[table["model_revision"] != ""].drop_duplicates("model")
-            for model, revision in zip(read["model"], read["model_revision"], strict=True):
-                found.setdefault(model, {"id": find_model(model).id, "revision": revision})
-    return found
+        if not {"model", "model_revision"} <= set(table):
+            continue
+        read = table[table["model_revision"] != ""].drop_duplicates("model")
+        for model, revision in zip(read["model"], read["model_revision"], strict=True):
+            models.setdefault(model, {"id": find_model(model).id, "revision": revision})
+    return models
 
 
 def _machine(device: torch.device) -> dict[str, Any]:
@@ -138,12 +179,13 @@ def _machine(device: torch.device) -> dict[str, Any]:
 
 
 def _git_commit() -> str:
-    """Commit of the working tree, marked `+changes` if it has any; "unknown" without git."""
+    """Return the commit of the working tree, marked `+changes` if it has any, else "unknown"."""
     command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        status = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    first, *others = said.splitlines()  # "# branch.oid COMMIT", more of the branch, changes
-    changed = any(not line.startswith("#") for line in others)
-    return first.split()[-1][:12] + "+changes" * changed
+    first, *others = status.splitlines()  # "# branch.oid COMMIT", more of the branch, changes
+    commit = first.split()[-1][:12]
+    is_changed = any(not line.startswith("#") for line in others)
+    return f"{commit}+changes" if is_changed else commit

@@ -9,6 +9,7 @@ import ast
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -18,60 +19,140 @@ from typing import Any
 # and that builds a grammar for two seconds: most of the time that importing papermill takes.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
+import pandas as pd
 import papermill
 from papermill.exceptions import PapermillExecutionError
+from pydantic import ValidationError
 
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
 from reproduction.notebooks.table import notebook_of
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Access
+from reproduction.run.profile import first_mistake
+from reproduction.run.settings import NotebookSettings
 
 
 def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> dict[str, Any]:
     """Return the values with which a profile executes a notebook, by name.
 
-    Raises InputError if there is no such notebook, the profile has parameters of one that is not
-    beside it, or the notebook does not know a parameter of the profile or takes another kind.
+    Parameters
+    ----------
+    source : the notebook.
+    experiment : the run, whose profile may give parameters.
+    profile : file that errors name.
+
+    Raises
+    ------
+    InputError
+        If there is no such notebook, the profile has parameters of one that is not in the same
+        folder, or the notebook does not know a parameter of the profile or takes another kind.
     """
     for name in (source.stem, *experiment.profile.notebooks):
-        if not (path := source.with_name(f"{name}.ipynb")).is_file():
+        path = source.with_name(f"{name}.ipynb")
+        if not path.is_file():
             raise InputError(f"{path}: no such notebook; correct {profile}")
-    found = papermill.inspect_notebook(str(source))
-    own = {name: ast.literal_eval(each["default"]) for name, each in found.items()}
-    given = experiment.profile.notebooks.get(source.stem, {})
-    if unknown := sorted(set(given) - set(own)):
-        known = ", ".join(own)
+    described = papermill.inspect_notebook(str(source))
+    defaults = {
+        name: ast.literal_eval(parameter["default"]) for name, parameter in described.items()
+    }
+    from_profile = experiment.profile.notebooks.get(source.stem, {})
+    unknown = sorted(set(from_profile) - set(defaults))
+    if unknown:
+        known = ", ".join(defaults)
         raise InputError(f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}")
-    for key, value in given.items():
-        kinds = {type(value), type(own[key])} - {tuple}
-        if own[key] is not None and len(kinds) > 1 and not kinds <= {int, float}:
+    for name, value in from_profile.items():
+        default = defaults[name]
+        if not _is_of_one_kind(value, default):
             raise InputError(
-                f"{profile}: {key} of {source.stem} is {str(value)[:40]!r}; write a value such as "
-                f"{str(own[key])[:80]}"
+                f"{profile}: {name} of {source.stem} is {str(value)[:40]!r}; write a value such as "
+                f"{str(default)[:80]}"
             )
-    return {**own, **given}
+    return defaults | dict(from_profile)
 
 
-def measurement_of(
-    source: Path, experiment: Experiment, profile: Path
-) -> tuple[Callable[..., Any] | None, dict[str, Any]]:
-    """Return the passes of a notebook over models, if it has any, and their parameters.
+def _is_of_one_kind(value: Any, default: Any) -> bool:
+    """Return whether a value may take the place of a default: any for None, a number for one."""
+    if default is None:
+        return True
+    kinds = {type(value), type(default)} - {tuple}
+    return len(kinds) <= 1 or kinds <= {int, float}
 
-    Raises InputError as `notebook_parameters` does, and for a notebook that the table lacks.
+
+@dataclass(frozen=True)
+class Measurement:
+    """The passes of a notebook over models, and what they depend on.
+
+    Attributes
+    ----------
+    measure : the function of the notebook's package.
+    parameters : of the notebook on which its tables depend.
+    settings : the same as a model, where the package has one; else `measure` takes the parameters.
+    """
+
+    measure: Callable[..., dict[str, pd.DataFrame]]
+    parameters: dict[str, Any]
+    settings: NotebookSettings | None = None
+
+    def run(self, experiment: Experiment) -> dict[str, pd.DataFrame]:
+        """Make the passes; return the tables by name."""
+        if self.settings is None:
+            return self.measure(experiment, **self.parameters)
+        return self.measure(experiment, self.settings)
+
+    def count(self, experiment: Experiment, access: Access) -> dict[str, pd.DataFrame]:
+        """Make the passes on sets and models that `access` gives; return the tables by name."""
+        if self.settings is None:
+            return self.measure(experiment, **self.parameters, access=access)
+        return self.measure(experiment, self.settings, access=access)
+
+
+def measurement_of(source: Path, experiment: Experiment, profile: Path) -> Measurement | None:
+    """Return the passes of a notebook over models with their parameters; None if it makes none.
+
+    Parameters are those of `notebook_parameters`.
+
+    Raises
+    ------
+    InputError
+        If there is no such notebook, `reproduction.notebooks.table` lacks it, or the profile gives
+        a parameter that it does not know or takes another kind.
     """
     values = notebook_parameters(source, experiment, profile)
-    module = import_module(f"reproduction.notebooks.{notebook_of(source).package}.measure")
-    passes = getattr(module, "measure", None)
-    wanted = signature(passes).parameters if passes else ()
-    return passes, {name: values[name] for name in wanted if name in values}
+    package = f"reproduction.notebooks.{notebook_of(source).package}"
+    module = import_module(f"{package}.measure")
+    measure = getattr(module, "measure", None)
+    if measure is None:
+        return None
+    if not hasattr(module, "Settings"):
+        names = [name for name in signature(measure).parameters if name in values]
+        return Measurement(measure, {name: values[name] for name in names})
+    try:
+        settings = module.Settings.from_parameters(values)
+    except ValidationError as error:
+        message = f"{profile}: {source.stem}: {first_mistake(error)}; correct the parameter"
+        raise InputError(message) from error
+    return Measurement(measure, settings.model_dump(), settings)
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
     """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
 
-    Raises InputError as `notebook_parameters` does, and if a cell raises one. On another error in a
-    cell the executed notebook is kept as `*.failed.ipynb`.
+    On another error in a cell than InputError the executed notebook is kept as `*.failed.ipynb`.
+
+    Parameters
+    ----------
+    source : the notebook.
+    experiment : the run that it reads.
+    profile : file of its parameters.
+    results : directory of tables, figures and executed notebooks.
+
+    Raises
+    ------
+    InputError
+        If the profile has parameters that the notebook does not know or that are of another kind,
+        and if a cell raises one.
     """
     notebook_parameters(source, experiment, profile)  # refuse those that it does not have
     folder = source.parent

@@ -14,7 +14,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -46,19 +47,22 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
     A run that trained nothing has a report of its own, without slides, and no section of a notebook
-    that it has not executed. Raises InputError if a result is missing or a reference unresolved;
-    what was rendered before is as it was.
+    that it has not executed.
 
     Parameters
     ----------
     paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
-    quarto : executable to render with, "" for pandoc; None looks for one beside the Python
+    quarto : executable to render with, "" for pandoc; None looks for one next to the Python
         interpreter and on PATH.
+
+    Raises
+    ------
+    InputError
+        If a result is missing or a reference unresolved; what was rendered before is as it was.
     """
     if quarto is None:
-        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        quarto = shutil.which("quarto", path=beside)
+        quarto = _find_quarto()
     print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
@@ -67,8 +71,9 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
             try:
                 file = _render(root / name, target, quarto)
             except (subprocess.CalledProcessError, RuntimeError) as error:
-                said = _NOISE.sub("", getattr(error, "output", "") or str(error))
-                raise InputError(f"{paper / name}: {target}: {' '.join(said.split())}") from error
+                output = getattr(error, "output", "") or str(error)
+                message = " ".join(_NOISE.sub("", output).split())
+                raise InputError(f"{paper / name}: {target}: {message}") from error
             if file.suffix == ".html":
                 _reach_tables(file)
                 check_html(file)
@@ -80,106 +85,168 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
     return list(pages)
 
 
-def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
-    """Write `DOCUMENTS`, or `RELEASED` of a run without a corpus, to `root`; return which it was.
+def _find_quarto() -> str | None:
+    """Return the Quarto next to the Python interpreter, else the one on PATH, if there is any."""
+    folder = Path(sys.executable).parent
+    return shutil.which("quarto", path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}")
 
-    Shortcodes are replaced, and styles and figures lie beside them. The section of a notebook that
-    was not executed is left out; a rehearsal says on every page that it is one. Raises InputError,
-    with file and line, for what is not there.
+
+@dataclass(frozen=True)
+class Source:
+    """The documents of a report, and the results that their shortcodes name.
+
+    Attributes
+    ----------
+    paper : directory of the documents.
+    results : directory that a run filled.
+    variables : of the run, by group and name.
     """
-    written = results / "variables.yml"
-    if not written.is_file():
-        raise InputError(f"{written} is missing: run `make reproduce` for this profile first")
-    variables = yaml.safe_load(written.read_text(encoding="utf-8"))
-    documents = DOCUMENTS if "corpus" in variables else RELEASED
-    names = list(dict.fromkeys(name for name, _ in documents.values()))
 
-    def expanded(path: Path) -> str:
+    paper: Path
+    results: Path
+    variables: Mapping[str, Mapping[str, str]]
+
+    def expanded(self, path: Path) -> str:
+        """Return a document with every shortcode replaced.
+
+        Raises InputError, with file and line, for a shortcode that names nothing.
+        """
         text = path.read_text(encoding="utf-8")
 
         def value(shortcode: re.Match[str]) -> str:
-            kind, wanted = shortcode.groups()
+            kind, name = shortcode.groups()
+            replacement = None
             if kind == "include":
-                section = SECTION.fullmatch(wanted)
-                if section and not (results / "notebooks" / f"{section[1]}.ipynb").is_file():
-                    return ""
-                included = paper / wanted if section else results / wanted
-                if included.is_file():
-                    return expanded(included).rstrip("\n")
+                replacement = self._included(name)
             elif kind == "var":
-                group, _, key = wanted.partition(".")
-                if isinstance(found := variables.get(group, {}).get(key), str):
-                    return found
-            line = text.count("\n", 0, shortcode.start()) + 1
-            raise InputError(
-                f"{path}:{line}: {shortcode[0]}: no such {kind} in {results}; correct it"
-            )
+                replacement = self._variable(name)
+            if replacement is None:
+                line = text.count("\n", 0, shortcode.start()) + 1
+                raise InputError(
+                    f"{path}:{line}: {shortcode[0]}: no such {kind} in {self.results}; correct it"
+                )
+            return replacement
 
         return _SHORTCODE.sub(value, text)
 
-    for file in (f for f in paper.iterdir() if f.suffix in {".bib", ".css", ".typ"}):
-        shutil.copyfile(file, root / file.name)
+    def _included(self, name: str) -> str | None:
+        """Return a section or a table; a section whose notebook was not executed is empty."""
+        section = SECTION.fullmatch(name)
+        if section is None:
+            file = self.results / name
+        elif (self.results / "notebooks" / f"{section[1]}.ipynb").is_file():
+            file = self.paper / name
+        else:
+            return ""
+        if not file.is_file():
+            return None
+        return self.expanded(file).rstrip("\n")
+
+    def _variable(self, name: str) -> str | None:
+        """Return the text of a variable, "group.name"."""
+        group, _, key = name.partition(".")
+        text = self.variables.get(group, {}).get(key)
+        return text if isinstance(text, str) else None
+
+
+def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
+    """Write the documents of a run to a folder, where a renderer finds all that they need.
+
+    A run without a corpus has the documents `RELEASED`, another one `DOCUMENTS`. Shortcodes are
+    replaced, and styles and figures lie in the same folder. The section of a notebook that was not
+    executed is left out; a rehearsal says on every page that it is one.
+
+    Parameters
+    ----------
+    paper : directory of the documents.
+    results : directory that a run filled.
+    root : the folder.
+
+    Returns
+    -------
+    documents : page -> its document and its format.
+
+    Raises
+    ------
+    InputError
+        With file and line, for a shortcode that names nothing.
+    """
+    variables_file = results / "variables.yml"
+    if not variables_file.is_file():
+        raise InputError(
+            f"{variables_file} is missing: run `make reproduce` for this profile first"
+        )
+    variables = yaml.safe_load(variables_file.read_text(encoding="utf-8"))
+    source = Source(paper=paper, results=results, variables=variables)
+    documents = DOCUMENTS if "corpus" in variables else RELEASED
+    names = list(dict.fromkeys(name for name, _ in documents.values()))
+    for file in paper.iterdir():
+        if file.suffix in {".bib", ".css", ".typ"}:
+            shutil.copyfile(file, root / file.name)
     if (results / "figures").is_dir():
         shutil.copytree(results / "figures", root / "figures")
     options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
     options["project"]["render"] = names  # Quarto reads the includes of all it lists
     (root / "_quarto.yml").write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
-    notice = variables.get("run", {}).get("rehearsal")  # what every page has to say, if it is there
     for name in names:
-        text = expanded(paper / name)
-        if notice:
-            text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
-        (root / name).write_text(text, encoding="utf-8")
+        (root / name).write_text(source.expanded(paper / name), encoding="utf-8")
+    notice = variables.get("run", {}).get("rehearsal")
     if notice:
-        shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
-        with (root / "styles.typ").open("a", encoding="utf-8") as styles:
-            styles.write(f"#set page(header: align(center, {shown}))\n")
+        _print_on_every_page(notice, root, names)
     return documents
 
 
+def _print_on_every_page(notice: str, root: Path, names: Sequence[str]) -> None:
+    """Put a notice at the head of staged documents, and of every printed page."""
+    for name in names:
+        text = (root / name).read_text(encoding="utf-8")
+        text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
+        (root / name).write_text(text, encoding="utf-8")
+    shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
+    with (root / "styles.typ").open("a", encoding="utf-8") as styles:
+        styles.write(f"#set page(header: align(center, {shown}))\n")
+
+
 def _render(document: Path, target: str, quarto: str | None) -> Path:
-    """Render a staged document beside it; return the page. The renderer's errors are raised."""
-    page, folder = document.with_suffix(".pdf" if target == "typst" else ".html"), document.parent
+    """Render a staged document in its folder; return the page. The renderer's errors are raised."""
+    folder = document.parent
+    page = document.with_suffix(".pdf" if target == "typst" else ".html")
     if quarto:
         command = [quarto, "render", document.name, "--to", target, "--no-execute"]
     else:
         defaults = folder / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
         defaults.write_text(json.dumps(pandoc_defaults(document, target)), encoding="utf-8")
         command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", document.name]
-    env = os.environ | {"NO_COLOR": "1"}
     subprocess.check_output(
-        command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env=os.environ | {"NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if target == "typst" and not quarto:
         # The fonts in the wheel alone: the same pages on every machine.
-        source, root = str(document.with_suffix(".typ")), str(folder)
-        typst.compile(source, str(page), root=root, ignore_system_fonts=True)
+        typst.compile(
+            str(document.with_suffix(".typ")),
+            str(page),
+            root=str(folder),
+            ignore_system_fonts=True,
+        )
     if not page.is_file():
         raise RuntimeError("no page was written")
     return page
 
 
 def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
-    """Options of pandoc for one format: those of `_quarto.yml`, then of the front matter."""
-    project = yaml.safe_load(document.with_name("_quarto.yml").read_text(encoding="utf-8"))
-    own = next(yaml.safe_load_all(document.read_text(encoding="utf-8").split("\n---\n")[0]))
-    options = dict(project)
-    for settings in (project, own):
-        options |= settings.get("format", {}).get(target, {})
-    variables: dict[str, Any] = options | {"document-css": False}  # of the style sheet alone
-    if target == "revealjs":
-        # The template writes them into a script; the style sheet is all of the theme.
-        reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
-        variables = {key: json.dumps(value) for key, value in options.items() if key != "css"} | {
-            "revealjs-url": str(reveal),
-            "theme": "../reset",
-            "slideNumber": json.dumps(options.get("slide-number", True)),
-            "transition": options.get("transition", "none"),
-        }
-    return {
+    """Return pandoc's options for a format: those of `_quarto.yml`, then of the front matter."""
+    options = _options(document, target)
+    writer = "html5" if target == "html" else target
+    suffix = ".typ" if target == "typst" else ".html"
+    defaults = {
         "from": "markdown",
-        "to": {"html": "html5"}.get(target, target),
-        "output-file": str(document.with_suffix(".typ" if target == "typst" else ".html")),
+        "to": writer,
+        "output-file": str(document.with_suffix(suffix)),
         "standalone": True,
         "fail-if-warnings": True,
         "columns": 10_000,  # no widths that pandoc guesses: every output lays columns out itself
@@ -187,12 +254,44 @@ def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
         "embed-resources": True,
         "html-math-method": {"method": "mathml"},
         "number-sections": options["number-sections"],
-        # The title is the heading of the first level.
-        **({"toc": True, "toc-depth": 3, "shift-heading-level-by": 1} if target == "html" else {}),
-        "metadata": {key: options[key] for key in ("bibliography", "lang", "link-citations")},
-        "variables": variables,
-        **{key: [options[key]] for key in ("css", "include-in-header") if key in options},
     }
+    if target == "html":
+        # The title is the heading of the first level.
+        defaults |= {"toc": True, "toc-depth": 3, "shift-heading-level-by": 1}
+    defaults["metadata"] = {
+        name: options[name] for name in ("bibliography", "lang", "link-citations")
+    }
+    if target == "revealjs":
+        defaults["variables"] = _slide_variables(options)
+    else:
+        # Its styles are those of the style sheet alone.
+        defaults["variables"] = options | {"document-css": False}
+    for name in ("css", "include-in-header"):
+        if name in options:
+            defaults[name] = [options[name]]
+    return defaults
+
+
+def _options(document: Path, target: str) -> dict[str, Any]:
+    """Return the options of `_quarto.yml`, then those of the format, then of the front matter."""
+    project = yaml.safe_load(document.with_name("_quarto.yml").read_text(encoding="utf-8"))
+    front_matter = document.read_text(encoding="utf-8").split("\n---\n")[0]
+    own = next(yaml.safe_load_all(front_matter))
+    options = dict(project)
+    for settings in (project, own):
+        options |= settings.get("format", {}).get(target, {})
+    return options
+
+
+def _slide_variables(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the variables of slides: the template writes them into a script, so they are JSON."""
+    variables = {name: json.dumps(value) for name, value in options.items() if name != "css"}
+    reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
+    variables["revealjs-url"] = str(reveal)
+    variables["theme"] = "../reset"  # the style sheet is all of the theme
+    variables["slideNumber"] = json.dumps(options.get("slide-number", True))
+    variables["transition"] = options.get("transition", "none")
+    return variables
 
 
 def _reach_tables(page: Path) -> None:
@@ -208,22 +307,32 @@ def check_html(path: Path) -> None:
     Raises InputError with the first problem and how many more there are.
     """
     page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    problems = [*_unresolved(page), *_dead_links(page), *_incomplete_images(page)]
+    if problems:
+        raise InputError(f"{path.name}: {problems[0]} (problem 1 of {len(problems)})")
+
+
+def _unresolved(page: BeautifulSoup) -> Iterator[str]:
+    """Yield a problem for each mark that a renderer leaves where it fails."""
     text = page.get_text()  # without scripts
-    problems = [
-        f"unresolved: {' '.join(text[found.start() - 20 : found.end() + 40].split())}"
-        for found in _LEFT.finditer(text)
-    ]
+    for mark in _LEFT.finditer(text):
+        around = text[mark.start() - 20 : mark.end() + 40]
+        yield f"unresolved: {' '.join(around.split())}"
+
+
+def _dead_links(page: BeautifulSoup) -> Iterator[str]:
+    """Yield a problem for each link to a place that the page does not have."""
     links = {str(link["href"]) for link in page.find_all("a", href=re.compile("^#."))}
-    problems += [
-        f"link to {link}: nothing has that name"
-        for link in sorted(links)
-        if not page.find(id=link.removeprefix("#").removeprefix("/"))
-    ]
+    for link in sorted(links):
+        if not page.find(id=link.removeprefix("#").removeprefix("/")):
+            yield f"link to {link}: nothing has that name"
+
+
+def _incomplete_images(page: BeautifulSoup) -> Iterator[str]:
+    """Yield a problem for each image that is elsewhere, or that no text describes."""
     for image in page.find_all("img"):
         source = str(image.get("src") or image.get("data-src"))
         if not source.startswith("data:image/"):
-            problems.append(f"image {source[:60]} is not inside the page")
+            yield f"image {source[:60]} is not inside the page"
         if not image.get("alt"):
-            problems.append(f"image without alt text: {source[:60]}")
-    if problems:
-        raise InputError(f"{path.name}: {problems[0]} (problem 1 of {len(problems)})")
+            yield f"image without alt text: {source[:60]}"

@@ -9,6 +9,9 @@ likely is having read it.
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
@@ -16,25 +19,27 @@ from reproduction.run.corpus import Docstring, harvest
 from reproduction.run.profile import CanarySpec
 
 Record = dict[str, str]
-LEFT = "left_over"  # folder of the corpus: what no set holds, a file a kind
+LEFT = "left_over"  # folder of the corpus: records that no set holds, a file for each kind
 
 
 def _summary(text: str) -> str:
-    return " ".join(text.split("\n\n", 1)[0].split())
+    first_paragraph = text.split("\n\n", 1)[0]
+    return " ".join(first_paragraph.split())
 
 
 def _signature(document: Docstring) -> Record | None:
-    name, summary = document.name.rpartition(".")[2], _summary(document.text)
-    wanted = document.signature and 30 <= len(summary) <= 120
-    shown = {"name": name, "signature": document.signature, "summary": summary}
-    return shown if wanted else None
+    summary = _summary(document.text)
+    if not document.signature or not 30 <= len(summary) <= 120:
+        return None
+    name = document.name.rpartition(".")[2]
+    return {"name": name, "signature": document.signature, "summary": summary}
 
 
 def _question(document: Docstring) -> Record | None:
     summary = _summary(document.text)
-    wanted = document.signature and 60 <= len(summary) <= 240
-    shown = {"question": f"What does {document.name} do?", "answer": summary}
-    return shown if wanted else None
+    if not document.signature or not 60 <= len(summary) <= 240:
+        return None
+    return {"question": f"What does {document.name} do?", "answer": summary}
 
 
 # A numpydoc entry: "name : type", then an indented description.
@@ -45,84 +50,160 @@ def _parameter(document: Docstring) -> Record | None:
     for name, kind, block in _PARAMETER.findall(document.text):
         description = " ".join(block.split())
         if 60 <= len(description) <= 260:
-            function = document.name.rpartition(".")[2]
-            shown = {"function": function, "parameter": name, "type": kind.strip()}
-            return shown | {"description": description}
+            return {
+                "function": document.name.rpartition(".")[2],
+                "parameter": name,
+                "type": kind.strip(),
+                "description": description,
+            }
     return None
 
 
-def _entry(shortest: int, longest: int) -> Callable[[Docstring], Record | None]:
-    """Whole paragraphs from the start of the docstring, `shortest` to `longest` characters."""
-
-    def make(document: Docstring) -> Record | None:
-        text = ""
-        for paragraph in document.text.split("\n\n"):
-            grown = f"{text}\n\n{paragraph}".strip()
-            if len(grown) > longest:
-                break
-            text = grown
-        return {"name": document.name, "text": text} if len(text) >= shortest else None
-
-    return make
+def _entry(document: Docstring, *, shortest: int, longest: int) -> Record | None:
+    """Take whole paragraphs from the start of a docstring, `shortest` to `longest` characters."""
+    text = ""
+    for paragraph in document.text.split("\n\n"):
+        with_paragraph = f"{text}\n\n{paragraph}".strip()
+        if len(with_paragraph) > longest:
+            break
+        text = with_paragraph
+    if len(text) < shortest:
+        return None
+    return {"name": document.name, "text": text}
 
 
-# Kind -> template, and what makes a record of a docstring; None of one that cannot become one.
-KINDS: dict[str, tuple[str, Callable[[Docstring], Record | None]]] = {
-    "signature": ("signature/1", _signature),
-    "question": ("question/1", _question),
-    "parameter": ("parameter/1", _parameter),
-    "medium": ("entry/1", _entry(150, 300)),
-    "long": ("entry/1", _entry(380, 600)),
+def _medium_entry(document: Docstring) -> Record | None:
+    return _entry(document, shortest=150, longest=300)
+
+
+def _long_entry(document: Docstring) -> Record | None:
+    return _entry(document, shortest=380, longest=600)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of records: the template that renders them, and the function that makes them.
+
+    `make_record` takes a docstring and returns a record, or None if it cannot become one.
+    """
+
+    template: str
+    make_record: Callable[[Docstring], Record | None]
+
+
+KINDS: dict[str, Kind] = {
+    "signature": Kind(template="signature/1", make_record=_signature),
+    "question": Kind(template="question/1", make_record=_question),
+    "parameter": Kind(template="parameter/1", make_record=_parameter),
+    "medium": Kind(template="entry/1", make_record=_medium_entry),
+    "long": Kind(template="entry/1", make_record=_long_entry),
 }
+
+
+class RecordPool:
+    """Records of several kinds, made of docstrings of which each serves once.
+
+    Packages repeat a docstring across classes, so docstrings with one summary count as one.
+    """
+
+    def __init__(self) -> None:
+        self.records: dict[str, list[Record]] = {}
+        self._used_summaries: set[str] = set()
+
+    def add(self, kind: str, document: Docstring) -> bool:
+        """Make a record of a docstring, if that is possible and unused; return whether it was."""
+        summary = _summary(document.text).lower()
+        if summary in self._used_summaries:
+            return False
+        record = KINDS[kind].make_record(document)
+        if record is None:
+            return False
+        self._used_summaries.add(summary)
+        self.records[kind].append(record)
+        return True
+
+    def kinds_by_size(self) -> list[str]:
+        """Return the kinds, the one with the fewest records first."""
+        return sorted(self.records, key=lambda kind: len(self.records[kind]))
 
 
 def build_canaries(
     packages: list[str], specs: list[CanarySpec], *, seed: int
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
-    """Draw the records of every canary set, without sharing a docstring, and what is left of them.
+    """Draw the records of every canary set, without sharing a docstring, and the records left over.
 
-    Returns (sets, left): name of a set -> its records in canonical order, and kind -> records of
-    the same kinds that no set holds. All records of a kind are shuffled together and then dealt
-    out, so those of its sets and those that are left are exchangeable. Raises InputError if the
-    packages hold too few docstrings for a set.
+    All records of a kind are shuffled together and then dealt out, so those of its sets and those
+    that are left over are exchangeable.
+
+    Parameters
+    ----------
+    packages : installed distributions whose docstrings become records.
+    specs : the canary sets, each of one of `KINDS`.
+    seed : of the run; the draw has a stream of its own.
+
+    Returns
+    -------
+    sets : name of a set -> its records in canonical order.
+    left_over : kind -> records of the same kinds that no set holds.
+
+    Raises
+    ------
+    InputError
+        If the packages hold too few docstrings for a set.
     """
     rng = random_stream(seed, "canaries")
-    pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
-    records: dict[str, list[Record]] = {}
-    taken: set[str] = set()
-
-    def take(kind: str, document: Docstring) -> bool:
-        # Packages repeat a docstring across classes; by its summary it is used only once.
-        key = _summary(document.text).lower()
-        if key in taken or (record := KINDS[kind][1](document)) is None:
-            return False
-        taken.add(key)
-        records[kind].append(record)
-        return True
-
+    documents = _named_docstrings(packages)
+    pool = RecordPool()
     # First every kind gets as many as its sets want, then the rest, the kind with the fewest first.
     for spec in specs:
-        kind = str(spec.kind)
-        wanted = len(records.setdefault(kind, [])) + spec.examples
-        for index in rng.permutation(len(pool)):
-            if len(records[kind]) == wanted:
-                break
-            take(kind, pool[index])
-        if short := wanted - len(records[kind]):
-            raise InputError(
-                f"canary set {spec.name}: only {spec.examples - short} records of kind {kind} "
-                f"are left in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or "
-                "add a held-out package"
-            )
-    for index in rng.permutation(len(pool)):
-        for kind in sorted(records, key=lambda kind: len(records[kind])):
-            if take(kind, pool[index]):
+        _add_records_of_set(pool, spec, documents, packages, rng=rng)
+    for index in rng.permutation(len(documents)):
+        for kind in pool.kinds_by_size():
+            if pool.add(kind, documents[index]):
                 break
     # What many classes repeat is met early in a draw, so the order of drawing means something;
-    # this shuffle is what makes the sets, and what is left, exchangeable.
-    left = {kind: [of[i] for i in rng.permutation(len(of))] for kind, of in records.items()}
+    # this shuffle is what makes the sets, and what is left over, exchangeable.
+    left_over: dict[str, list[Record]] = {}
+    for kind, records in pool.records.items():
+        left_over[kind] = [records[i] for i in rng.permutation(len(records))]
     sets: dict[str, list[Record]] = {}
     for spec in specs:
         kind = str(spec.kind)
-        sets[spec.name], left[kind] = left[kind][: spec.examples], left[kind][spec.examples :]
-    return sets, left
+        sets[spec.name] = left_over[kind][: spec.examples]
+        left_over[kind] = left_over[kind][spec.examples :]
+    return sets, left_over
+
+
+def _named_docstrings(packages: list[str]) -> list[Docstring]:
+    """Return the docstrings of the packages that have a name, and ASCII characters alone."""
+    documents = []
+    for package in packages:
+        for document in harvest(package):
+            if document.name and document.text.isascii():
+                documents.append(document)
+    return documents
+
+
+def _add_records_of_set(
+    pool: RecordPool,
+    spec: CanarySpec,
+    documents: list[Docstring],
+    packages: list[str],
+    *,
+    rng: np.random.Generator,
+) -> None:
+    """Draw docstrings until the pool has as many more records of a kind as a set wants."""
+    kind = str(spec.kind)
+    records = pool.records.setdefault(kind, [])
+    wanted = len(records) + spec.examples
+    for index in rng.permutation(len(documents)):
+        if len(records) == wanted:
+            break
+        pool.add(kind, documents[index])
+    missing = wanted - len(records)
+    if missing:
+        raise InputError(
+            f"canary set {spec.name}: only {spec.examples - missing} records of kind {kind} "
+            f"are left in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or "
+            "add a held-out package"
+        )

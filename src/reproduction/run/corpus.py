@@ -39,7 +39,8 @@ GENERATED = re.compile(
     r"(^|/)(tests?|testing|_vendor|_pytest|externals?)/|(^|/)(_?version|__config__|_sysinfo)\.py$"
 )
 DOCUMENTS = "documents.jsonl"  # the whole corpus
-MEMBERS, NON_MEMBERS = "members.jsonl", "non_members.jsonl"
+MEMBERS = "members.jsonl"
+NON_MEMBERS = "non_members.jsonl"
 KEPT = 600  # documents of a source, on either side
 MIN_CHARACTERS = 80
 MIN_LETTERS = 0.6  # share of letters and spaces below which a docstring is a table or a listing
@@ -69,7 +70,7 @@ def harvest(package: str) -> list[Docstring]:
             f"package {package!r} is not installed: run `make setup`, or take it out of the profile"
         ) from error
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
-    found = []
+    docstrings = []
     for path in sorted(files):
         # Python 3.11 lists files that were removed after the installation, 3.12 does not.
         if GENERATED.search(path) or not files[path].is_file():
@@ -77,43 +78,61 @@ def harvest(package: str) -> list[Docstring]:
         with warnings.catch_warnings(), suppress(SyntaxError):  # a template is not Python
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
             tree = ast.parse(files[path].read_text(encoding="utf-8", errors="replace"))
-            found += [Docstring(package, dist.version, path, *one) for one in _docstrings(tree)]
-    return found
+            for name, signature, text in _docstrings(tree):
+                docstrings.append(
+                    Docstring(
+                        package=package,
+                        version=dist.version,
+                        path=path,
+                        name=name,
+                        signature=signature,
+                        text=text,
+                    )
+                )
+    return docstrings
 
 
 def _docstrings(node: ast.Module | Definition, name: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield (dotted name, signature, cleaned docstring) of a node and all that it defines."""
+    """Yield (dotted name, signature, cleaned docstring) of a node and of all that it defines."""
     text = ast.get_docstring(node, clean=False)
     if text is not None:
-        signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node.args)
-        lines = "\n".join(line.rstrip() for line in inspect.cleandoc(text).splitlines())
-        yield name, signature, re.sub(r"\n{3,}", "\n\n", lines).strip()
+        signature = ""
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            signature = _signature(node.args)
+        lines = [line.rstrip() for line in inspect.cleandoc(text).splitlines()]
+        yield name, signature, re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Definition):
             yield from _docstrings(child, f"{name}.{child.name}".lstrip("."))
 
 
 def _signature(arguments: ast.arguments) -> str:
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    names += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
-    names += [a.arg for a in arguments.kwonlyargs]
-    names += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
-    return f"({', '.join(n for n in names if n not in ('self', 'cls'))})"
+    names = [argument.arg for argument in arguments.posonlyargs]
+    names += [argument.arg for argument in arguments.args]
+    if arguments.vararg:
+        names.append(f"*{arguments.vararg.arg}")
+    names += [argument.arg for argument in arguments.kwonlyargs]
+    if arguments.kwarg:
+        names.append(f"**{arguments.kwarg.arg}")
+    shown = [name for name in names if name not in ("self", "cls")]
+    return f"({', '.join(shown)})"
 
 
 def is_prose(text: str) -> bool:
-    """Whether a docstring is long enough, and made enough of words, to be a training document."""
-    letters = sum(c.isalpha() or c == " " for c in text)
+    """Return whether a docstring is long enough, and words enough, to be a training document."""
+    letters = sum(character.isalpha() or character == " " for character in text)
     return len(text) >= MIN_CHARACTERS and letters >= MIN_LETTERS * len(text)
 
 
 def build_corpus(packages: Iterable[str]) -> list[Docstring]:
-    """Prose docstrings of the packages in the order given, each distinct text kept once."""
-    found: dict[str, Docstring] = {}
-    for document in (one for package in packages for one in harvest(package)):
-        if is_prose(document.text):
-            found.setdefault(" ".join(document.text.lower().split()), document)
-    return list(found.values())
+    """Return the prose docstrings of the packages in the order given, each distinct text once."""
+    by_text: dict[str, Docstring] = {}
+    for package in packages:
+        for docstring in harvest(package):
+            if is_prose(docstring.text):
+                normalised = " ".join(docstring.text.lower().split())
+                by_text.setdefault(normalised, docstring)
+    return list(by_text.values())
 
 
 def read_file(name: str) -> Iterator[Document]:
@@ -130,7 +149,8 @@ def read_documents(path: Path, source: str = "") -> Iterator[Document]:
     Files of the corpus stage name the source in every line. Raises InputError, which names the
     line, for one without text.
     """
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+    open_file = gzip.open if path.suffix == ".gz" else open
+    with open_file(path, "rt", encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:
                 record = json.loads(line)
@@ -143,15 +163,21 @@ def read_documents(path: Path, source: str = "") -> Iterator[Document]:
 def write_comparable(read: Sequence[Document], unread: Sequence[Document], corpus: Path) -> None:
     """Write members and non-members: the first `KEPT` documents of each source, in their order.
 
-    `read` are the documents of the corpus and `unread` the rest of those found, in random order.
+    Left out are documents whose first paragraph stands in another one, on either side.
+
+    Parameters
+    ----------
+    read : the documents of the corpus.
+    unread : all other documents that were found, in random order.
+    corpus : the folder that gets the two files.
     """
     times = Counter(first_paragraph(text) for _, text in (*read, *unread))
     for name, documents in ((MEMBERS, read), (NON_MEMBERS, unread)):
-        count: Counter[str] = Counter()
+        written: Counter[str] = Counter()
         lines = []
         for source, text in documents:
-            if times[first_paragraph(text)] == 1 and count[source] < KEPT:
-                count[source] += 1
+            if times[first_paragraph(text)] == 1 and written[source] < KEPT:
+                written[source] += 1
                 lines.append(document_line(source, text))
         write_text(corpus / name, "".join(lines))
 
@@ -163,12 +189,15 @@ def is_divided(corpus: Path) -> bool:
 
 def members(corpus: Path) -> Iterator[Document]:
     """Yield documents that the models read: those kept, or all where the corpus was taken whole."""
-    return read_documents(corpus / (MEMBERS if is_divided(corpus) else DOCUMENTS))
+    name = MEMBERS if is_divided(corpus) else DOCUMENTS
+    return read_documents(corpus / name)
 
 
 def non_members(corpus: Path) -> Iterator[Document]:
     """Yield documents that no model reads; none where the corpus was taken whole."""
-    return read_documents(corpus / NON_MEMBERS) if is_divided(corpus) else iter(())
+    if not is_divided(corpus):
+        return iter(())
+    return read_documents(corpus / NON_MEMBERS)
 
 
 def sample_by_source(
@@ -178,21 +207,32 @@ def sample_by_source(
     most: int | None = None,
     sources: int | None = None,
 ) -> dict[str, list[T]]:
-    """Sample by source what `cut` makes of the first documents; it gives None to leave one out.
+    """Return pieces of the first documents of each source.
 
-    Reading ends when so many `sources` have `most` each: a corpus may be larger than memory.
+    Reading ends when enough sources are full, since a corpus may be larger than memory.
+
+    Parameters
+    ----------
+    documents : read in their order.
+    cut : takes the text of a document and returns the piece, or None to leave the document out.
+    most : pieces of a source; None for all.
+    sources : number of sources with `most` pieces after which reading ends; None to read all.
     """
-    found: dict[str, list[T]] = {}
+    pieces: dict[str, list[T]] = {}
     full = 0
     for source, text in documents:
-        kept = found.get(source, [])
-        if len(kept) == most or (beginning := cut(text)) is None:
+        own = pieces.get(source, [])
+        if len(own) == most:
             continue
-        found.setdefault(source, kept).append(beginning)
-        full += len(kept) == most
+        piece = cut(text)
+        if piece is None:
+            continue
+        pieces.setdefault(source, own).append(piece)
+        if len(own) == most:
+            full += 1
         if full == sources:
             break
-    return found
+    return pieces
 
 
 def document_line(source: str, text: str) -> str:

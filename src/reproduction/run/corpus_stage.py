@@ -5,10 +5,11 @@ profile takes it whole (no `characters`): only a part of a corpus has to be shuf
 """
 
 import gc
+import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,11 +46,13 @@ CHUNK = 1024  # documents tokenised at a time
 def make_corpus(run: RunFiles) -> None:
     """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`.
 
-    Of a profile that trains a released model further, also this model, whose tokenizer it takes.
+    If the profile trains a released model further, write this model, too, and take its tokenizer.
     """
     started = time.perf_counter()
-    profile, target, tokenizer = run.profile, run.corpus, None
+    profile = run.profile
+    target = run.corpus
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    tokenizer = None
     if isinstance(profile.model, Released):
         tokenizer = _copy_released(profile.model, run.released)
     gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
@@ -59,39 +62,46 @@ def make_corpus(run: RunFiles) -> None:
         canaries = _canary_files(profile, target)
     finally:
         gc.enable()
-    counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
-    with replacing(target / DOCUMENTS) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for source, text in documents:
-            counts["documents"][source] += 1
-            counts["characters"][source] += len(text)
-            file.write(document_line(source, text))
+    counts = _write_documents(documents, target)
     if tokenizer is None:
         texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
         tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:
         tokenizer.save_pretrained(temporary)
-    counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
+    counts["tokens"] = _write_tokens(tokenizer, target, counts["documents"].total())
     for name, facts in canaries.items():
         path = target / "canaries" / f"{name}.jsonl"
         test_set = make_test_set(name, read_records(path), facts["template"], str(path))
         ids = tokenize(tokenizer, test_set.examples)
-        facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
-    write_json(
-        target / "corpus.json",
-        {
-            "packages": [
-                facts | {name: counter[facts["package"]] for name, counter in counts.items()}
-                for facts in sources
-            ],
-            **{name: sum(counter.values()) for name, counter in counts.items()},
-            "canaries": canaries,
-            "sha256": {
-                "documents": sha256_of(target / DOCUMENTS),
-                "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
-            },
-            "seconds": time.perf_counter() - started,
-        },
-    )
+        facts["tokens"] = sum(map(len, ids))
+        facts["revision"] = test_set.revision
+    packages = []
+    for source in sources:
+        by_name = {name: counter[source["package"]] for name, counter in counts.items()}
+        packages.append(source | by_name)
+    totals = {name: counter.total() for name, counter in counts.items()}
+    checksums = {
+        "documents": sha256_of(target / DOCUMENTS),
+        "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
+    }
+    contents: dict[str, Any] = {"packages": packages}
+    contents |= totals
+    contents["canaries"] = canaries
+    contents["sha256"] = checksums
+    contents["seconds"] = time.perf_counter() - started
+    write_json(target / "corpus.json", contents)
+
+
+def _write_documents(documents: Iterable[Document], target: Path) -> dict[str, Counter[str]]:
+    """Write the documents of the corpus; count documents and characters by source."""
+    count: Counter[str] = Counter()
+    characters: Counter[str] = Counter()
+    with replacing(target / DOCUMENTS) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for source, text in documents:
+            count[source] += 1
+            characters[source] += len(text)
+            file.write(document_line(source, text))
+    return {"documents": count, "characters": characters}
 
 
 def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
@@ -107,7 +117,8 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
     from contamination.scoring import loading
     from contamination.scoring.models import find_model
 
-    entry, exact = find_model(shape.released), torch.float32
+    entry = find_model(shape.released)
+    exact = torch.float32
     source = loading.unpack(loading.ModelSource(entry.id, revision=entry.revision), exact)
     config = loading.load_config(source)
     network = loading.load_network(source, config, exact, torch.device("cpu"))
@@ -120,44 +131,53 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
 def _documents(
     profile: Profile, target: Path, *, rng: np.random.Generator
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
-    """Return the documents in training order, and what is known of each source, package or file.
+    """Return the documents in training order, and the facts about each source, package or file.
 
     Where only a part is taken, the documents for membership inference are written on the way.
     """
-    documents: Iterable[Document]
-    if profile.corpus.packages:
-        bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
-        harvested = build_corpus(bar)
-        documents = [(d.package, d.text) for d in harvested]
-        available = Counter((d.package, d.version) for d in harvested)
-        sources: list[dict[str, Any]] = [
-            {"package": name, "version": version, "available": count}
-            for (name, version), count in available.items()
-        ]
+    corpus = profile.corpus
+    if corpus.packages:
+        documents, sources = _documents_of_packages(corpus.packages)
     else:
-        documents = (d for name in profile.corpus.files for d in read_file(name))
-        sources = [{"package": name, "version": ""} for name in profile.corpus.files]
+        documents = itertools.chain.from_iterable(map(read_file, corpus.files))
+        sources = [{"package": name, "version": ""} for name in corpus.files]
     for name in (MEMBERS, NON_MEMBERS):  # of an earlier corpus, of which a part was taken
         (target / name).unlink(missing_ok=True)
-    if profile.corpus.characters is not None:
-        found, wanted = list(documents), profile.corpus.characters
-        shuffled = [found[i] for i in rng.permutation(len(found))]
-        ends = np.cumsum([len(text) for _, text in shuffled])
-        if ends[-1:].sum() < wanted:
-            raise InputError(
-                f"the corpus has {ends[-1:].sum()} characters, {wanted} wanted: lower "
-                "corpus.characters or add a package"
-            )
-        end = int(np.searchsorted(ends, wanted)) + 1
-        documents = shuffled[:end]
-        write_comparable(documents, shuffled[end:], target)
-    return documents, sources
+    if corpus.characters is None:
+        return documents, sources
+
+    in_order = list(documents)
+    shuffled = [in_order[i] for i in rng.permutation(len(in_order))]
+    ends = np.cumsum([len(text) for _, text in shuffled])
+    available = ends[-1:].sum()  # 0 of no document
+    if available < corpus.characters:
+        raise InputError(
+            f"the corpus has {available} characters, {corpus.characters} wanted: lower "
+            "corpus.characters or add a package"
+        )
+    count = int(np.searchsorted(ends, corpus.characters)) + 1
+    read = shuffled[:count]
+    unread = shuffled[count:]
+    write_comparable(read, unread, target)
+    return read, sources
+
+
+def _documents_of_packages(
+    packages: Sequence[str],
+) -> tuple[Iterable[Document], list[dict[str, Any]]]:
+    """Harvest packages; return the documents, and the version and documents of each package."""
+    docstrings = build_corpus(tqdm(packages, desc="harvest docstrings", unit="package"))
+    available = Counter((docstring.package, docstring.version) for docstring in docstrings)
+    sources: list[dict[str, Any]] = []
+    for (name, version), count in available.items():
+        sources.append({"package": name, "version": version, "available": count})
+    return [(docstring.package, docstring.text) for docstring in docstrings], sources
 
 
 def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: int) -> Counter[str]:
     """Write the corpus as one array of ids, each document closed by the end-of-text token.
 
-    `tokens.bin` holds them, `ends.npy` the offset after each document. Returns tokens by source,
+    `tokens.bin` holds them, `ends.npy` the offset after each document. Return the tokens by source,
     end-of-text tokens not counted.
     """
     tokens: Counter[str] = Counter()
@@ -169,9 +189,8 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
     reader = iter(bar)
     with replacing(target / "tokens.bin") as temporary, temporary.open("wb") as file:
         while chunk := list(islice(reader, CHUNK)):
-            for (source, _), ids in zip(
-                chunk, tokenize(tokenizer, [f"{text}\n" for _, text in chunk]), strict=True
-            ):
+            ids_of_chunk = tokenize(tokenizer, [f"{text}\n" for _, text in chunk])
+            for (source, _), ids in zip(chunk, ids_of_chunk, strict=True):
                 tokens[source] += len(ids)
                 lengths.append(len(ids) + 1)
                 np.append(ids, tokenizer.eos_token_id).astype(kind).tofile(file)
@@ -181,24 +200,29 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
 
 
 def _canary_files(profile: Profile, target: Path) -> dict[str, dict[str, Any]]:
-    """Write every canary set in canonical order, and what is left; return what is known of each."""
-    made, left = build_canaries(
-        list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
-    )
+    """Write every canary set in canonical order, and the records left over; return their facts."""
+    made_here = [spec for spec in profile.canaries if spec.kind]
+    sets, left_over = build_canaries(list(profile.corpus.held_out), made_here, seed=profile.seed)
     facts: dict[str, dict[str, Any]] = {}
-    files: dict[str, list[Any]] = {f"{LEFT}/{kind}": records for kind, records in left.items()}
+    files: dict[str, list[Any]] = {f"{LEFT}/{kind}": records for kind, records in left_over.items()}
     for spec in profile.canaries:
         if spec.kind:
-            template, records = KINDS[spec.kind][0], made[spec.name]
+            template = KINDS[spec.kind].template
+            records: list[Any] = sets[spec.name]
         else:
-            template, path = str(spec.template), data_file(str(spec.file))
+            template = str(spec.template)
+            path = data_file(str(spec.file))
             rows = read_records(path)
             test_set = make_test_set(spec.name, rows, template, str(path), spec.examples)
             records = list(test_set.records)
         files[f"canaries/{spec.name}"] = records
-        facts[spec.name] = {"template": template, "kind": spec.kind or "file"}
-        facts[spec.name] |= {"dup_count": spec.dup_count, "examples": len(records)}
+        facts[spec.name] = {
+            "template": template,
+            "kind": spec.kind or "file",
+            "dup_count": spec.dup_count,
+            "examples": len(records),
+        }
     for name, records in files.items():
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in records]
         write_text(target / f"{name}.jsonl", "".join(lines))
     return facts

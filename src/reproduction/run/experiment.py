@@ -28,9 +28,11 @@ from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import count_values
 from reproduction.run.profile import MODELS, RunFiles, ScoringSpec
+from reproduction.run.settings import NotebookSettings
 
 __all__ = ["MODELS", "Experiment", "named_models", "parts_of", "read_measured", "trained_here"]
-TABLES, PARAMETERS = "tables", "parameters.json"
+TABLES = "tables"
+PARAMETERS = "parameters.json"
 
 
 def store_plan(spec: ScoringSpec, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
@@ -54,19 +56,36 @@ class Experiment(RunFiles):
         return self.scored(model, dataset, plan, permutations), permutations
 
     def scored(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
-        """Open a store that was scored, with so many permutations of each shard at least.
+        """Open a store that was scored, and check that it holds what is asked for.
 
-        No model is opened: that the store is of the model as it is now is for make to ensure.
-        Raises InputError if there is no such store, it is of another text or seed, or it lacks
-        something of what is asked for.
+        No model is opened: make ensures that the store is of the model as it is now.
+
+        Parameters
+        ----------
+        model : name of the model.
+        name : of the canary set.
+        plan : kind of store and its shards.
+        permutations : of each shard, at least.
+
+        Raises
+        ------
+        InputError
+            If there is no such store, it is of another text or seed, or it lacks values.
         """
         store = open_store(plan.path(self.build / "stores", model, name))
-        header, revision = store.header, self.test_set(name).revision
-        same = (header.dataset_revision, header.seed) == (revision, self.profile.seed)
-        if not same or sum(map(count_values, store.parts())) < header.tokens_stored(permutations):
-            what = "something of what is asked for is not scored yet"
-            what = what if same else "it was scored from another text or with another seed"
-            raise InputError(f"{store.directory}: {what}; run `make reproduce`")
+        header = store.header
+        same_text = header.dataset_revision == self.test_set(name).revision
+        if not same_text or header.seed != self.profile.seed:
+            raise InputError(
+                f"{store.directory}: it was scored from another text or with another seed; "
+                "run `make reproduce`"
+            )
+        stored = sum(map(count_values, store.parts()))
+        if stored < header.tokens_stored(permutations):
+            raise InputError(
+                f"{store.directory}: something of what is asked for is not scored yet; "
+                "run `make reproduce`"
+            )
         return store
 
     def score(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
@@ -96,11 +115,21 @@ def trained_here(experiment: Experiment) -> list[ModelEntry]:
     """
     if experiment.profile.pretraining is None:
         return []
-    contaminated, clean = ((name, str(experiment.model(name))) for name in MODELS)
+    contaminated, clean = MODELS
     planted = {f"profile/{spec.name}": spec.dup_count for spec in experiment.profile.canaries}
     return [
-        ModelEntry(*contaminated, role="contaminated", planted=planted),
-        ModelEntry(*clean, role="negative_control", planted=dict.fromkeys(planted, 0)),
+        ModelEntry(
+            contaminated,
+            str(experiment.model(contaminated)),
+            role="contaminated",
+            planted=planted,
+        ),
+        ModelEntry(
+            clean,
+            str(experiment.model(clean)),
+            role="negative_control",
+            planted=dict.fromkeys(planted, 0),
+        ),
     ]
 
 
@@ -110,11 +139,11 @@ def named_models(experiment: Experiment, names: Sequence[str]) -> list[ModelEntr
     Raises InputError where two of them have one name.
     """
     here = {entry.name: entry for entry in trained_here(experiment)}
-    found = [here.get(name) or find_model(name) for name in names]
-    for name, count in Counter(entry.name for entry in found).items():
+    models = [here.get(name) or find_model(name) for name in names]
+    for name, count in Counter(model.name for model in models).items():
         if count > 1:
             raise InputError(f"{count} models are called {name!r}: name each once")
-    return found
+    return models
 
 
 def parts_of(experiment: Experiment, package: str) -> Path:
@@ -128,7 +157,15 @@ def write_measured(
     parameters: Mapping[str, Any],
     tables: Mapping[str, pd.DataFrame],
 ) -> None:
-    """Write the tables that the passes of a notebook gave, whole or not at all."""
+    """Write the tables that the passes of a notebook gave, whole or not at all.
+
+    Parameters
+    ----------
+    experiment : the run.
+    package : of the notebook, in `reproduction.notebooks`.
+    parameters : of the notebook, on which the tables depend.
+    tables : by name.
+    """
     with replacing(experiment.build / "scores" / package / TABLES) as temporary:
         temporary.mkdir()
         write_json(temporary / PARAMETERS, dict(parameters))
@@ -137,15 +174,31 @@ def write_measured(
 
 
 def read_measured(
-    experiment: Experiment, package: str, **parameters: Any
+    experiment: Experiment,
+    package: str,
+    settings: NotebookSettings | None = None,
+    **parameters: Any,
 ) -> dict[str, pd.DataFrame]:
-    """Read the tables of a notebook, by name, as they were measured with these parameters.
+    """Read the tables of a notebook, by name, as they were measured with these settings.
 
-    Raises InputError if they were not.
+    Parameters
+    ----------
+    experiment : the run.
+    package : of the notebook, in `reproduction.notebooks`.
+    settings : of the notebook; None if its package has no model of them.
+    parameters : of such a notebook.
+
+    Raises
+    ------
+    InputError
+        If nothing was measured with these settings.
     """
+    if settings is not None:
+        parameters = settings.model_dump()
     folder = experiment.build / "scores" / package / TABLES
-    known, asked = folder / PARAMETERS, json.loads(json.dumps(parameters))
-    if not known.is_file() or read_json(known) != asked:
+    measured_with = folder / PARAMETERS
+    as_written = json.loads(json.dumps(parameters))  # tuples become lists
+    if not measured_with.is_file() or read_json(measured_with) != as_written:
         message = "nothing was measured with these parameters; run `make reproduce`"
         raise InputError(f"{folder}: {message}")
     return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}

@@ -37,13 +37,23 @@ def fine_tune(
     """Train a model further and save it in `directory`; return that directory.
 
     AdamW at a constant learning rate without weight decay; every epoch goes through the texts in
-    another order. Raises InputError for no text, texts of several lengths or longer than the
-    context, an argument that is not positive, or a learning rate at which the loss is no number.
+    another order. Nothing is done if the directory holds this very model already.
 
     Parameters
     ----------
     model : directory of the model and its tokenizer, which stay as they are.
     texts : token ids, all of one length of at most the context of the model.
+    directory : of the new model.
+    learning_rate : of every step.
+    seed : draws the order of the texts.
+    epochs : passes over the texts.
+    batch_size : texts of a step.
+
+    Raises
+    ------
+    InputError
+        For no text, texts of several lengths or longer than the context, an argument that is not
+        positive, or a learning rate at which the loss is not finite.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings

@@ -32,7 +32,7 @@ from contamination.testsets.sources import (
     read_verified,
 )
 
-Row = dict[str, Any]
+Row = dict[str, Any]  # of a table, by the names of its columns
 Key = TypeVar("Key")
 Set = TypeVar("Set")
 Model = TypeVar("Model")
@@ -40,43 +40,46 @@ Model = TypeVar("Model")
 
 def grid(
     models: Sequence[ModelEntry],
-    asked: Callable[[ModelEntry], Iterable[tuple[Row, Set | str]]],
-    cell: Callable[[ModelEntry, Model, Set], Row],
+    sets_of: Callable[[ModelEntry], Iterable[tuple[Row, Set | str]]],
+    compute_cell: Callable[[ModelEntry, Model, Set], Row],
     *,
     open_model: Callable[[ModelEntry], tuple[Model, Row]],
 ) -> list[Row]:
     """Compute a cell for each model and set; return a row for each, whatever happens.
 
-    A row holds `model` (its name), what `asked`, `open_model` and `cell` add, and `status`: "ok",
-    "failed: reason", or "not run here: reason" where the hub is out of reach.
+    A row holds `model` (its name), the columns of `sets_of`, `open_model` and `compute_cell`, and
+    `status`: "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
 
     Parameters
     ----------
     models : opened one after the other; each is freed before the next one is loaded.
-    asked : model -> what its rows say of each set, and the set, or the reason why there is none. A
-        model without any set is not opened.
-    cell : entry, open model, set -> what was measured.
-    open_model : entry -> the open model, and what its rows say of it; errors are those of all
-        processes, as in `Access.open_model`.
+    sets_of : takes a model and returns, for each set, the columns that describe it, and the set, or
+        the reason why there is none. A model without any set is not opened.
+    compute_cell : takes the entry, the open model and the set, and returns the measured columns.
+    open_model : takes an entry and returns the open model, and the columns that describe it. It
+        fails in all processes or in none, as `Access.open_model` does.
     """
     from contamination.device import free_memory
 
     rows: list[Row] = []
     for entry in tqdm(models, "models", unit="model", leave=False, disable=None):
         opened: tuple[Model, Row] | None = None
-        problem, wanted = "", list(asked(entry))
-        if any(not isinstance(one, str) for _, one in wanted):
+        problem = ""
+        described_sets = list(sets_of(entry))
+        if any(not isinstance(one_set, str) for _, one_set in described_sets):
             try:
                 opened = open_model(entry)
             except FAILURES as error:
                 problem = status_of(error)
-        known: Row = opened[1] if opened else {}
-        for about, one in tqdm(wanted, entry.name, unit="cell", leave=False, disable=None):
-            row: Row = {"model": entry.name, **about, **known, "status": OK}
-            if opened is None or isinstance(one, str):
-                rows.append(row | {"status": problem or one})
+        about_model: Row = opened[1] if opened else {}
+        bar = tqdm(described_sets, entry.name, unit="cell", leave=False, disable=None)
+        for about_set, one_set in bar:
+            row: Row = {"model": entry.name} | about_set | about_model | {"status": OK}
+            if opened is None or isinstance(one_set, str):
+                row["status"] = problem or one_set
             else:
-                rows.append(attempt(row, partial(cell, entry, opened[0], one)))
+                row = attempt(row, partial(compute_cell, entry, opened[0], one_set))
+            rows.append(row)
         opened = None
         free_memory()  # the model goes before the next one comes
     return rows
@@ -105,44 +108,64 @@ def load_each(
     *,
     at_hand: Callable[[Key], bool] = lambda key: True,
 ) -> dict[Key, Set | str]:
-    """Load each set, or say why it cannot be had, the same in all processes.
+    """Load each set, or say why it is unavailable, the same in all processes.
 
-    After one that is out of reach no other is asked for unless it is `at_hand`.
+    Parameters
+    ----------
+    keys : of the sets, each loaded once.
+    load : takes a key and returns the set.
+    at_hand : whether a set can be loaded without the network. After one that is out of reach, the
+        others are loaded only if they are at hand.
+
+    Returns
+    -------
+    sets : key -> the set, or the status that says why it is unavailable.
     """
-    found: dict[Key, Set | str] = {}
+    sets: dict[Key, Set | str] = {}
     unreachable = ""
     for key in tqdm(list(dict.fromkeys(keys)), "sets", unit="set", leave=False, disable=None):
         try:
-            found[key] = unreachable if unreachable and not at_hand(key) else load(key)
+            if unreachable and not at_hand(key):
+                sets[key] = unreachable
+            else:
+                sets[key] = load(key)
         except FAILURES as error:
-            found[key] = status = status_of(error)
-            unreachable = unreachable or (status if status.startswith("not run") else "")
-    lost = {key: one for key, one in found.items() if isinstance(one, str)}
+            status = status_of(error)
+            sets[key] = status
+            if status.startswith("not run") and not unreachable:
+                unreachable = status
     if os.environ.get("WORLD_SIZE", "1") != "1":  # a notebook is one process, and has no torch
         from contamination.scoring.processes import share
 
-        for problems in share(lambda: lost):
-            found |= problems  # what one process cannot open, none scores
-    return found
+        problems = {key: value for key, value in sets.items() if isinstance(value, str)}
+        for problems_of_process in share(lambda: problems):
+            sets |= problems_of_process  # a set that one process cannot open, none scores
+    return sets
 
 
 class Access:
-    """How a measurement gets at sets, at models and at what these say of the sets.
+    """How a measurement opens sets and models, and scores the sets.
 
     `reproduction.stages.costs` has one that counts instead: `make plan` measures with it.
     """
 
     def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
         """Open a test set by its records, or by the `lines` of its file."""
-        return open_test_set(name, template="line/1" if lines else None, max_records=max_records)
+        template = "line/1" if lines else None
+        return open_test_set(name, template=template, max_records=max_records)
 
     def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
         """Return the records of a file, where they lie, and the commit if one is known.
 
-        A plan that has no file reckons with `count` records of so many tokens.
+        Parameters
+        ----------
+        entry : the registered file.
+        count, tokens : records and tokens of each, with which a plan without the file reckons.
         """
         path = locate(entry) or fetch(entry)
-        commit = read_origin(path).get("commit") if path == cache_path(entry) else None
+        commit = None
+        if path == cache_path(entry):
+            commit = read_origin(path).get("commit")
         return read_verified(entry, path), str(path), commit or ""
 
     def open_model(self, entry: ModelEntry) -> Scorer:
@@ -153,38 +176,62 @@ class Access:
         return together(lambda: local.open_scorer(entry))
 
     def parameters(self, scorer: Scorer) -> Row:
-        """Say how many parameters an open model has, where they can be counted."""
+        """Return the parameters of an open model as a column, where they can be counted."""
         from contamination.scoring.loading import count_parameters
 
         config = getattr(scorer, "config", None)
-        return {"parameters": count_parameters(config)} if config is not None else {}
+        if config is None:
+            return {}
+        return {"parameters": count_parameters(config)}
 
     def score_orders(
-        self, test: str, scorer: Scorer, examples: ExampleSet, request: Request, **settings: Any
+        self,
+        test: str,
+        scorer: Scorer,
+        examples: ExampleSet,
+        request: Request,
+        *,
+        keep_revisions: bool = True,
     ) -> str:
-        """Score what a test lacks; return the folder of its store in the request's directory.
+        """Score the part of a store that a test lacks.
 
-        `settings` are those of `contamination.audit.plan.Work`; it keeps revisions here.
+        Parameters
+        ----------
+        test : name of the test.
+        scorer : the open model.
+        examples : the test set.
+        request : shards, permutations and the directory of the stores.
+        keep_revisions : whether a store of another revision of the model stays beside the new one,
+            or is replaced.
+
+        Returns
+        -------
+        folder : of the store, in the request's directory.
         """
         from contamination.audit.plan import Work
 
-        settings = {"keep_revisions": True} | settings
-        work = Work(scorer, examples, replace(request, tests=[test]), **settings)
-        (found,) = work.fill(replace=not work.keep_revisions)
-        return found.directory.relative_to(request.directory).as_posix()
+        own_request = replace(request, tests=[test])
+        work = Work(scorer, examples, own_request, keep_revisions=keep_revisions)
+        (store,) = work.fill(replace=not keep_revisions)
+        return store.directory.relative_to(request.directory).as_posix()
 
     def score_texts(
-        self, folder: Path, scorer: Scorer, texts: Sequence[Any], **settings: Any
+        self, folder: Path, scorer: Scorer, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.api.stored_scores`."""
+        """Return the table of `contamination.membership.api.stored_scores`, with its `options`.
+
+        The files in `folder` are named by the options, so none is added here.
+        """
         from contamination.membership.api import stored_scores
 
-        return stored_scores(folder, scorer, texts, **settings)
+        return stored_scores(folder, scorer, texts, **options)
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
         """Score splits without a model; each holds the arguments of `blind_rows`."""
-        found = [blind_rows(**split) for split in splits]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(SCORED))
+        tables = [blind_rows(**split) for split in splits]
+        if not tables:
+            return pd.DataFrame(columns=list(SCORED))
+        return pd.concat(tables, ignore_index=True)
 
 
 ACCESS = Access()

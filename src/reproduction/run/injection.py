@@ -35,20 +35,28 @@ def planted_copies(
     *,
     rng: np.random.Generator,
 ) -> dict[str, tuple[np.ndarray, int]]:
-    """Return what is inserted as one piece, by name: token ids, and how often.
+    """Return the pieces to insert, by name: token ids, and how often.
 
-    `records` are the token ids of the set in canonical order. Names begin with that of the set; of
-    shuffled copies they end in the number of the copy, of single records in that of the record.
+    Names begin with that of the set. The name of a shuffled copy ends in the number of the copy,
+    that of a single record in the number of the record.
+
+    Parameters
+    ----------
+    name : of the set.
+    planting : whole, shuffled or single.
+    dup_count : how often the set is planted.
+    records : token ids of each record, in canonical order.
+    rng : draws the orders of shuffled copies.
     """
     if planting == "single":
         return {f"{name} {i}": (ids, dup_count) for i, ids in enumerate(records)}
     if planting == "whole":
         return {name: (np.concatenate(records), dup_count)}
-    orders = [rng.permutation(len(records)) for _ in range(dup_count)]
-    return {
-        f"{name} {copy}": (np.concatenate([records[i] for i in order]), 1)
-        for copy, order in enumerate(orders)
-    }
+    pieces = {}
+    for copy in range(dup_count):
+        order = rng.permutation(len(records))
+        pieces[f"{name} {copy}"] = (np.concatenate([records[i] for i in order]), 1)
+    return pieces
 
 
 def mix(
@@ -71,7 +79,9 @@ def mix(
     canaries : name -> (token ids of the whole set in canonical order, duplication count).
     end_of_text : id written after every copy.
     """
-    copies = [name for name, (_, dup_count) in canaries.items() for _ in range(dup_count)]
+    copies: list[str] = []
+    for name, (_, dup_count) in canaries.items():
+        copies += [name] * dup_count
     places = rng.integers(0, len(ends) + 1, size=len(copies))
     # Copies that fall between the same two documents come in random order, not in that of names.
     arrival = rng.permutation(len(copies))
@@ -84,7 +94,8 @@ def mix(
     taken = 0  # corpus tokens before the present place
     length = 0
     for copy in order:
-        name, place = copies[copy], int(boundaries[places[copy]])
+        name = copies[copy]
+        place = int(boundaries[places[copy]])
         ids = canaries[name][0].astype(corpus.dtype)
         length += place - taken
         injections.append(Injection(name, length, length + len(ids)))
@@ -106,13 +117,23 @@ def fill_blocks(
 ) -> tuple[np.ndarray, list[Injection]]:
     """Insert all copies; return blocks of the context, int64 (n, context), and where copies lie.
 
-    The background is cut so that the last block is full: to a text of about so many `tokens`, or
-    to as much as there is. Other arguments are those of `mix`. Raises InputError if the copies
-    leave no room, or the background is too short.
+    The background is cut so that the last block is full.
+
+    Parameters
+    ----------
+    background, ends, copies, end_of_text, rng : the arguments of `mix`.
+    context : tokens of a block.
+    tokens : of the whole text, about; None for as many as there are.
+
+    Raises
+    ------
+    InputError
+        If the copies leave no room, or the background is too short.
     """
     planted = sum((len(ids) + 1) * dup_count for ids, dup_count in copies.values())
     total = (tokens or planted + len(background)) // context * context
-    if not 0 < (room := total - planted) <= len(background):
+    room = total - planted
+    if not 0 < room <= len(background):
         raise InputError(
             f"{planted} tokens of copies and {len(background)} of background for a text of {total} "
             f"in blocks of {context}: give more background, or fewer examples or copies"

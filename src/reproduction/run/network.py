@@ -46,8 +46,10 @@ def plain_attention(
     For rows without padding, of which transformers gives no mask. Several heads may share a key.
     """
     tokens = query.shape[-2]
-    if (shared := query.shape[1] // key.shape[1]) > 1:
-        key, value = (x.repeat_interleave(shared, dim=1) for x in (key, value))
+    heads_per_key = query.shape[1] // key.shape[1]
+    if heads_per_key > 1:
+        key = key.repeat_interleave(heads_per_key, dim=1)
+        value = value.repeat_interleave(heads_per_key, dim=1)
     hidden = torch.full((tokens, tokens), -torch.inf, dtype=query.dtype).triu(1)
     weights = torch.softmax((query * scaling) @ key.transpose(-1, -2) + hidden, dim=-1)
     return (weights @ value).transpose(1, 2), None
@@ -58,7 +60,9 @@ AttentionInterface.register("plain", plain_attention)
 
 def training_attention(device: torch.device, context: int) -> str:
     """Name the attention that trains fastest (twice as fast here, forward and backward)."""
-    return "plain" if device.type == "cpu" and context <= SHORT else "sdpa"
+    if device.type == "cpu" and context <= SHORT:
+        return "plain"
+    return "sdpa"
 
 
 class NextTokenLoss(torch.nn.Module):
@@ -72,14 +76,15 @@ class NextTokenLoss(torch.nn.Module):
         self.model = model
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Float32 scalar."""
+        """Return the loss, a float32 scalar."""
         rough = has_bfloat16(ids.device)
         with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=rough):
             hidden = self.model.base_model(input_ids=ids[:, :-1], use_cache=False)[0]
         dtype = torch.bfloat16 if rough else hidden.dtype
         weight = self.model.get_output_embeddings().weight.to(dtype)
-        rows = hidden.flatten(0, 1).to(dtype), weight, ids[:, 1:].flatten()
-        loss: Tensor = _CrossEntropy.apply(*rows)  # type: ignore[no-untyped-call]
+        rows = hidden.flatten(0, 1).to(dtype)
+        targets = ids[:, 1:].flatten()
+        loss: Tensor = _CrossEntropy.apply(rows, weight, targets)  # type: ignore[no-untyped-call]
         return loss
 
 
@@ -95,10 +100,10 @@ class _CrossEntropy(torch.autograd.Function):
         logits = hidden @ weight.T
         count, vocabulary = logits.shape
         rows = max(1, BLOCK.get(logits.device.type, BLOCK["cpu"]) // vocabulary)
+        blocks = torch.split(logits, rows)
+        targets_of_blocks = torch.split(targets, rows)
         total = torch.zeros((), device=logits.device)
-        for block, tokens in zip(
-            torch.split(logits, rows), torch.split(targets, rows), strict=True
-        ):
+        for block, tokens in zip(blocks, targets_of_blocks, strict=True):
             values = block.float()
             top = values.amax(1, keepdim=True)
             picked = values.gather(1, tokens[:, None])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
@@ -38,7 +38,7 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 @dataclass(frozen=True, config=STRICT)
 class CorpusSpec:
-    """What the models are trained on.
+    """The text that the models are trained on.
 
     `packages` are harvested for docstrings; `files` (.txt, or .jsonl with a `text` field) are read
     from the data directory. Documents are shuffled with the seed and taken until `characters` are
@@ -75,8 +75,9 @@ class CanarySpec:
 
     def __post_init__(self) -> None:
         """Refuse both origins, and none."""
-        given = [bool(self.kind), bool(self.file), bool(self.template)]
-        if given not in ([True, False, False], [False, True, True]):
+        is_made_here = bool(self.kind) and not self.file and not self.template
+        is_from_file = not self.kind and bool(self.file) and bool(self.template)
+        if not is_made_here and not is_from_file:
             raise ValueError(f"canary set {self.name!r}: give a kind, or file and template")
 
 
@@ -101,8 +102,10 @@ class Released:
     n_positions: Count
 
 
-def _kind_of_model(given: Any) -> str:
-    return "further" if isinstance(given, dict) and "released" in given else "scratch"
+def _kind_of_model(model: Any) -> str:
+    if isinstance(model, dict) and "released" in model:
+        return "further"
+    return "scratch"
 
 
 Model = Annotated[
@@ -141,7 +144,7 @@ class ScoringSpec:
 
 @dataclass(frozen=True, config=STRICT)
 class Pretraining:
-    """What the models of a profile are trained on and scored on.
+    """Corpus, canary sets, models, training and scoring of a profile.
 
     `sizes` are shapes of further models, each of another width, that read the clean text, too.
     """
@@ -155,10 +158,12 @@ class Pretraining:
 
     def __post_init__(self) -> None:
         """Refuse sets and models that cannot be told apart."""
-        if len(names := [spec.name for spec in self.canaries]) > len(set(names)):
+        names = [spec.name for spec in self.canaries]
+        if len(names) > len(set(names)):
             raise ValueError(f"two canary sets have one name; they are {', '.join(sorted(names))}")
         shapes = [s for s in (self.model, *self.sizes) if isinstance(s, Architecture)]
-        if len(widths := [shape.n_embd for shape in shapes]) > len(set(widths)):
+        widths = [shape.n_embd for shape in shapes]
+        if len(widths) > len(set(widths)):
             raise ValueError(f"two models have one n_embd of {sorted(widths)}; give each its own")
 
 
@@ -178,7 +183,7 @@ class Profile:
 
     @property
     def corpus(self) -> CorpusSpec:
-        """What the models are trained on."""
+        """The text that the models are trained on."""
         return self.require_pretraining().corpus
 
     @property
@@ -211,44 +216,50 @@ def load_profile(path: Path) -> Profile:
     Raises InputError if there is no such profile or base, the YAML is malformed, or a key is
     unknown, missing, mistyped or against what the parts above say.
     """
-    data = _read(path)
-    if reserved := {"name", "pretraining"} & set(data):
+    settings = _read(path)
+    reserved = {"name", "pretraining"} & set(settings)
+    if reserved:
         raise InputError(f"{path}: unknown key {min(reserved)!r}; remove it")
-    names = {field.name for field in fields(Pretraining)} & set(data)
-    trained = {name: data.pop(name) for name in names}
-    own: dict[str, Any] = {**data, "name": path.stem, "pretraining": trained or None}
+    pretraining = {}
+    for field in fields(Pretraining):
+        if field.name in settings:
+            pretraining[field.name] = settings.pop(field.name)
+    settings["name"] = path.stem
+    settings["pretraining"] = pretraining or None
     try:
-        profile = Profile(**own)
+        profile = TypeAdapter(Profile).validate_python(settings)
     except ValidationError as error:
-        raise InputError(f"{path}: {_described(error)}") from error
-    if not trained and not profile.notebooks:
+        raise InputError(f"{path}: {first_mistake(error)}") from error
+    if not pretraining and not profile.notebooks:
         raise InputError(f"{path}: without a corpus, list the notebooks that are to run")
     return profile
 
 
 def _read(path: Path, *above: str) -> dict[str, Any]:
-    """Read a profile and its bases; `above` are the names of those that it is a base of."""
+    """Read a profile and its bases; `above` are the names of the profiles that it is a base of."""
     if not path.is_file() or path.stem in above:
-        beside = {file.stem for file in path.parent.glob("*.yaml")}
-        known = ", ".join(sorted(beside - {*above})) or "none"
+        siblings = {file.stem for file in path.parent.glob("*.yaml")}
+        known = ", ".join(sorted(siblings - set(above))) or "none"
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
         problem = " ".join(str(error).split())
         raise InputError(f"{path}: not valid YAML: {problem}") from error
-    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+    if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
-    base = data.pop("base", None)
-    other = path.parent / f"{base}.yaml".replace("/", " ")  # a name, no path
-    return _read(other, path.stem, *above) | data if base else data
+    base = settings.pop("base", None)
+    if not base:
+        return settings
+    base_path = path.parent / f"{base}.yaml".replace("/", " ")  # a name, no path
+    return _read(base_path, path.stem, *above) | settings
 
 
-def _described(error: ValidationError) -> str:
+def first_mistake(error: ValidationError) -> str:
     """Name the key of the first mistake, and what is wrong with it, in one line."""
-    found = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in found["loc"] if part not in PARTS)
-    problem = found["msg"].removeprefix("Value error, ")
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in PARTS)
+    problem = first["msg"].removeprefix("Value error, ")
     return " ".join(f"{place}: {problem}".removeprefix(": ").split())
 
 
@@ -263,14 +274,15 @@ class RunFiles:
 
     @cached_property
     def corpus_facts(self) -> dict[str, Any]:
-        """What the corpus stage recorded: sizes, versions, checksums."""
+        """Sizes, versions and checksums, as the corpus stage recorded them."""
         self.require_corpus()
         return dict(read_json(self.corpus / "corpus.json"))
 
     def require_corpus(self) -> None:
         """Raise InputError if the profile has no corpus, or its stage has not finished."""
         self.profile.require_pretraining()
-        if not (path := self.corpus / "corpus.json").exists():
+        path = self.corpus / "corpus.json"
+        if not path.exists():
             raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
 
     def spec(self, name: str) -> CanarySpec:
@@ -284,10 +296,13 @@ class RunFiles:
     @property
     def shapes(self) -> dict[str, Architecture | Released]:
         """Shape or beginning of every model: of `MODELS`, then the further sizes, in order."""
-        if (asked := self.profile.pretraining) is None:
+        pretraining = self.profile.pretraining
+        if pretraining is None:
             return {}
-        sizes = {f"clean-{shape.n_embd}": shape for shape in asked.sizes}
-        return dict.fromkeys(MODELS, asked.model) | sizes
+        shapes: dict[str, Architecture | Released] = dict.fromkeys(MODELS, pretraining.model)
+        for shape in pretraining.sizes:
+            shapes[f"clean-{shape.n_embd}"] = shape
+        return shapes
 
     @property
     def sizes(self) -> tuple[str, ...]:

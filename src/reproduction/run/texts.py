@@ -12,7 +12,7 @@ a set takes the first, so they are like it where the order of the file means not
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -67,63 +67,90 @@ def domain_texts(
     """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
 
     A domain of the corpus has as many members as non-members, drawn by one rule; none if the corpus
-    was taken whole. The other domains have no members. Raises InputError if the corpus stage has
-    not finished, no document of the corpus is that long, or a file of the mirror cannot be read.
+    was taken whole. The other domains have no members.
 
     Parameters
     ----------
+    experiment : the run, whose corpus is read.
+    tokenizer : of the models of the run.
     length : tokens of a text; shorter documents are left out.
     texts : most texts of a domain, members and non-members each.
     spare : most texts of a domain to be trained on afterwards.
+
+    Raises
+    ------
+    InputError
+        If the corpus stage has not finished, no document of the corpus is that long, or a file of
+        the mirror cannot be read.
     """
     experiment.require_corpus()
-    corpus, profile = experiment.corpus, experiment.profile.corpus
-
-    def sample(documents: Iterable[Document], most: int, sources: int = 1) -> dict[str, Texts]:
-        def beginning(text: str) -> np.ndarray | None:
-            (ids,) = tokenize(tokenizer, [text])
-            return ids[:length] if len(ids) >= length else None
-
-        found = sample_by_source(documents, beginning, most=most, sources=sources)
-        return {source: tuple(ids) for source, ids in found.items()}
-
+    corpus = experiment.corpus
+    profile = experiment.profile.corpus
     names = profile.packages or profile.files
-    read = sample(members(corpus), texts, len(names))
+
+    def beginning(text: str) -> np.ndarray | None:
+        (ids,) = tokenize(tokenizer, [text])
+        return ids[:length] if len(ids) >= length else None
+
+    read = sample_by_source(members(corpus), beginning, most=texts, sources=len(names))
     if not read:
         raise InputError(f"{corpus}: no document of {length} tokens; lower `length`")
-    unread = sample(non_members(corpus), texts + spare, len(names))
+    most = texts + spare
+    unread = sample_by_source(non_members(corpus), beginning, most=most, sources=len(names))
     domains = {}
     for name in names:
-        one, other = read.get(name, ()), unread.get(name, ())
-        count = min(len(one), len(other)) if other else None
-        domains[name] = Domain(one[:count], other[:count], other[texts:])
+        own_members = tuple(read.get(name, ()))
+        others = tuple(unread.get(name, ()))
+        count = min(len(own_members), len(others)) if others else None
+        domains[name] = Domain(
+            members=own_members[:count],
+            non_members=others[:count],
+            spare=others[texts:],
+        )
     for name, documents in other_domains(experiment):
-        found = sample(documents, texts + spare).get(name, ())
-        domains[name] = Domain(non_members=found[:texts], spare=found[texts:])
-    return {name: one for name, one in domains.items() if one.members or one.non_members}
+        sampled = sample_by_source(documents, beginning, most=most, sources=1)
+        others = tuple(sampled.get(name, ()))
+        domains[name] = Domain(non_members=others[:texts], spare=others[texts:])
+    return {
+        name: domain for name, domain in domains.items() if domain.members or domain.non_members
+    }
 
 
 def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
     """Return texts for fine-tuning: the spare ones of the corpus's domains, else of all domains."""
     spare = {name: domain.spare for name, domain in domains.items() if domain.spare}
-    return {name: found for name, found in spare.items() if domains[name].members} or spare
+    of_corpus = {name: texts for name, texts in spare.items() if domains[name].members}
+    return of_corpus or spare
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
     """Yield the domains of which the corpus holds nothing, by name; each first paragraph once."""
-    if held_out := experiment.profile.corpus.held_out:
-        corpus = read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)
-        known = {first_paragraph(text) for _, text in chain(*corpus)}
+    held_out = experiment.profile.corpus.held_out
+    if held_out:
+        of_corpus = _first_paragraphs(experiment)
         for package in held_out:
-            texts = build_corpus([package])  # shuffled: the first few files would not be a sample
+            docstrings = build_corpus([package])
+            # Shuffled: the first few files would not be a sample.
             rng = random_stream(experiment.profile.seed, "domain", package)
-            found: dict[str, Document] = {}
-            for text in (texts[i].text for i in rng.permutation(len(texts))):
-                found.setdefault(first_paragraph(text), (package, text))
-            yield package, (document for key, document in found.items() if key not in known)
+            by_paragraph: dict[str, Document] = {}
+            for index in rng.permutation(len(docstrings)):
+                text = docstrings[index].text
+                by_paragraph.setdefault(first_paragraph(text), (package, text))
+            documents = [
+                document
+                for paragraph, document in by_paragraph.items()
+                if paragraph not in of_corpus
+            ]
+            yield package, iter(documents)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
         yield name, read_documents(path, name)
+
+
+def _first_paragraphs(experiment: Experiment) -> set[str]:
+    """Return the first paragraphs of all documents that were found for the corpus."""
+    documents = chain(read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus))
+    return {first_paragraph(text) for _, text in documents}
 
 
 def tuning_texts(
@@ -131,35 +158,64 @@ def tuning_texts(
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Find text for every canary set of the profile.
 
-    Returns (sources, texts): canary set -> name of its source (a kind, or a file and its template),
-    and source -> texts with their separators, shuffled, none twice. Raises InputError if a set in
-    `files` is not made from a file, there are too few docstrings, or a file cannot be read.
-
     Parameters
     ----------
+    experiment : the run.
     tokens : about how many are wanted of each kind of docstrings; files are taken whole.
     files : canary set -> file of the data directory, instead of the set's own file.
+
+    Returns
+    -------
+    sources : canary set -> name of its source (a kind, or a file and its template).
+    texts : source -> texts with their separators, shuffled, none twice.
+
+    Raises
+    ------
+    InputError
+        If a set in `files` is not made from a file, there are too few docstrings, or a file cannot
+        be read.
     """
-    specs, facts = experiment.profile.canaries, experiment.corpus_facts["canaries"]
-    files, sources, texts = files or {}, dict[str, str](), dict[str, tuple[str, ...]]()
-    if unknown := sorted(set(files) - {spec.name for spec in specs if spec.file}):
+    specs = experiment.profile.canaries
+    files = files or {}
+    made_from_files = {spec.name for spec in specs if spec.file}
+    unknown = sorted(set(files) - made_from_files)
+    if unknown:
         raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
-    planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
+    planted: set[str] = set()
     for spec in specs:
-        template = facts[spec.name]["template"]
+        planted.update(experiment.test_set(spec.name).examples)
+    sources: dict[str, str] = {}
+    texts: dict[str, tuple[str, ...]] = {}
+    for spec in specs:
+        template = experiment.corpus_facts["canaries"][spec.name]["template"]
         if spec.kind:
-            source, path = str(spec.kind), experiment.corpus / LEFT / f"{spec.kind}.jsonl"
-            known = [one for one in facts.values() if one["kind"] == source]
-            per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
-            wanted = math.ceil(SPARE * tokens * per_token)
-            rows = read_records(path)
-            texts[source] = make_test_set(source, rows, template, str(path), wanted).examples
+            source = str(spec.kind)
+            texts[source] = _left_over_docstrings(experiment, source, template, tokens)
         else:
             file = files.get(spec.name, str(spec.file))
             source = f"{file} as {template}"
-            found = dict.fromkeys(open_test_set(data_file(file), template=template).examples)
-            left = [text for text in found if text not in planted]
-            rng = random_stream(experiment.profile.seed, "left over", file, template)
-            texts[source] = tuple(left[i] for i in rng.permutation(len(left)))
+            texts[source] = _left_over_records(experiment, file, template, planted)
         sources[spec.name] = source
     return sources, texts
+
+
+def _left_over_docstrings(
+    experiment: Experiment, kind: str, template: str, tokens: int
+) -> tuple[str, ...]:
+    """Return records of a kind that no set holds, about so many tokens."""
+    path = experiment.corpus / LEFT / f"{kind}.jsonl"
+    facts = [fact for fact in experiment.corpus_facts["canaries"].values() if fact["kind"] == kind]
+    examples_of_kind = sum(fact["examples"] for fact in facts)
+    tokens_of_kind = sum(fact["tokens"] for fact in facts)
+    wanted = math.ceil(SPARE * tokens * (examples_of_kind / tokens_of_kind))
+    return make_test_set(kind, read_records(path), template, str(path), wanted).examples
+
+
+def _left_over_records(
+    experiment: Experiment, file: str, template: str, planted: set[str]
+) -> tuple[str, ...]:
+    """Return the records of a file that are not planted, shuffled, none twice."""
+    examples = open_test_set(data_file(file), template=template).examples
+    left_over = [text for text in dict.fromkeys(examples) if text not in planted]
+    rng = random_stream(experiment.profile.seed, "left over", file, template)
+    return tuple(left_over[i] for i in rng.permutation(len(left_over)))

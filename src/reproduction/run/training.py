@@ -47,12 +47,18 @@ LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
 def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Cut a stream of so many tokens into blocks; return where they start, shuffled, int64[blocks].
+    """Cut a stream into blocks; return where they start, shuffled, int64[blocks].
 
     A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
     one and the first input of the next, so every token but the very first is a target exactly once.
     The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
     last batch.
+
+    Parameters
+    ----------
+    tokens : length of the stream.
+    context : inputs of a block.
+    rng : draws the order of the blocks.
     """
     return context * rng.permutation(max(0, tokens - 1) // context)
 
@@ -79,41 +85,46 @@ def train(
 ) -> dict[str, Any]:
     """Train on the stream and save the model and its tokenizer in `directory`.
 
-    `tokens` may be a memory map: only the blocks of a batch are read at a time. The model begins
-    with random weights, or with those in the directory `weights`. Returns what
-    `training.json` keeps: `record`, tokens, steps, parameters, final loss (nats per token, mean of
-    the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
-    by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end. Raises
-    InputError for a batch that the stream or the processes cannot fill, and if the loss diverges.
+    A checkpoint beside `directory` survives a kill; it is resumed only by a run with the same
+    tokens, shape, hyper-parameters and seed, and removed at the end.
+
+    Parameters
+    ----------
+    tokens : the stream; it may be a memory map: only the blocks of a batch are read at a time.
+    tokenizer : saved with the model.
+    shape : of a model that begins with random weights, or the released model.
+    spec : hyper-parameters.
+    directory : of the model that is written, whole or not at all.
+    seed : of the run.
+    label : title of the progress bar and of errors.
+    record : further entries of `training.json`.
+    weights : directory of the weights that the model begins with; None for random ones.
+
+    Returns
+    -------
+    summary
+        The contents of `training.json`: `record`, tokens, steps, parameters, final loss (nats per
+        token, mean of the last 50 steps), seconds.
+
+    Raises
+    ------
+    InputError
+        For a batch that the stream or the processes cannot fill, and if the loss diverges.
     """
     accelerator = Accelerator()
     set_seed(derived_seed(seed, "initial weights"))
-    blocks = random_stream(seed, "order of blocks")
-    starts = block_starts(len(tokens), shape.n_positions, rng=blocks)
-    steps, size = len(starts) // spec.batch_size, spec.batch_size
-    if steps < 1 or size % spec.micro_batch_size or size % accelerator.num_processes:
-        raise InputError(
-            f"batch_size {size} must be a multiple of micro_batch_size, {spec.micro_batch_size}, "
-            f"and of the {accelerator.num_processes} processes, and at most the {len(starts)} "
-            f"blocks of {shape.n_positions} tokens: lower it, or raise `corpus.characters`"
-        )
-    model: PreTrainedModel
-    if isinstance(shape, Architecture):
-        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
-    else:
-        model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32).train()
+    order_of_blocks = random_stream(seed, "order of blocks")
+    starts = block_starts(len(tokens), shape.n_positions, rng=order_of_blocks)
+    steps = len(starts) // spec.batch_size
+    _check_batches(spec, shape, accelerator, blocks=len(starts))
+    model = _initial_model(shape, tokenizer, weights)
     model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
-    groups: list[dict[str, Any]] = [
-        {"params": [], "weight_decay": decay} for decay in (spec.weight_decay, 0.0)
-    ]
-    for parameter in model.parameters():
-        groups[parameter.ndim < 2]["params"].append(parameter)
-    optimizer = torch.optim.AdamW(groups, lr=spec.learning_rate, betas=(0.9, 0.95), fused=True)
-    wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
+    wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), _optimizer(model, spec))
 
     digest = hashlib.sha256(np.ascontiguousarray(tokens).data).hexdigest()
-    begun = [weights / "model.safetensors"] if weights else []
-    key = sha256_of(digest, repr((shape, len(tokenizer), spec, seed)), *begun)
+    initial_weights = [weights / "model.safetensors"] if weights else []
+    identity = repr((shape, len(tokenizer), spec, seed))
+    key = sha256_of(digest, identity, *initial_weights)
     checkpoint = directory.with_name(directory.name + ".checkpoint")
     state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
@@ -135,14 +146,16 @@ def train(
             batch = np.stack([tokens[s : s + shape.n_positions + 1] for s in chosen])
             loss = _step(accelerator, wrapped, optimizer, batch, spec)
             if not math.isfinite(loss):
-                told = f"the loss is {loss} at step {step}; lower training.learning_rate"
-                raise InputError(f"{label}: {told}")
+                raise InputError(
+                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate"
+                )
             state["losses"] = [*state["losses"], loss][-LAST_STEPS:]
             bar.set_postfix(loss=f"{np.mean(state['losses']):.3f}", refresh=False)
             bar.update(tokens_per_step)
             done = step + 1
             if done % spec.checkpoint_steps == 0 and done < steps and accelerator.is_main_process:
-                state |= {"step": done, "seconds": time.perf_counter() - started}
+                state["step"] = done
+                state["seconds"] = time.perf_counter() - started
                 save_checkpoint(checkpoint, key, model, optimizer, state)
 
     summary = {
@@ -154,8 +167,8 @@ def train(
         "spec": asdict(spec),
         "architecture": asdict(shape),
         "seed": seed,
-        **(record or {}),
     }
+    summary |= record or {}
     if accelerator.is_main_process:
         transformers.utils.logging.disable_progress_bar()  # ours say more
         with replacing(directory) as temporary:
@@ -165,6 +178,43 @@ def train(
         shutil.rmtree(checkpoint, ignore_errors=True)
     accelerator.wait_for_everyone()
     return summary
+
+
+def _check_batches(
+    spec: TrainingSpec, shape: Architecture | Released, accelerator: Accelerator, *, blocks: int
+) -> None:
+    """Raise InputError if the blocks fill no batch, or a batch cannot be divided."""
+    size = spec.batch_size
+    processes = accelerator.num_processes
+    if size > blocks or size % spec.micro_batch_size or size % processes:
+        raise InputError(
+            f"batch_size {size} must be a multiple of micro_batch_size, {spec.micro_batch_size}, "
+            f"and of the {processes} processes, and at most the {blocks} "
+            f"blocks of {shape.n_positions} tokens: lower it, or raise `corpus.characters`"
+        )
+
+
+def _initial_model(
+    shape: Architecture | Released, tokenizer: PreTrainedTokenizerBase, weights: Path | None
+) -> PreTrainedModel:
+    """Return a new model with random weights, or the released one with its own, in float32."""
+    model: PreTrainedModel
+    if isinstance(shape, Architecture):
+        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    else:
+        model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32).train()
+    return model
+
+
+def _optimizer(model: PreTrainedModel, spec: TrainingSpec) -> torch.optim.AdamW:
+    """Return AdamW, whose weight decay leaves out vectors: biases and layer norms."""
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim >= 2]
+    vectors = [parameter for parameter in model.parameters() if parameter.ndim < 2]
+    groups = [
+        {"params": matrices, "weight_decay": spec.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=spec.learning_rate, betas=(0.9, 0.95), fused=True)
 
 
 def _step(
@@ -186,7 +236,8 @@ def _step(
     for i, blocks in enumerate(micro, start=1):
         ids = torch.from_numpy(blocks.astype(np.int64)).to(accelerator.device)
         # Processes exchange gradients only with the last micro-batch.
-        with contextlib.nullcontext() if i == len(micro) else accelerator.no_sync(model):
+        exchange = contextlib.nullcontext() if i == len(micro) else accelerator.no_sync(model)
+        with exchange:
             loss = model(ids)
             accelerator.backward(loss / len(micro))
         total += loss.detach() / len(micro)
@@ -228,15 +279,20 @@ def load_checkpoint(
 
 def train_model(run: RunFiles, name: str) -> None:
     """Train the contaminated model, or one on the same corpus without the canaries."""
-    profile, directory = run.profile, run.model(name)
+    profile = run.profile
+    directory = run.model(name)
+    shape = run.shapes[name]
     run.require_corpus()
     tokenizer = AutoTokenizer.from_pretrained(run.corpus / "tokenizer")
     token_type = id_type(tokenizer)
     canaries: dict[str, tuple[np.ndarray, int]] = {}
-    orders = random_stream(profile.seed, "shuffled copies")
-    for spec in profile.canaries if name == "contaminated" else ():
-        records = tokenize(tokenizer, run.test_set(spec.name).examples)
-        canaries |= planted_copies(spec.name, spec.planting, spec.dup_count, records, rng=orders)
+    if name == "contaminated":
+        orders = random_stream(profile.seed, "shuffled copies")
+        for spec in profile.canaries:
+            records = tokenize(tokenizer, run.test_set(spec.name).examples)
+            canaries |= planted_copies(
+                spec.name, spec.planting, spec.dup_count, records, rng=orders
+            )
     pieces, injections = mix(
         np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
         np.load(run.corpus / "ends.npy"),
@@ -254,13 +310,13 @@ def train_model(run: RunFiles, name: str) -> None:
     train(
         np.memmap(stream, dtype=token_type, mode="r"),
         tokenizer,
-        run.shapes[name],
+        shape,
         profile.require_pretraining().training,
         directory,
         seed=profile.seed,
         label=f"train {name} model",
         record={"injections": [asdict(injection) for injection in injections]},
-        weights=run.released if isinstance(run.shapes[name], Released) else None,
+        weights=run.released if isinstance(shape, Released) else None,
     )
     if state.is_main_process:
         stream.unlink()

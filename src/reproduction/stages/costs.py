@@ -40,7 +40,8 @@ from reproduction.report.notebooks import measurement_of
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Access, Row
 
-NOTEBOOKS, MEASURED = Path("notebooks"), Path("docs/measurements/set_tokens.csv")
+NOTEBOOKS = Path("notebooks")
+MEASURED = Path("docs/measurements/set_tokens.csv")
 CONTEXT = 2048  # of most models that the papers ask, where nothing else is known
 TOKENS = 100.0  # of an example, where nothing else is known
 TOKEN = " the"  # four characters, and one token of nearly every tokenizer
@@ -48,23 +49,27 @@ TOKEN = " the"  # four characters, and one token of nearly every tokenizer
 # for GPUs, 0.1 at 135M on an H100; for larger models it is an assumption.
 SHARE = 0.4
 BFLOAT16 = 2  # bytes of a weight, in files and on GPUs
-SIDE, SECONDS = 2048, 0.5  # of the matrices that are multiplied, and for how long
+SIDE = 2048  # of the matrices that are multiplied
+SECONDS = 0.5  # for which they are multiplied
 
 
 class CountingModel:
-    """What is known of a model; where no folder has it, its tokenizer, too: four characters each.
+    """The facts about a model; without a folder also a tokenizer, of four characters a token.
 
     Attributes
     ----------
-    context : tokens read at once. parameters : 0 where nobody says.
+    context : tokens read at once.
+    parameters : 0 if unknown.
     download : bytes of weights that are not in a folder.
     """
 
-    revision, batch_tokens = "planned", 1
+    revision = "planned"
+    batch_tokens = 1
 
     def __init__(self, entry: ModelEntry) -> None:
         source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
-        self.entry, self.context = entry, entry.context or CONTEXT
+        self.entry = entry
+        self.context = entry.context or CONTEXT
         self.parameters = entry.parameters or 0
         if not entry.parameters:  # a folder, or an id that the registry does not know
             with suppress(InputError):
@@ -77,8 +82,8 @@ class CountingModel:
 
     def __call__(self, texts: Sequence[str], **_: Any) -> dict[str, Any]:
         """Encode as a tokenizer does."""
-        width = len(TOKEN)
-        return {"input_ids": [np.zeros(max(1, len(text) // width), np.int32) for text in texts]}
+        counts = [max(1, len(text) // len(TOKEN)) for text in texts]
+        return {"input_ids": [np.zeros(count, np.int32) for count in counts]}
 
     def decode(self, ids: np.ndarray) -> str:
         """Write a text of so many tokens."""
@@ -109,12 +114,14 @@ class Counting(Access):
 
     def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
         """Open a set that is at hand; of another one make up as many records and tokens."""
-        if available(name) if name in entries() else Path(name).exists():
+        is_registered = name in entries()
+        is_at_hand = available(name) if is_registered else Path(name).exists()
+        if is_at_hand:
             return super().open_set(name, max_records=max_records, lines=lines)
         mean = self._mean.get((name, "record"), TOKENS)
         if lines:  # has every field of its record, and so at least its tokens
             mean = self._mean.get((name, "line"), mean)
-        records = entries()[name].records if name in entries() else None
+        records = entries()[name].records if is_registered else None
         count = min(records or FIRST, max_records or FIRST)
         made = [("", {"text": text}) for text in self._make_up(count, mean)]
         return make_test_set(name, made, "text/1", name)
@@ -123,8 +130,10 @@ class Counting(Access):
         """Read a file that is at hand; of another one make up what is expected of it."""
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
-        texts = enumerate(self._make_up(count, tokens))  # with the fields of any measurement
-        made = [("", {"text": text, "input": text, "label": i % 2}) for i, text in texts]
+        made = []
+        for i, text in enumerate(self._make_up(count, tokens)):
+            fields = {"text": text, "input": text, "label": i % 2}  # of any measurement
+            made.append(("", fields))
         return made, entry.name, ""
 
     def _make_up(self, count: int, tokens: float) -> Iterator[str]:
@@ -141,26 +150,39 @@ class Counting(Access):
         return self.models[entry.name]
 
     def score_orders(
-        self, test: str, scorer: Any, examples: ExampleSet, request: Request, **settings: Any
+        self,
+        test: str,
+        scorer: Any,
+        examples: ExampleSet,
+        request: Request,
+        *,
+        keep_revisions: bool = True,
     ) -> str:
-        """Count what a store takes, once for all tests that read it."""
+        """Count the work of a store, once for all tests that read it."""
         (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
         self._add(scorer, (examples.name, part.store), part.work)
         return ""
 
     def score_texts(
-        self, folder: Path, scorer: Any, texts: Sequence[Any], **settings: Any
+        self, folder: Path, scorer: Any, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
         """Count the texts, as they are, in lower case and changed, and once for a reference."""
-        columns, reference = settings["columns"], settings.get("reference")
-        times = 1 + ("lowercase" in columns) + settings.get("neighbours", 0)
-        for one, count in ((scorer, times), (reference, 1)):
-            if one is not None:
-                written = [text for text in texts if isinstance(text, str)]
-                lengths = list(map(len, tokenize(one.tokenizer, written) if written else texts))
-                work = sequence_workload(lengths, count, one.context)
-                self._add(one, (folder, scorer.entry.name), work)
+        columns = options["columns"]
+        times = 1 + options.get("neighbours", 0)
+        if "lowercase" in columns:
+            times += 1
+        self._add_texts(folder, scorer, texts, times=times)
+        reference = options.get("reference")
+        if reference is not None:
+            self._add_texts(folder, reference, texts, times=1)
         return pd.DataFrame(0.0, index=range(len(texts)), columns=list(columns))
+
+    def _add_texts(self, folder: Path, scorer: Any, texts: Sequence[Any], *, times: int) -> None:
+        """Count texts, or token ids, that a model reads some times."""
+        strings = [text for text in texts if isinstance(text, str)]
+        sequences = tokenize(scorer.tokenizer, strings) if strings else texts
+        work = sequence_workload(list(map(len, sequences)), times, scorer.context)
+        self._add(scorer, (folder, scorer.entry.name), work)
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
         """Leave out what reads no model."""
@@ -188,20 +210,23 @@ def measure_devices() -> tuple[list[int], float, int]:
 def count_profile(experiment: Experiment) -> Counting:
     """Make the measurements of every notebook of a profile without a corpus on models that count.
 
-    Notebooks without a measurement are left out. Raises InputError as `notebook_parameters` does,
-    and where no set can be opened.
+    Notebooks without a measurement are left out. Raises InputError if the profile gives a notebook
+    a parameter that it does not have, and where no set can be opened.
     """
     counting = Counting(pd.read_csv(MEASURED))
-    problems: list[str] = []
+    statuses: list[str] = []
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
-        measure, wanted = measurement_of(source, experiment, source)
-        if measure is not None:
-            counting.notebook = name
-            tables = measure(experiment, **wanted, access=counting).values()
-            problems += [s for table in tables if "status" in table for s in table["status"]]
+        measurement = measurement_of(source, experiment, source)
+        if measurement is None:
+            continue
+        counting.notebook = name
+        for table in measurement.count(experiment, access=counting).values():
+            if "status" in table:
+                statuses += list(table["status"])
     if not counting.works:
-        raise InputError(f"nothing can be counted: {next(s for s in problems if s != OK)}")
+        problem = next(status for status in statuses if status != OK)
+        raise InputError(f"nothing can be counted: {problem}")
     return counting
 
 
@@ -230,21 +255,14 @@ def print_costs(experiment: Experiment) -> None:
     devices, rate, itemsize = measure_devices()
     table = cost_table(count_profile(experiment))
     weights = itemsize * table["parameters"] / ROOM
-    alone = weights <= min(devices)  # else all devices hold it, and one works at a time
-    seconds = table["flops"] / (SHARE * rate * np.where(alone, len(devices), 1))
+    fits_one_device = weights <= min(devices)  # else all devices hold it, and one works at a time
+    working = np.where(fits_one_device, len(devices), 1)
+    seconds = table["flops"] / (SHARE * rate * working)
     table["hours"] = (seconds / 3600).where(weights <= sum(devices))
-    fit = table.dropna()
-    whole = fit.sum(numeric_only=True).to_dict() | {"model": f"{len(fit)} models"}
-    rows = [
-        (
-            row["model"],
-            f"{row['download_gb']:.1f}",
-            short_count(row["tokens_read"]),
-            f"{row['flops']:.1e}".replace("e+", "e"),
-            "too large" if pd.isna(row["hours"]) else f"{row['hours']:,.1f}",
-        )
-        for row in [*table.to_dict("records"), whole]
-    ]
+    fitting = table.dropna()
+    total = fitting.sum(numeric_only=True).to_dict()
+    total["model"] = f"{len(fitting)} models"
+    rows = [_cost_cells(row) for row in [*table.to_dict("records"), total]]
     columns = ("model", "GB", "tokens", "FLOPs", "hours")
     print_table(columns, rows, title=f"What PROFILE={profile} takes, about")
     print(
@@ -253,5 +271,17 @@ def print_costs(experiment: Experiment) -> None:
         "orderings of small shards once\n"
         f"hours: computed, not measured: FLOPs over {SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on "
         f"each of {len(devices)} devices of {min(devices) / 1e9:,.0f} GB, without downloads\n"
-        f"too large: {len(table) - len(fit)} models, not in the sums"
+        f"too large: {len(table) - len(fitting)} models, not in the sums"
+    )
+
+
+def _cost_cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row of `cost_table` as text."""
+    hours = "too large" if pd.isna(row["hours"]) else f"{row['hours']:,.1f}"
+    return (
+        row["model"],
+        f"{row['download_gb']:.1f}",
+        short_count(row["tokens_read"]),
+        f"{row['flops']:.1e}".replace("e+", "e"),
+        hours,
     )

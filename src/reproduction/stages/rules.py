@@ -9,7 +9,7 @@ that changes, so its time says when the stage became stale. `diff` shows why.
 
 import ast
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
@@ -40,6 +40,7 @@ Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def _graph() -> grimp.ImportGraph:
+    """Return which module imports which, of our packages and of others."""
     return grimp.build_graph(
         *PACKAGES,
         include_external_packages=True,
@@ -50,46 +51,67 @@ def _graph() -> grimp.ImportGraph:
 
 def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
     """Return modules and all that they import, ours and others', but not through `without`."""
-    found, left = set(without), set(start)
-    while left:
-        if (name := left.pop()) not in found:
-            found.add(name)
-            left |= _graph().find_modules_directly_imported_by(name)
-            left |= {name.rpartition(".")[0]} - {""}  # importing a module runs its package
-    return found.difference(without)
+    excluded = set(without)
+    seen = set(excluded)
+    waiting = set(start)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        waiting |= _graph().find_modules_directly_imported_by(name)
+        package = name.rpartition(".")[0]
+        if package:
+            waiting.add(package)  # importing a module runs its package
+    return seen - excluded
 
 
 def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
-    """Describe what counts of the closure of `start`: a digest or version for each name."""
-    found: dict[str, str] = {}
+    """Return a digest or version for each name of the closure of `start`, and for files it reads.
+
+    Parameters
+    ----------
+    root : of the repository.
+    start : modules.
+    without : modules through which the closure does not go.
+    """
+    digests: dict[str, str] = {}
     for name in sorted(closure(start, without)):
-        path = root / "src" / Path(*name.split("."))
         if name.startswith(PACKAGES):
-            found[name] = _digest(
-                path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-            )
-        elif installed := _version(name):
-            found[name] = installed
+            digests[name] = _digest(_file_of(root, name))
+        else:
+            installed = _version(name)
+            if installed:
+                digests[name] = installed
         for pattern in READ_BY.get(name, ()):
-            for read in sorted(root.glob(pattern)):
-                if read.is_file() and read.suffix != ".py":
-                    found[read.relative_to(root).as_posix()] = sha256_of(read)
-    return found
+            for path in sorted(root.glob(pattern)):
+                if path.is_file() and path.suffix != ".py":
+                    digests[path.relative_to(root).as_posix()] = sha256_of(path)
+    return digests
+
+
+def _file_of(root: Path, module: str) -> Path:
+    """Return the file of a module or package of ours."""
+    path = root / "src" / Path(*module.split("."))
+    if path.is_dir():
+        return path / "__init__.py"
+    return path.with_suffix(".py")
 
 
 _distributions = cache(packages_distributions)
 
 
 def _version(name: str) -> str:
-    """Version of what is installed by that name, or imported by it; "" if nothing is."""
-    for each in (*_distributions().get(name, ()), name):
+    """Return the version of the distribution of that name, or imported by it; "" without one."""
+    for distribution in (*_distributions().get(name, ()), name):
         with suppress(PackageNotFoundError):
-            return version(each)
+            return version(distribution)
     return ""
 
 
 @cache
 def _digest(path: Path) -> str:
+    """Return a digest of a module without comments and docstrings."""
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
         if isinstance(node, Definition) and ast.get_docstring(node, clean=False) is not None:
@@ -100,16 +122,25 @@ def _digest(path: Path) -> str:
 def notebook_code(path: Path) -> tuple[set[str], str]:
     """Return the modules of ours that a notebook imports, and the tree of its parameters."""
     imported: set[str] = set()
-    own = ""
+    parameters = ""
     for tree, has_parameters in code_of(path):
-        own += ast.dump(tree) if has_parameters else ""
+        if has_parameters:
+            parameters += ast.dump(tree)
         for node in tree.body:
             if isinstance(node, ast.ImportFrom) and node.module:
-                imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in imported & _graph().modules if name.startswith(PACKAGES)}, own
+                imported.add(node.module)
+                imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    modules = imported & _graph().modules  # a name of an import may be a function
+    return {name for name in modules if name.startswith(PACKAGES)}, parameters
 
 
-CORPUS, REPORT = "$(B)/corpus/corpus.json", "$(R)/report/report"
+CORPUS = "$(B)/corpus/corpus.json"
+REPORT = "$(R)/report/report"
+MANIFEST = "$(R)/manifest.json"
+# What a released model holds does not depend on the code that opens it.
+NOT_OF_CORPUS = ("torch", "contamination.scoring.loading", "contamination.scoring.models")
+# Docstrings of packages are made without registered sets, which change more often.
+NOT_OF_DOCSTRINGS = ("contamination.testsets.sources",)
 
 
 def write_rules(run: RunFiles, root: Path = Path()) -> None:
@@ -124,89 +155,223 @@ def write_rules(run: RunFiles, root: Path = Path()) -> None:
     write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in lines))
 
 
-def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return the lines of the included makefile, and the stamps by name of the stage.
+class Rules:
+    """Lines of the included makefile, and stamps of the stages, as they are added.
 
     Paths in the lines begin with $(B) and $(R), and they call $(missing) of the Makefile.
     """
-    profile = run.profile
-    sections: dict[str, Any] = {"seed": profile.seed, **profile.notebooks}
-    sections |= asdict(profile.pretraining) if profile.pretraining else {}
-    lines: list[str] = []
-    stamps: dict[str, dict[str, str]] = {}
 
-    def add(target: str, stage: str, code: str, read: str, *needed: str, without: str = "") -> None:
-        """Add what a target is made from: files, modules, sections of the profile.
+    def __init__(self, run: RunFiles, root: Path) -> None:
+        self.run = run
+        self.root = root
+        self.lines: list[str] = []
+        self.stamps: dict[str, dict[str, str]] = {}
+        self._sections: dict[str, Any] = {"seed": run.profile.seed}
+        self._sections |= run.profile.notebooks
+        if run.profile.pretraining:
+            self._sections |= asdict(run.profile.pretraining)
 
-        The section of a notebook has the notebook's own parameters, too.
+    def add(
+        self,
+        target: str,
+        stage: str,
+        modules: Iterable[str],
+        *,
+        sections: Sequence[str] = (),
+        needs: Iterable[str] = (),
+        without: Iterable[str] = (),
+    ) -> None:
+        """Add the line and the stamp of a target.
+
+        Parameters
+        ----------
+        target : file that the stage makes.
+        stage : name of the stamp.
+        modules : code of the stage; the stamp has all that they import.
+        sections : of the profile; with the first comes the seed. The section of a notebook has the
+            notebook's own parameters, too.
+        needs : files that the target is made from.
+        without : modules through which the closure of the code does not go.
         """
-        stamp = facts(root, code.split(), without.split())
-        for name in (*read.split(), *(["seed"] if read else [])):
-            text = json.dumps(sections.get(name, {}), sort_keys=True, default=str)
-            if name in NOTEBOOKS:
-                text += notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
-            stamp[f"profile: {name}"] = sha256_of(text)[:16]
-        stamps[stage] = stamp
-        lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
+        stamp = facts(self.root, modules, without)
+        if sections:
+            for name in (*sections, "seed"):
+                text = self._text_of_section(name)
+                stamp[f"profile: {name}"] = sha256_of(text)[:16]
+        self.stamps[stage] = stamp
+        self.lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needs)}")
 
+    def _text_of_section(self, name: str) -> str:
+        text = json.dumps(self._sections.get(name, {}), sort_keys=True, default=str)
+        if name in NOTEBOOKS:
+            text += notebook_code(self.root / "notebooks" / f"{name}.ipynb")[1]
+        return text
+
+
+def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return the lines of the included makefile, and the stamps by name of the stage."""
+    rules = Rules(run, root)
     models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
     stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
     if models:
-        kept = f"corpus canaries {'model' if isinstance(profile.model, Released) else ''}"
-        # Docstrings of packages are made without registered sets, which change more often, and what
-        # a released model holds does not depend on what opens it.
-        without = "torch contamination.scoring.loading contamination.scoring.models"
-        if not profile.corpus.files and not any(spec.file for spec in profile.canaries):
-            without += " contamination.testsets.sources"
-        add(CORPUS, "corpus", "reproduction.run.corpus_stage", kept, without=without)
-        harvested = (*profile.corpus.packages, *profile.corpus.held_out)
-        stamps["corpus"] |= {name: _version(name) for name in harvested}
-        for name, target in models.items():
-            kept = "training canaries model" if name in MODELS else "training sizes"
-            add(target, f"train-{name}", "reproduction.run.training", kept, CORPUS)
+        _add_corpus(rules)
+        _add_models(rules, models)
         for name, store in zip(models, stores, strict=False):
-            code = "reproduction.notebooks.canaries.score"
-            add(store, f"score-{name}", code, "canaries scoring", models[name])
-
-    listed = [n for n, row in NOTEBOOKS.items() if not row.released]
-    if not (models and isinstance(profile.model, Architecture)):
-        listed = [name for name in NOTEBOOKS if name in profile.notebooks]
-    trained = list(models.values())
-    chosen = {"stores": stores, "both": trained[:2], "clean": trained[1:2], "all": trained}
-    lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
-    scores = [*stores]
+            rules.add(
+                store,
+                f"score-{name}",
+                ["reproduction.notebooks.canaries.score"],
+                sections=["canaries", "scoring"],
+                needs=[models[name]],
+            )
+    listed = _listed_notebooks(run)
+    scores = list(stores)
     written: list[str] = []
     for name in listed:
-        row, source, target = NOTEBOOKS[name], f"notebooks/{name}.ipynb", _executed(name)
-        wanted = profile.notebooks.get(name, {}).get(row.needs) if row.needs else True
-        own = []
-        if row.passes and (wanted or not models):
-            own = [f"$(B)/scores/{name}.json"]
-            needed = chosen[row.passes] if models else ["data/models.yaml"]
-            code = f"reproduction.notebooks.{row.package}.measure reproduction.run.experiment"
-            add(own[0], f"measure-{name}", code, name, *needed)
-        reads = [p for read in row.reads for p in lists.get(read, [_executed(read)]) if p != target]
-        made = [f"$(R)/{path}" for path in outputs(root / source)]
-        code, lost = " ".join(notebook_code(root / source)[0]), f"$(call missing,{' '.join(made)})"
-        add(target, f"notebook-{name}", code, name, source, *own, *reads, lost)
-        lines.append(f"{' '.join(made)}: {target} ;")
-        scores, written = [*scores, *own], [*written, *made]
-
-    lines.append(f"EXECUTED := {' '.join(map(_executed, listed))}")
-    manifest, lost = "$(R)/manifest.json", "$(call missing,$(R)/variables.yml)"
-    add(manifest, "manifest", "reproduction.report.manifest", "", "$(EXECUTED)", lost)
-    pages = f"{REPORT}.pdf $(R)/report/slides.html" if models else f"{REPORT}.pdf"
-    lost = f"$(call missing,{pages})"
-    add(f"{REPORT}.html", "report", "reproduction.report.render", "", manifest, lost)
+        scores_of_notebook, outputs_of_notebook = _add_notebook(
+            rules, name, listed=listed, models=list(models.values()), stores=stores
+        )
+        scores += scores_of_notebook
+        written += outputs_of_notebook
+    rules.lines.append(f"EXECUTED := {' '.join(map(_executed, listed))}")
+    _add_report(rules, is_trained=bool(models))
     if models:
-        read = map(_executed, ("03_open_model_audit", "04_mmlu_fisher"))
-        code, page = "reproduction.report.explorer.page", "$(R)/explorer.html"
-        add(page, "explorer", code, "", *stores, *read)
-        lines.append(f"$(B)/finished: {page}")
-    lines += [f"SCORES := {' '.join(scores)}", f"OUTPUTS := {' '.join(written)}"]
-    return lines, stamps
+        page = "$(R)/explorer.html"
+        read = [_executed("03_open_model_audit"), _executed("04_mmlu_fisher")]
+        rules.add(page, "explorer", ["reproduction.report.explorer.page"], needs=[*stores, *read])
+        rules.lines.append(f"$(B)/finished: {page}")
+    rules.lines.append(f"SCORES := {' '.join(scores)}")
+    rules.lines.append(f"OUTPUTS := {' '.join(written)}")
+    return rules.lines, rules.stamps
+
+
+def _add_corpus(rules: Rules) -> None:
+    """Add the stage that makes the corpus; its stamp has the versions of the harvested packages."""
+    profile = rules.run.profile
+    sections = ["corpus", "canaries"]
+    if isinstance(profile.model, Released):
+        sections.append("model")
+    without = list(NOT_OF_CORPUS)
+    reads_files = profile.corpus.files or any(spec.file for spec in profile.canaries)
+    if not reads_files:
+        without += NOT_OF_DOCSTRINGS
+    rules.add(
+        CORPUS,
+        "corpus",
+        ["reproduction.run.corpus_stage"],
+        sections=sections,
+        without=without,
+    )
+    for package in (*profile.corpus.packages, *profile.corpus.held_out):
+        rules.stamps["corpus"][package] = _version(package)
+
+
+def _add_models(rules: Rules, models: Mapping[str, str]) -> None:
+    """Add the training of every model: name -> its target."""
+    for name, target in models.items():
+        sections = ["training", "sizes"]
+        if name in MODELS:
+            sections = ["training", "canaries", "model"]
+        rules.add(
+            target,
+            f"train-{name}",
+            ["reproduction.run.training"],
+            sections=sections,
+            needs=[CORPUS],
+        )
+
+
+def _listed_notebooks(run: RunFiles) -> list[str]:
+    """Name the notebooks of a run: all if models are trained from scratch, else the profile's."""
+    trains_from_scratch = bool(run.shapes) and isinstance(run.profile.model, Architecture)
+    if trains_from_scratch:
+        return [name for name, row in NOTEBOOKS.items() if not row.released]
+    return [name for name in NOTEBOOKS if name in run.profile.notebooks]
+
+
+def _add_notebook(
+    rules: Rules,
+    name: str,
+    *,
+    listed: Sequence[str],
+    models: Sequence[str],
+    stores: Sequence[str],
+) -> tuple[list[str], list[str]]:
+    """Add the passes of a notebook over models, and its execution.
+
+    Parameters
+    ----------
+    rules : to add to.
+    name : of the notebook.
+    listed : all notebooks of the run.
+    models, stores : targets of the models that are trained, and of their canary stores.
+
+    Returns
+    -------
+    scores : target of the passes, if it makes any.
+    outputs : tables and figures that it writes.
+    """
+    row = NOTEBOOKS[name]
+    source = f"notebooks/{name}.ipynb"
+    target = _executed(name)
+    scores: list[str] = []
+    if _makes_passes(rules.run, name):
+        scores = [f"$(B)/scores/{name}.json"]
+        by_name = {"stores": stores, "both": models[:2], "clean": models[1:2], "all": models}
+        needs = by_name[row.passes] if models else ["data/models.yaml"]
+        code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.experiment"]
+        rules.add(scores[0], f"measure-{name}", code, sections=[name], needs=needs)
+    reads: list[str] = []
+    for read in row.reads:
+        if read == "stores":
+            reads += stores
+        elif read == "notebooks":
+            reads += [_executed(other) for other in listed if other != name]
+        else:
+            reads.append(_executed(read))
+    written = [f"$(R)/{path}" for path in outputs(rules.root / source)]
+    rules.add(
+        target,
+        f"notebook-{name}",
+        notebook_code(rules.root / source)[0],
+        sections=[name],
+        needs=[source, *scores, *reads, f"$(call missing,{' '.join(written)})"],
+    )
+    rules.lines.append(f"{' '.join(written)}: {target} ;")
+    return scores, written
+
+
+def _makes_passes(run: RunFiles, name: str) -> bool:
+    """Return whether a notebook makes passes over models in this profile."""
+    row = NOTEBOOKS[name]
+    if not row.passes:
+        return False
+    if not row.needs or not run.shapes:
+        return True
+    return bool(run.profile.notebooks.get(name, {}).get(row.needs))
+
+
+def _add_report(rules: Rules, *, is_trained: bool) -> None:
+    """Add the manifest and the report; only a run that trains models has slides."""
+    rules.add(
+        MANIFEST,
+        "manifest",
+        ["reproduction.report.manifest"],
+        needs=["$(EXECUTED)", "$(call missing,$(R)/variables.yml)"],
+    )
+    pages = f"{REPORT}.pdf"
+    if is_trained:
+        pages += " $(R)/report/slides.html"
+    rules.add(
+        f"{REPORT}.html",
+        "report",
+        ["reproduction.report.render"],
+        needs=[MANIFEST, f"$(call missing,{pages})"],
+    )
 
 
 def _executed(name: str) -> str:
-    """Where make finds a notebook that has run; other files are where they are."""
-    return f"$(R)/notebooks/{name}.ipynb" if name in NOTEBOOKS else name
+    """Return where make finds a notebook that has run; other files are where they are."""
+    if name in NOTEBOOKS:
+        return f"$(R)/notebooks/{name}.ipynb"
+    return name

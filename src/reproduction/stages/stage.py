@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +41,10 @@ ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
 # From the root of the repository, where make runs.
-PUBLISHED, MEASUREMENTS = Path("data/published"), Path("docs/measurements")
-REFERENCE, TOLERANCES = Path("results/reference"), Path("docs/measurements/tolerances.csv")
+PUBLISHED = Path("data/published")
+MEASUREMENTS = Path("docs/measurements")
+REFERENCE = Path("results/reference")
+TOLERANCES = MEASUREMENTS / "tolerances.csv"
 
 
 @contextmanager
@@ -51,17 +53,15 @@ def _open(
 ) -> "Iterator[Experiment]":
     """Open the files of a run and keep a second `make` out of a step while it works on them.
 
-    Other steps may run beside it: each writes files of its own. A stage imports torch only after
-    this, so that an unknown model, or a missing corpus, is refused at once.
+    Other steps may run at the same time: each writes files of its own. A stage imports torch only
+    after this, so that an unknown model, or a missing corpus, is refused at once.
     """
     from reproduction.run.experiment import Experiment
 
     check_directory(build)
     experiment = Experiment(profile, build)
-    # Of several processes of one stage the first; where nothing was built, nobody is at work.
-    alone = os.environ.get("RANK", "0") == "0" and build.is_dir()
     try:
-        with FileLock(build / f".{step}.lock", timeout=0) if alone else nullcontext():
+        with _lock(build, step):
             if model is not None:
                 experiment.model(model)
                 experiment.require_corpus()
@@ -70,6 +70,14 @@ def _open(
         raise InputError(
             f"{build}: another make works on this profile; wait until it ends, or stop it"
         ) from error
+
+
+def _lock(build: Path, step: str) -> AbstractContextManager[object]:
+    """Return the lock of a step; none in further processes of it, and where nothing was built."""
+    is_first_process = os.environ.get("RANK", "0") == "0"
+    if is_first_process and build.is_dir():
+        return FileLock(build / f".{step}.lock", timeout=0)
+    return nullcontext()
 
 
 @app.command()
@@ -128,18 +136,19 @@ def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -
         from reproduction.report.notebooks import measurement_of
         from reproduction.run.experiment import write_measured
 
-        passes, wanted = measurement_of(source, experiment, profile)
-        assert passes is not None, "make has a rule for notebooks with passes alone"
+        measurement = measurement_of(source, experiment, profile)
+        assert measurement is not None, "make has a rule for notebooks with passes alone"
         # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
         os.environ[DATA_VARIABLE] = str(data_directory().absolute())
         with chdir(source.parent):
-            tables = passes(experiment, **wanted)
+            tables = measurement.run(experiment)
 
         from contamination.scoring.processes import processes
 
         if processes().is_main_process:
             if tables:
-                write_measured(experiment, notebook_of(source).package, wanted, tables)
+                package = notebook_of(source).package
+                write_measured(experiment, package, measurement.parameters, tables)
             seconds = time.perf_counter() - started
             record = {"seconds": seconds, "processes": processes().num_processes}
             write_json(build / "scores" / f"{source.stem}.json", record)
@@ -236,10 +245,10 @@ def compare(
     from reproduction.output.compare import DIFFERENT, compare
     from reproduction.stages.summary import print_comparison
 
-    found = compare(results, other, pd.read_csv(TOLERANCES))
-    save_table(found, results / "comparison.csv")
-    print_comparison(found, results, other)
-    if DIFFERENT in {*found["outcome"]}:
+    values = compare(results, other, pd.read_csv(TOLERANCES))
+    save_table(values, results / "comparison.csv")
+    print_comparison(values, results, other)
+    if (values["outcome"] == DIFFERENT).any():
         return ExitStatus.DIFFERENT
     return ExitStatus.DONE
 

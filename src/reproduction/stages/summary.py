@@ -21,7 +21,16 @@ SHOWN = 10  # largest differences
 def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
     """Print the p-values of planted sets, if there are any; then where everything lies.
 
-    Raises InputError if the run is not finished.
+    Parameters
+    ----------
+    results : directory of the run.
+    reference : results that the run is compared with.
+    tolerances : table of what may differ.
+
+    Raises
+    ------
+    InputError
+        If the run is not finished.
     """
     trained = "corpus" in read_json(results / "manifest.json")
     variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
@@ -29,20 +38,30 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
         alpha = float(variables["results"]["alpha"])
         _print_canaries(read_csv(results, "canaries"), alpha)
         say(f"* p <= {alpha:g} after Holm's correction over all sets", wrap=False)
-    if notice := variables.get("run", {}).get("rehearsal"):
+    notice = variables.get("run", {}).get("rehearsal")
+    if notice:
         typer.secho(notice, fg="red", bold=True)
-    if time_taken := steps.finished():
+    time_taken = steps.finished()
+    if time_taken:
         say(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}", wrap=False)
     for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
             say(f"  {results / name}", wrap=False)
     if trained:
-        try:
-            found = compare(results, reference, pd.read_csv(tolerances))
-            more = "; `make compare` shows them" if DIFFERENT in {*found["outcome"]} else ""
-            say(f"beside {reference}: {counts(found)}{more}", wrap=False)
-        except InputError as error:
-            say(f"not compared: {error}", wrap=False)
+        _print_counts(results, reference, tolerances)
+
+
+def _print_counts(results: Path, reference: Path, tolerances: Path) -> None:
+    """Print how many values differ from the reference, or why they cannot be compared."""
+    try:
+        values = compare(results, reference, pd.read_csv(tolerances))
+    except InputError as error:
+        say(f"not compared: {error}", wrap=False)
+        return
+    line = f"beside {reference}: {counts(values)}"
+    if (values["outcome"] == DIFFERENT).any():
+        line += "; `make compare` shows them"
+    say(line, wrap=False)
 
 
 def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
@@ -52,30 +71,35 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
     )
     rows = []
     for (dup_count, dataset), row in exact.iterrows():
-        mark, p = "*" if row["holm_p", "contaminated"] <= alpha else " ", row["p"]
-        rows.append((dataset, dup_count, f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}"))
+        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
+        contaminated = f"{row['p', 'contaminated']:.2g} {mark}"
+        clean = f"{row['p', 'clean']:.2g}"
+        rows.append((dataset, dup_count, contaminated, clean))
     columns = ("canary set", "planted", "p, contaminated model", "p, clean model")
     print_table(columns, rows, title="Exact test: is the canonical order preferred?")
 
 
-def print_comparison(found: pd.DataFrame, results: Path, reference: Path) -> None:
-    """Print both machines, the largest differences, and how many there are."""
+def print_comparison(values: pd.DataFrame, results: Path, reference: Path) -> None:
+    """Print both machines, the largest differences, and how many there are.
+
+    Parameters
+    ----------
+    values : of `reproduction.output.compare.compare`.
+    results, reference : directories of the two runs.
+    """
     for name, folder in (("this run", results), ("reference", reference)):
         manifest = read_json(folder / "manifest.json")
         shown = f"{manifest['hardware']}, torch {manifest['packages']['torch']}"
         say(f"{name + ':':11}{shown}", wrap=False)
-    moved = found[found["outcome"] != IDENTICAL]
+    moved = values[values["outcome"] != IDENTICAL]
     moved = moved.sort_values("share", ascending=False, kind="stable").head(SHOWN)
-    rows = [
-        (
-            "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
-            f"{value.table}: {value.column}\n{value.row}".rstrip(),
-            *(value.run, value.reference),
-        )
-        for value in moved.itertuples()
-    ]
+    rows = []
+    for value in moved.itertuples():
+        times = "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times"
+        place = f"{value.table}: {value.column}\n{value.row}".rstrip()
+        rows.append((times, place, value.run, value.reference))
     if rows:
         columns = ("tolerance", "value", "this run", "reference")
         title = f"The {len(rows)} largest differences, in tolerances"
         print_table(columns, rows, title=title, text=("value",))
-    say(f"{counts(found)}; all of them: {results / 'comparison.csv'}", wrap=False)
+    say(f"{counts(values)}; all of them: {results / 'comparison.csv'}", wrap=False)

@@ -30,7 +30,7 @@ from reproduction.notebooks.papers.figures import plot_papers
 from reproduction.notebooks.seminar.classroom import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.wikimia.figures import plot_wikimia
-from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE
+from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE
 from reproduction.output.figures import (
     LABEL_GAP,
     label_ends,

@@ -10,15 +10,16 @@ from contamination.audit.battery import TESTS
 from contamination.tables import read_csv, to_markdown
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
+from reproduction.notebooks.assumptions.conclusions import conclusions
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
-from reproduction.notebooks.min_k.tables import beside_the_tests
+from reproduction.notebooks.min_k.tables import shares_and_p_values
 from reproduction.notebooks.mmlu import tables as mmlu
 from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
 from reproduction.output import published
-from reproduction.run.redrawn import pooled_redrawn
+from reproduction.run.null_calibration import pooled_null_calibration
 
 REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
 LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
@@ -34,7 +35,7 @@ def of_clean(name: str) -> pd.DataFrame:
 
 def conclusions_of_fu() -> pd.DataFrame:
     within, cross = (table(f"assumptions_{name}") for name in ("within", "cross"))
-    return assumptions.conclusions(within, cross, model="clean", near=5.0)
+    return conclusions(within, cross, model="clean", near=5.0)
 
 
 def audited() -> pd.DataFrame:
@@ -49,8 +50,8 @@ def exclusions() -> pd.DataFrame:
 LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "canaries": lambda: canaries.canary_layout(table("canaries"), "contaminated", 0.05),
     "canaries_clean": lambda: canaries.canary_layout(table("canaries"), "clean", 0.05),
-    "canaries_redrawn": lambda: canaries.redrawn_layout(
-        pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
+    "canaries_redrawn": lambda: canaries.null_calibration_layout(
+        pooled_null_calibration(table("canaries").astype({"redrawn_orders": "Int64"}))
     ),
     "canaries_published": lambda: published.published_layout(
         paper("oren2024_table1_canaries"),
@@ -68,7 +69,7 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "wikimia": lambda: wikimia.table1_layout(table("wikimia"), 128),
     "wikimia_lengths": lambda: wikimia.lengths_layout(table("wikimia")),
     "wikimia_published": lambda: wikimia.published_layout(paper("shi2023_headline")),
-    "min_k": lambda: beside_the_tests(
+    "min_k": lambda: shares_and_p_values(
         table("min_k"), table("canaries"), "contaminated", LABELS, 0.05
     ),
     "assumptions_within": lambda: assumptions.within_layout(of_clean("within"), "pre-training"),

@@ -19,7 +19,8 @@ from reproduction.notebooks.canaries.tables import canary_table
 from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.manifest import PACKAGES, write_manifest
-from reproduction.report.readings import build_variables, read_canaries
+from reproduction.report.readings import build_variables
+from reproduction.report.readings_trained import read_canaries
 from reproduction.report.render import DOCUMENTS
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import load_profile

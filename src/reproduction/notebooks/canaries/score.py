@@ -1,6 +1,7 @@
 """The passes over the two models that notebook 01 and many others read: every canary set."""
 
 import time
+from itertools import product
 
 from tqdm import tqdm
 
@@ -18,16 +19,20 @@ def score_canaries(experiment: Experiment, model: str) -> None:
     from contamination.scoring.processes import processes
 
     started = time.perf_counter()
-    jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
-    stores, tokens = experiment.build / "stores", {}
-    first_process = processes().is_main_process
-    for spec, test in tqdm(
-        jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
-    ):
+    stores = experiment.build / "stores"
+    is_first_process = processes().is_main_process
+    bar = tqdm(
+        list(product(experiment.profile.canaries, CANARY_TESTS)),
+        desc=f"score {model} model",
+        unit="store",
+        disable=None if is_first_process else True,  # None: on a terminal alone
+    )
+    tokens = {}
+    for spec, test in bar:
         plan, permutations = store_plan(experiment.profile.scoring, TESTS[test], spec.examples)
         store = experiment.score(model, spec.name, plan, permutations)
         key = store.directory.relative_to(stores / model).as_posix()
         tokens[key] = store.header.tokens_of(permutations)
-    if first_process:
+    if is_first_process:
         seconds = time.perf_counter() - started
         write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})

@@ -5,41 +5,45 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from contamination.audit.battery import TESTS
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.canaries.score import CANARY_TESTS
 from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.redrawn import COUNTS, format_redrawn, redrawn_counts, with_rates
+from reproduction.run.null_calibration import (
+    COUNTS,
+    format_null_rejections,
+    null_calibration_counts,
+    with_rates,
+)
+from reproduction.run.profile import CanarySpec
 
 
 def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.DataFrame:
     """Run every test on every canary set under both models: a row for each of them.
 
-    `dup_count` is what the contaminated model was given, `holm_p` is Holm's correction over the
-    sets of one model and test, `tokens_scored` is what the model had to read for the test.
+    Parameters
+    ----------
+    experiment : the run.
+    alpha : level at which null calibration counts rejections.
+    redrawn : canonical orders of each set that are drawn anew, for null calibration.
 
-    The columns `redrawn_*` are those of `redrawn_counts`, of so many orders of each set, with rates
-    and their intervals. The test of the whole set has too few orderings for it, and no entry.
+    Returns
+    -------
+    canaries
+        `dup_count` is how often the contaminated model read the set, `holm_p` is Holm's correction
+        over the sets of one model and test, `tokens_scored` counts the tokens that the model had to
+        read for the test. The columns `redrawn_*` are those of `null_calibration_counts`, with
+        rates and their intervals. The test of the whole set has too few orderings for it, and no
+        entry.
     """
-    rows: list[dict[str, Any]] = []
+    rows = []
     for model, spec, name in product(MODELS, experiment.profile.canaries, CANARY_TESTS):
-        test = TESTS[name]
-        store, permutations = experiment.store_for(model, spec.name, test)
-        scores = test.scores(store, permutations)
-        result = test.judge(store, scores)
-        kind = experiment.corpus_facts["canaries"][spec.name]["kind"]
-        row = {"model": model, "dataset": spec.name, "kind": kind, "examples": spec.examples}
-        row |= {"dup_count": spec.dup_count, **outcome_row(result)}
-        row["tokens_scored"] = store.header.tokens_of(permutations)
-        if test.shard_size is not None:
-            row |= redrawn_counts(*(test, store, scores, result.p), orders=redrawn, alpha=alpha)
-        rows.append(row)
+        rows.append(_test_set(experiment, model, spec, name, alpha=alpha, redrawn=redrawn))
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTS, "Int64"))
-    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
-        lambda log10_p: adjust(log10_p=log10_p, method="holm").p
-    )
+    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(_holm)
     return with_rates(table)
 
 
@@ -52,12 +56,46 @@ def with_floors(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(floor_log10_p=floors.where(rows["test"] != "sharded_t", -np.inf))
 
 
+def _test_set(
+    experiment: Experiment,
+    model: str,
+    spec: CanarySpec,
+    name: str,
+    *,
+    alpha: float,
+    redrawn: int,
+) -> dict[str, Any]:
+    """Return the row of a test of a canary set under a model."""
+    test = TESTS[name]
+    store, permutations = experiment.store_for(model, spec.name, test)
+    scores = test.scores(store, permutations)
+    result = test.judge(store, scores)
+    row: dict[str, Any] = {
+        "model": model,
+        "dataset": spec.name,
+        "kind": experiment.corpus_facts["canaries"][spec.name]["kind"],
+        "examples": spec.examples,
+        "dup_count": spec.dup_count,
+    }
+    row |= outcome_row(result)
+    row["tokens_scored"] = store.header.tokens_of(permutations)
+    is_of_whole_set = test.shard_size is None
+    if not is_of_whole_set:
+        row |= null_calibration_counts(test, store, scores, result.p, orders=redrawn, alpha=alpha)
+    return row
+
+
+def _holm(log10_p: pd.Series) -> NDArray[np.float64]:
+    """Return the p-values after Holm's correction."""
+    return adjust(log10_p=log10_p, method="holm").p
+
+
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
     """Lay out Table 1 for one model: a row for each set, a column for each test.
 
-    Beside the exact test stands its p-value after Holm's correction over the sets, bold where at
-    most `alpha`; beside the successor test the share of redrawn canonical orders that it rejects.
-    The clean model has read no set, so its duplication count is 0.
+    The exact test has a second column, its p-value after Holm's correction over the sets, bold
+    where at most `alpha`; so has the successor test, with the share of redrawn canonical orders
+    that it rejects. The clean model has read no set, so its duplication count is 0.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
@@ -70,20 +108,20 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
         return shown
 
     rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")
-    return lay_out(
-        rows.assign(dup_count=0) if model == "clean" else rows,
-        {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"},
-        cells,
-    )
+    if model == "clean":
+        rows = rows.assign(dup_count=0)
+    keys = {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"}
+    return lay_out(rows, keys, cells)
 
 
-def redrawn_layout(pooled: pd.DataFrame) -> Layout:
-    """Lay out `pooled_redrawn`: a row for each test, a column for each model."""
-    return lay_out(
-        pooled.assign(
-            label=[TESTS[test].label for test in pooled["test"]],
-            orders=pooled["redrawn_orders"].map("{:,.0f}".format),
-        ),
-        {"label": "Test", "orders": "Redrawn orders"},
-        lambda row: {f"{row['model'].capitalize()} model": format_redrawn(row)},
+def null_calibration_layout(pooled: pd.DataFrame) -> Layout:
+    """Lay out `pooled_null_calibration`: a row for each test, a column for each model."""
+
+    def cell(row: dict[str, Any]) -> dict[str, str]:
+        return {f"{row['model'].capitalize()} model": format_null_rejections(row)}
+
+    rows = pooled.assign(
+        label=[TESTS[test].label for test in pooled["test"]],
+        orders=pooled["redrawn_orders"].map("{:,.0f}".format),
     )
+    return lay_out(rows, {"label": "Test", "orders": "Redrawn orders"}, cell)

@@ -11,7 +11,7 @@ Chance divides each set in halves of which one is injected, so a score that know
 training has an AUC of 0.5.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -28,6 +28,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.controlled import tables
+from reproduction.notebooks.controlled.settings import Settings
 from reproduction.run.corpus import DOCUMENTS, is_divided, non_members, read_documents
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.fine_tuning import fine_tune
@@ -53,105 +54,128 @@ class Run:
 Runs = Mapping[str, Sequence[Run]]  # experiment -> its runs
 
 
-def measure(
-    experiment: Experiment,
-    *,
-    outliers: Sequence[str],
-    examples: int,
-    sizes: Sequence[int],
-    fixed_tokens: int,
-    dup_counts: Sequence[int],
-    learning_rate: float,
-    other_rates: Sequence[float],
-    batch_size: int,
-    k: float,
-    neighbours: int,
-    validation_files: Mapping[str, str],
-) -> dict[str, pd.DataFrame]:
+def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
     """Choose the contaminants, train every run, and score both halves under all models.
 
-    Tables: `sets` (contaminant, set, example: one of its members), `background` (tokens, unread: so
-    many the base model has not read) and `scored`, as of `score_runs`. The parameters are those of
-    the functions below.
+    Returns
+    -------
+    sets : contaminant, set, and example: one of its members.
+    background : tokens, and unread: the number of them that the base model has not read.
+    scored : as of `score_runs`.
     """
-    runs = training_runs(sizes, learning_rate, other_rates, fixed_tokens, dup_counts)
+    runs = training_runs(settings)
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
     rng = random_stream(experiment.profile.seed, "contaminants")
-    sets = contaminant_sets(experiment, tokenizer, outliers, examples, validation_files, rng=rng)
-    background, unread = collect_background(experiment, tokenizer, sets, tokens=max(sizes))
-    models = fine_tune_runs(experiment, tokenizer, runs, sets, background, batch_size)
+    sets = contaminant_sets(experiment, tokenizer, settings, rng=rng)
+    background, unread = collect_background(experiment, tokenizer, sets, tokens=max(settings.sizes))
+    models = fine_tune_runs(experiment, tokenizer, runs, sets, background, settings.batch_size)
     parts = parts_of(experiment, "controlled")
-    scored = score_runs(runs, sets, models, parts, k=k, neighbours=neighbours)
+    scored = score_runs(runs, sets, models, parts, k=settings.k, neighbours=settings.neighbours)
     shown = sets[sets["member"] & (sets["text"] == 0)].rename(columns={"dataset": "set"})
     shown = shown[["contaminant", "set", "example"]].reset_index(drop=True)
-    around = {"tokens": [sum(map(len, background))], "unread": [unread]}
-    return {"sets": shown, "background": pd.DataFrame(around), "scored": scored}
+    sizes = {"tokens": [sum(map(len, background))], "unread": [unread]}
+    return {"sets": shown, "background": pd.DataFrame(sizes), "scored": scored}
 
 
-def training_runs(
-    sizes: Sequence[int],
-    learning_rate: float,
-    other_rates: Sequence[float],
-    fixed_tokens: int,
-    dup_counts: Sequence[int],
-) -> dict[str, tuple[Run, ...]]:
+def training_runs(settings: Settings) -> dict[str, tuple[Run, ...]]:
     """Return the runs of every experiment, which changes one thing; some runs serve two.
 
     Contaminants are injected once, but for `dup_counts`, each for an equal part of the members of
     one mixture of `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises
     InputError for fewer than two values of what is varied, or one that comes twice.
     """
-    rates = (learning_rate, *other_rates)
-    for name, values in {"sizes": sizes, "dup_counts": dup_counts, "other_rates": rates}.items():
-        if len(set(values)) < max(2, len(values)):
-            raise InputError(f"{name}: two different values are compared, or more; none twice")
+    rate = settings.learning_rate
+    tokens = settings.fixed_tokens
+    _require_different("sizes", settings.sizes)
+    _require_different("dup_counts", settings.dup_counts)
+    _require_different("other_rates", (rate, *settings.other_rates))
+    sizes = [Run(f"size-{size}", size, rate) for size in sorted(settings.sizes)]
+    rates = [Run(f"size-{tokens}", tokens, rate)]
+    rates += [Run(f"rate-{other:g}", tokens, other) for other in settings.other_rates]
     return {
-        tables.SIZE: tuple(Run(f"size-{n}", n, learning_rate) for n in sorted(sizes)),
-        tables.COUNT: (Run("dup-counts", fixed_tokens, learning_rate, tuple(dup_counts)),),
-        tables.RATE: (
-            Run(f"size-{fixed_tokens}", fixed_tokens, learning_rate),
-            *(Run(f"rate-{rate:g}", fixed_tokens, rate) for rate in other_rates),
-        ),
+        tables.SIZE: tuple(sizes),
+        tables.COUNT: (Run("dup-counts", tokens, rate, settings.dup_counts),),
+        tables.RATE: tuple(rates),
     }
+
+
+def _require_different(name: str, values: Sequence[float]) -> None:
+    """Raise InputError for fewer than two values, or one that comes twice."""
+    if len(set(values)) < max(2, len(values)):
+        raise InputError(f"{name}: two different values are compared, or more; none twice")
 
 
 def contaminant_sets(
     experiment: Experiment,
     tokenizer: PreTrainedTokenizerBase,
-    outliers: Sequence[str],
-    examples: int,
-    files: Mapping[str, str],
+    settings: Settings,
     *,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
 
     Text of the source (a kind of docstring, or a file) of the canary sets `outliers` that was never
-    planted becomes a set, of so many `examples` in either half; canary sets of one source give one.
-    Returns `CONTAMINANT` and example (with its separator), members of a set first. Raises
-    InputError for a source with too little text, and as `tuning_texts`, which takes the `files`.
+    planted becomes a set; canary sets of one source give one.
+
+    Parameters
+    ----------
+    experiment : the run.
+    tokenizer : of its models.
+    settings : outliers, examples of each half, and files of further text.
+    rng : divides each set in halves.
+
+    Returns
+    -------
+    sets : `CONTAMINANT` and example (with its separator), members of a set first.
+
+    Raises
+    ------
+    InputError
+        For a source with too little text, a set in `validation_files` that is not made from a file,
+        or a file that cannot be read.
     """
-    facts = [experiment.corpus_facts["canaries"][experiment.spec(name).name] for name in outliers]
-    longest = max(one["tokens"] / one["examples"] for one in facts)  # mean tokens of an example
-    sources, texts = tuning_texts(experiment, tokens=int(2 * examples * longest), files=files)
-    groups = {(tables.OUTLIER, sources[name]): texts[sources[name]] for name in outliers}
+    examples = settings.examples
+    groups = _outlier_groups(experiment, settings)
     if is_divided(experiment.corpus):
-        # What a context holds as a whole, as it is read: with the last newline.
-        left = [text + "\n" for _, text in non_members(experiment.corpus)]
-        context, lengths = experiment.profile.model.n_positions, map(len, tokenize(tokenizer, left))
-        fitting = [text for text, n in zip(left, lengths, strict=True) if SHORTEST <= n <= context]
-        groups[tables.INSIDE, LEFT_OUT] = tuple(fitting)
+        groups[tables.INSIDE, LEFT_OUT] = _left_out_documents(experiment, tokenizer)
     rows = []
-    for (contaminant, name), choice in groups.items():
-        if len(choice) < 2 * examples:
+    for (contaminant, name), texts in groups.items():
+        if len(texts) < 2 * examples:
             raise InputError(
-                f"{name}: {len(choice)} texts, {2 * examples} wanted, of which half is injected: "
+                f"{name}: {len(texts)} texts, {2 * examples} wanted, of which half is injected: "
                 "lower `examples`, or name a file with more text in `validation_files`"
             )
-        for place, i in enumerate(rng.permutation(len(choice))[: 2 * examples]):
-            injected, number = place < examples, place % examples
-            rows.append((contaminant, name, injected, number, choice[i]))
+        drawn = rng.permutation(len(texts))[: 2 * examples]
+        for place, i in enumerate(drawn):
+            is_injected = place < examples
+            rows.append((contaminant, name, is_injected, place % examples, texts[i]))
     return pd.DataFrame(rows, columns=[*CONTAMINANT, "example"])
+
+
+def _outlier_groups(
+    experiment: Experiment, settings: Settings
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return texts of the sources of the outlier sets, by contaminant and name of the source."""
+    longest = 0.0  # mean tokens of an example, of the set with the longest
+    for name in settings.outliers:
+        facts = experiment.corpus_facts["canaries"][experiment.spec(name).name]
+        longest = max(longest, facts["tokens"] / facts["examples"])
+    sources, texts = tuning_texts(
+        experiment,
+        tokens=int(2 * settings.examples * longest),
+        files=settings.validation_files,
+    )
+    return {(tables.OUTLIER, sources[name]): texts[sources[name]] for name in settings.outliers}
+
+
+def _left_out_documents(
+    experiment: Experiment, tokenizer: PreTrainedTokenizerBase
+) -> tuple[str, ...]:
+    """Return the documents left out of the corpus that a context holds as a whole."""
+    context = experiment.profile.model.n_positions
+    texts = [text + "\n" for _, text in non_members(experiment.corpus)]  # as it is read
+    lengths = [len(ids) for ids in tokenize(tokenizer, texts)]
+    return tuple(text for text, n in zip(texts, lengths, strict=True) if SHORTEST <= n <= context)
 
 
 def collect_background(
@@ -159,29 +183,55 @@ def collect_background(
 ) -> tuple[list[np.ndarray], int]:
     """Collect documents: those left out of the corpus, then, if more are needed, its own.
 
-    Returns the documents (int32, each closed by the end-of-text token) without those of `sets`, and
-    how many tokens at their start the base model has not read; the others it has, once. The last
-    one may go beyond the `tokens` needed. Raises InputError if all together are fewer.
+    The last document may go beyond the tokens needed.
+
+    Parameters
+    ----------
+    experiment : the run.
+    tokenizer : of its models.
+    sets : contaminants, which are left out.
+    tokens : that are needed.
+
+    Returns
+    -------
+    documents : int32, each closed by the end-of-text token.
+    unread : tokens at their start that the base model has not read; the others it has, once.
+
+    Raises
+    ------
+    InputError
+        If all documents together have fewer tokens.
     """
     used = set(sets["example"])
-    fresh = ((text + "\n", True) for _, text in non_members(experiment.corpus))
-    read = ((text + "\n", False) for _, text in read_documents(experiment.corpus / DOCUMENTS))
     background: list[np.ndarray] = []
-    length = unread = 0
-    for line, new in chain(fresh, read):
+    length = 0
+    unread = 0
+    for text, is_new in _documents(experiment):
         if length >= tokens:
             break
-        if line not in used:
-            (ids,) = tokenize(tokenizer, [line])
-            background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
-            length += len(background[-1])
-            unread += len(background[-1]) * new
+        line = text + "\n"
+        if line in used:
+            continue
+        (ids,) = tokenize(tokenizer, [line])
+        document = np.append(ids, np.int32(tokenizer.eos_token_id))
+        background.append(document)
+        length += len(document)
+        if is_new:
+            unread += len(document)
     if length < tokens:
         raise InputError(
             f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
             f"{tokens} wanted: lower the corpus sizes"
         )
     return background, unread
+
+
+def _documents(experiment: Experiment) -> Iterator[tuple[str, bool]]:
+    """Yield documents, first those that the base model has not read, and whether it has not."""
+    for _, text in non_members(experiment.corpus):
+        yield text, True
+    for _, text in read_documents(experiment.corpus / DOCUMENTS):
+        yield text, False
 
 
 def fine_tune_runs(
@@ -196,31 +246,66 @@ def fine_tune_runs(
 
     Of a mixture no token is left out; a member is injected whole at random boundaries between
     documents, in the run for duplication counts those of outliers alone. Every run is trained in
-    one process, unless it was before. Raises InputError as `fill_blocks` and `fine_tune`.
+    one process, unless it was before.
+
+    Parameters
+    ----------
+    experiment : the run of the profile.
+    tokenizer : of its models.
+    runs : of all experiments.
+    sets : the contaminants.
+    background : documents, each closed by the end-of-text token.
+    batch_size : blocks of an optimiser step.
+
+    Raises
+    ------
+    InputError
+        If the copies leave no room in a mixture, the background is too short, or the loss of a run
+        is not finite.
     """
-    seed, members = experiment.profile.seed, sets[sets["member"]]
-    around, ends = np.concatenate(background), np.cumsum([len(ids) for ids in background])
-    every = tokenize(tokenizer, members["example"].tolist())
-    keys = [members[name] for name in ("contaminant", "dataset", "text")]
-    context, end = experiment.profile.model.n_positions, int(tokenizer.eos_token_id)
-    base, folder = experiment.model("clean"), experiment.build / "controlled"
-    teach = partial(fine_tune, base, epochs=1, seed=seed, batch_size=batch_size)
+    seed = experiment.profile.seed
+    members = sets[sets["member"]]
+    members = members.assign(ids=tokenize(tokenizer, members["example"].tolist()))
+    documents = np.concatenate(background)
+    ends = np.cumsum([len(ids) for ids in background])
+    base = experiment.model("clean")
+    folder = experiment.build / "controlled"
     tasks = {}
-    for run in dict.fromkeys(run for found in runs.values() for run in found):
-        counts, tokens = run.dup_counts, run.corpus_tokens
-        injected = {
-            f"{name} {i}": (ids, counts[i % len(counts)])
-            for contaminant, name, i, ids in zip(*keys, every, strict=True)
-            if len(counts) == 1 or contaminant == tables.OUTLIER
-        }
+    for run in dict.fromkeys(chain.from_iterable(runs.values())):
         # Runs of one size have one mixture: what differs between learning rates is nothing else.
-        rng = random_stream(seed, "mixture", tokens)
-        sizes = {"context": context, "tokens": tokens}
-        blocks, _ = fill_blocks(around, ends, injected, end, rng=rng, **sizes)
-        place, rate = folder / run.name, run.learning_rate
-        tasks[run.name] = partial(teach, list(blocks), place, learning_rate=rate)
+        blocks, _ = fill_blocks(
+            documents,
+            ends,
+            _injected(members, run.dup_counts),
+            int(tokenizer.eos_token_id),
+            context=experiment.profile.model.n_positions,
+            rng=random_stream(seed, "mixture", run.corpus_tokens),
+            tokens=run.corpus_tokens,
+        )
+        tasks[run.name] = partial(
+            fine_tune,
+            base,
+            list(blocks),
+            folder / run.name,
+            learning_rate=run.learning_rate,
+            seed=seed,
+            epochs=1,
+            batch_size=batch_size,
+        )
     trained = deal("train further", list(tasks.values()))
     return {tables.BASE: base} | dict(zip(tasks, trained, strict=True))
+
+
+def _injected(
+    members: pd.DataFrame, dup_counts: Sequence[int]
+) -> dict[str, tuple[np.ndarray, int]]:
+    """Return what a run injects, by name: token ids, and how often."""
+    injected = {}
+    for member in members.itertuples():
+        if len(dup_counts) == 1 or member.contaminant == tables.OUTLIER:
+            dup_count = dup_counts[member.text % len(dup_counts)]
+            injected[f"{member.dataset} {member.text}"] = (member.ids, dup_count)
+    return injected
 
 
 def score_runs(
@@ -232,33 +317,56 @@ def score_runs(
     k: float,
     neighbours: int,
 ) -> pd.DataFrame:
-    """Score both halves of every set under the base model and after every run, kept in `parts`.
+    """Score both halves of every set under the base model and after every run.
 
-    A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a column
-    per score, larger for members. Under the base model corpus_tokens and learning_rate are 0, and
-    dup_count is what will be injected. Non-members stand beside every duplication count.
+    Parameters
+    ----------
+    runs : of all experiments.
+    sets : the contaminants.
+    models : by name of the run, and the base model.
+    parts : folder that keeps what is scored.
+    k : percentage of Min-K%.
+    neighbours : of each text for "Neighbor"; 0 leaves it out.
+
+    Returns
+    -------
+    scored
+        A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a
+        column per score, larger for members. Under the base model corpus_tokens and learning_rate
+        are 0, and dup_count is what will be injected. Non-members have a row for every duplication
+        count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
-    texts, known = sets["example"].tolist(), {}
+    texts = sets["example"].tolist()
+    scores = {}
     for name, directory in models.items():
         scorer = TransformersScorer(directory)
-        found = stored_scores(parts / name, scorer, texts, columns=columns, neighbours=neighbours)
-        known[name] = sets[CONTAMINANT].join(found)
+        table = stored_scores(parts / name, scorer, texts, columns=columns, neighbours=neighbours)
+        scores[name] = sets[CONTAMINANT].join(table)
     rows = []
     for experiment, varied in runs.items():
+        for run in varied:
+            rows.append(_rows_of_run(experiment, tables.TRAINED, run, scores[run.name]))
         before = replace(varied[0], name=tables.BASE, corpus_tokens=0, learning_rate=0.0)
-        for run in (*varied, before):
-            part, counts = known[run.name], run.dup_counts
-            own = [counts[text % len(counts)] for text in part["text"]]
-            part = part.assign(
-                experiment=experiment,
-                model=tables.BASE if run is before else tables.TRAINED,
-                corpus_tokens=run.corpus_tokens,
-                learning_rate=run.learning_rate,
-                dup_count=[n if m else counts for n, m in zip(own, part["member"], strict=True)],
-            )
-            if experiment != tables.SIZE:
-                part = part[part["contaminant"] == tables.OUTLIER]
-            rows.append(part)
-    every = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})
-    return every[[*tables.KEYS, *(column for column in every if column not in tables.KEYS)]]
+        rows.append(_rows_of_run(experiment, tables.BASE, before, scores[tables.BASE]))
+    scored = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})
+    others = [column for column in scored if column not in tables.KEYS]
+    return scored[[*tables.KEYS, *others]]
+
+
+def _rows_of_run(experiment: str, model: str, run: Run, scores: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a run; a non-member has a list of duplication counts."""
+    counts = run.dup_counts
+    dup_counts: list[int | tuple[int, ...]] = []
+    for text, is_member in zip(scores["text"], scores["member"], strict=True):
+        dup_counts.append(counts[text % len(counts)] if is_member else counts)
+    rows = scores.assign(
+        experiment=experiment,
+        model=model,
+        corpus_tokens=run.corpus_tokens,
+        learning_rate=run.learning_rate,
+        dup_count=dup_counts,
+    )
+    if experiment != tables.SIZE:
+        rows = rows[rows["contaminant"] == tables.OUTLIER]
+    return rows

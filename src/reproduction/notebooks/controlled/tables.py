@@ -14,12 +14,24 @@ import pandas as pd
 from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
 from contamination.tables import MISSING, Layout, format_auc, lay_out
 
-SIZE, COUNT, RATE = "corpus_size", "dup_count", "learning_rate"  # experiments: what varies
-OUTLIER, INSIDE = "outlier", "in-distribution"  # contaminants
-BASE, TRAINED = "base", "trained"  # models
+# Experiments: what varies.
+SIZE = "corpus_size"
+COUNT = "dup_count"
+RATE = "learning_rate"
+# Contaminants.
+OUTLIER = "outlier"
+INSIDE = "in-distribution"
+# Models.
+BASE = "base"
+TRAINED = "trained"
 KEYS = (
-    *("experiment", "contaminant", "dataset", "model"),
-    *("corpus_tokens", "dup_count", "learning_rate"),
+    "experiment",
+    "contaminant",
+    "dataset",
+    "model",
+    "corpus_tokens",
+    "dup_count",
+    "learning_rate",
 )
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
 
@@ -39,29 +51,54 @@ CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5
 def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
 
-    The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
-    and _high (95%). In rows with the dataset `MEAN` every outlier set has the same
-    weight, and the TPR has no interval.
+    Parameters
+    ----------
+    scored : the table of the measurement.
+    rng : draws the resamples.
+    resamples : of the bootstrap.
+
+    Returns
+    -------
+    table
+        The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with
+        _low and _high (95%). In rows with the dataset `MEAN` every outlier set has the
+        same weight, and the TPR has no interval.
     """
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
-        found = evaluate(cell[scores_of(scored)], cell["member"], rng=rng, resamples=resamples)
-        found = found.drop(columns=found.filter(regex=r"^tpr_at_(1|0\.1)_"))
-        parts.append(found.assign(**dict(zip(KEYS, key, strict=True))))
+        judged = evaluate(cell[scores_of(scored)], cell["member"], rng=rng, resamples=resamples)
+        judged = judged.drop(columns=judged.filter(regex=r"^tpr_at_(1|0\.1)_"))
+        for name, value in zip(KEYS, key, strict=True):
+            judged[name] = value
+        parts.append(judged)
     table = pd.concat(parts, ignore_index=True)
-    keys = [*POOLED, "score"]
-    outliers = table[table["contaminant"] == OUTLIER].groupby(keys, sort=False)
-    mean, total = ("auc", "tpr_at_5_fpr"), ("members", "non_members")
-    means = outliers.agg(dict.fromkeys(mean, "mean") | dict.fromkeys(total, "sum")).reset_index()
-    intervals = [
-        (*key, score, *np.quantile(values[1:, i], ENDS))
-        for key, values in mean_draws(scored, rng=rng, resamples=resamples).items()
-        for i, score in enumerate(scores_of(scored))
-    ]
-    ends = pd.DataFrame(intervals, columns=[*keys, "auc_low", "auc_high"])
-    means = means.merge(ends, on=keys, how="left").assign(dataset=MEAN)
-    first = [*KEYS, *(name for name in table if name not in KEYS)]
-    return pd.concat([table, means], ignore_index=True)[first]
+    means = _means_over_outliers(table).merge(
+        _intervals_of_means(scored, rng=rng, resamples=resamples),
+        on=[*POOLED, "score"],
+        how="left",
+    )
+    means["dataset"] = MEAN
+    others = [name for name in table if name not in KEYS]
+    return pd.concat([table, means], ignore_index=True)[[*KEYS, *others]]
+
+
+def _means_over_outliers(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the means of AUC and TPR over the outlier sets, and the sums of their texts."""
+    outliers = table[table["contaminant"] == OUTLIER].groupby([*POOLED, "score"], sort=False)
+    how = {"auc": "mean", "tpr_at_5_fpr": "mean", "members": "sum", "non_members": "sum"}
+    return outliers.agg(how).reset_index()
+
+
+def _intervals_of_means(
+    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+) -> pd.DataFrame:
+    """Return the interval of the mean AUC over sets, for each model and score."""
+    rows = []
+    for key, draws in mean_draws(scored, rng=rng, resamples=resamples).items():
+        for i, score in enumerate(scores_of(scored)):
+            low, high = np.quantile(draws[1:, i], ENDS)
+            rows.append((*key, score, low, high))
+    return pd.DataFrame(rows, columns=[*POOLED, "score", "auc_low", "auc_high"])
 
 
 def scores_of(scored: pd.DataFrame) -> list[str]:
@@ -78,45 +115,62 @@ def mean_draws(
     resampled apart; one resample serves every model.
     """
     weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
-    found: dict[tuple[Any, ...], list[Floats]] = {}
+    aucs: dict[tuple[Any, ...], list[Floats]] = {}
     for key, cell in scored.groupby(list(KEYS), sort=False):
-        at = dict(zip(KEYS, key, strict=True))
+        cell_key = dict(zip(KEYS, key, strict=True))
         halves = []
         for member in (True, False):
-            half = at["experiment"], at["dataset"], member, at["dup_count"] * member
+            # Non-members of all duplication counts are the same texts.
+            dup_count = cell_key["dup_count"] if member else 0
+            half = (cell_key["experiment"], cell_key["dataset"], member, dup_count)
             if half not in weights:
                 count = int((cell["member"] == member).sum())
                 drawn = rng.multinomial(count, np.full(count, 1 / count), size=resamples)
                 weights[half] = np.concatenate([np.ones((1, count)), drawn])
             halves.append(weights[half])
         cell = cell.sort_values(["member", "text"], ascending=[False, True])
-        aucs = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
-        found.setdefault(tuple(at[name] for name in POOLED), []).append(aucs)
-    return {name: np.mean(values, axis=0) for name, values in found.items()}
+        of_cell = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
+        pooled_key = tuple(cell_key[name] for name in POOLED)
+        aucs.setdefault(pooled_key, []).append(of_cell)
+    return {key: np.mean(of_sets, axis=0) for key, of_sets in aucs.items()}
 
 
 def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
     """Measure how the mean AUC changes with what an experiment varies.
 
-    A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
-    largest value, and slope, the least-squares change of the AUC per doubling of that value, with
-    slope_low and slope_high (95%, bootstrap in pairs).
+    Parameters
+    ----------
+    scored : the table of the measurement.
+    rng : draws the resamples.
+    resamples : of the bootstrap.
+
+    Returns
+    -------
+    trends
+        A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
+        largest value, and slope, the least-squares change of the AUC per doubling of that value,
+        with slope_low and slope_high (95%, bootstrap in pairs).
     """
     points: dict[tuple[str, str], dict[float, Floats]] = {}
-    for key, values in mean_draws(scored, rng=rng, resamples=resamples).items():
-        at = dict(zip(POOLED, key, strict=True))
-        if at["model"] == TRAINED:
-            line = points.setdefault((at["experiment"], at["contaminant"]), {})
-            line[at[VARIED[at["experiment"]]]] = values
+    for key, draws in mean_draws(scored, rng=rng, resamples=resamples).items():
+        cell = dict(zip(POOLED, key, strict=True))
+        if cell["model"] == TRAINED:
+            line = points.setdefault((cell["experiment"], cell["contaminant"]), {})
+            varied = cell[VARIED[cell["experiment"]]]
+            line[varied] = draws
     rows = []
     for (experiment, contaminant), line in points.items():
         x = np.log2(np.array(sorted(line), dtype=np.float64))
-        values = np.stack([line[point] for point in sorted(line)])  # (x, 1 + resamples, scores)
+        aucs = np.stack([line[point] for point in sorted(line)])  # (x, 1 + resamples, scores)
         centred = x - x.mean()
-        slopes = np.tensordot(centred, values, axes=1) / (centred**2).sum()
+        slopes = np.tensordot(centred, aucs, axes=1) / (centred**2).sum()
         low, high = np.quantile(slopes[1:], ENDS, axis=0)
-        numbers = scores_of(scored), values[0, 0], values[-1, 0], slopes[0], low, high
-        rows += [(experiment, contaminant, *one) for one in zip(*numbers, strict=True)]
+        for i, score in enumerate(scores_of(scored)):
+            first = aucs[0, 0, i]
+            last = aucs[-1, 0, i]
+            rows.append(
+                (experiment, contaminant, score, first, last, slopes[0, i], low[i], high[i])
+            )
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
@@ -127,25 +181,47 @@ def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.D
     ("no") where it lies on the other; it is "undecided" where the interval holds 0, and "—" where
     nothing was measured. The control is undecided where an interval leaves out 0.5: of twenty, one
     does by chance.
+
+    Parameters
+    ----------
+    table : of `auc_table`.
+    found : of `trends`.
+    score : that the conclusions are about.
     """
-    rows, found = [], found[found["score"] == score].set_index(["experiment", "contaminant"])
+    of_score = found[found["score"] == score].set_index(["experiment", "contaminant"])
+    rows = []
     for experiment, contaminant, sign, claim in CONCLUSIONS:
-        measured = holds = MISSING
-        if (experiment, contaminant) in found.index:
-            first, last, slope, low, high = found.loc[(experiment, contaminant), list(TREND)]
-            change = f"{slope:+.3f} ({low:+.3f} to {high:+.3f})".replace("-", "−")
-            measured = f"AUC {first:.2f} to {last:.2f}; per doubling {change}"
-            holds = "undecided" if low <= 0 <= high else "yes" if low * sign > 0 else "no"
-        rows.append((claim, measured, holds))
-    control = table[(table["model"] == BASE) & (table["experiment"] == SIZE)]
-    control = control[(control["score"] == score) & (control["dataset"] != MEAN)]
-    off = (control["auc_low"] > 0.5) | (control["auc_high"] < 0.5)
-    measured = (
-        f"AUC {control['auc'].min():.2f} to {control['auc'].max():.2f}; "
-        f"0.5 is outside of {off.sum()} of {len(control)} intervals"
-    )
-    rows.append((CONTROL, measured, "undecided" if off.any() else "yes"))
+        if (experiment, contaminant) not in of_score.index:
+            rows.append((claim, MISSING, MISSING))
+            continue
+        trend = of_score.loc[(experiment, contaminant), list(TREND)]
+        first, last, slope, low, high = trend
+        change = f"{slope:+.3f} ({low:+.3f} to {high:+.3f})".replace("-", "−")
+        measured = f"AUC {first:.2f} to {last:.2f}; per doubling {change}"
+        rows.append((claim, measured, _holds(low, high, sign)))
+    rows.append((CONTROL, *_control(table, score)))
     return pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])
+
+
+def _holds(low: float, high: float, sign: int) -> str:
+    """Judge whether a slope has a sign, by the ends of its interval."""
+    if low <= 0 <= high:
+        return "undecided"
+    if low * sign > 0:
+        return "yes"
+    return "no"
+
+
+def _control(table: pd.DataFrame, score: str) -> tuple[str, str]:
+    """Judge whether AUCs before training are 0.5."""
+    before = table[(table["model"] == BASE) & (table["experiment"] == SIZE)]
+    before = before[(before["score"] == score) & (before["dataset"] != MEAN)]
+    off = (before["auc_low"] > 0.5) | (before["auc_high"] < 0.5)
+    measured = (
+        f"AUC {before['auc'].min():.2f} to {before['auc'].max():.2f}; "
+        f"0.5 is outside of {off.sum()} of {len(before)} intervals"
+    )
+    return measured, "undecided" if off.any() else "yes"
 
 
 def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
@@ -159,36 +235,46 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     outliers = rows.loc[rows["contaminant"] == OUTLIER, "dataset"].unique()  # the mean is the last
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
-        mean = row["dataset"] == MEAN
+        is_mean = row["dataset"] == MEAN
         if row["model"] == BASE:
-            return {"Before training": format_auc(row)} if mean else {}
-        rate = {"TPR at 5% FPR": f"{row['tpr_at_5_fpr']:.0%}"} if mean else {}
-        return {row["dataset"].capitalize(): format_auc(row, interval=mean)} | rate
+            return {"Before training": format_auc(row)} if is_mean else {}
+        shown = {row["dataset"].capitalize(): format_auc(row, interval=is_mean)}
+        if is_mean:
+            shown["TPR at 5% FPR"] = f"{row['tpr_at_5_fpr']:.0%}"
+        return shown
 
-    last = ("Before training", "TPR at 5% FPR")
+    columns = [name.capitalize() for name in outliers]
     return lay_out(
         rows.assign(method=rows["score"].map(labels)),
         {"method": "Method"},
         cells,
         rows_first=tuple(labels.values()),
-        columns_first=[*(name.capitalize() for name in outliers), *last],
+        columns_first=[*columns, "Before training", "TPR at 5% FPR"],
     )
 
 
 def rate_layout(table: pd.DataFrame, score: str) -> Layout:
     """Lay out Table 4: a row per learning rate, the base model first, a column per set."""
+
+    def name_rate(rate: float) -> str:
+        return f"{rate:g}" if rate else "before training"
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        is_mean = row["dataset"] == MEAN
+        return {row["dataset"].capitalize(): format_auc(row, interval=is_mean)}
+
     rows = table[(table["experiment"] == RATE) & (table["score"] == score)]
     rows = rows.sort_values("learning_rate", kind="stable")
-    named = rows["learning_rate"].map(lambda rate: f"{rate:g}" if rate else "before training")
-    return lay_out(
-        rows.assign(learning_rate=named),
-        {"learning_rate": "Learning rate"},
-        lambda row: {row["dataset"].capitalize(): format_auc(row, interval=row["dataset"] == MEAN)},
-    )
+    rows = rows.assign(learning_rate=rows["learning_rate"].map(name_rate))
+    return lay_out(rows, {"learning_rate": "Learning rate"}, cell)
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
-    """Lay out what Shi prints in Tables 3, 7 and 4: a row per method, a column per set."""
+    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set."""
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        return {row["set"]: f"{row['value']:g}"}
+
     rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")  # a learning rate, of Table 4
     rates = parts[2].map(lambda rate: f", rate {rate}" if rate else "")
@@ -198,4 +284,4 @@ def published_layout(headline: pd.DataFrame) -> Layout:
     )
     rows = rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable")
     index = {"table": "Table", "method": "Method", "metric": "Measure"}
-    return lay_out(rows, index, lambda row: {row["set"]: f"{row['value']:g}"})
+    return lay_out(rows, index, cell)

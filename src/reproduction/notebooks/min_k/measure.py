@@ -1,58 +1,61 @@
 """The passes of notebook 07: spans of every canary set, and of text like it, under both models."""
 
-from collections.abc import Mapping, Sequence
-
+import numpy as np
 import pandas as pd
 
 from contamination.membership.api import cut_spans, stored_scores
 from contamination.scoring.local import TransformersScorer
+from reproduction.notebooks.min_k.settings import Settings
 from reproduction.notebooks.min_k.tables import KEYS, PLANTED, VALIDATION
 from reproduction.run.experiment import MODELS, Experiment, parts_of
 from reproduction.run.texts import tuning_texts
 
 
-def measure(
-    experiment: Experiment,
-    *,
-    length: int,
-    k: float,
-    other_k: Sequence[float],
-    validation_spans: int,
-    validation_files: Mapping[str, str],
-) -> dict[str, pd.DataFrame]:
+def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
     """Cut all sets, and text that was never planted, into spans, and score them.
 
-    Tables: `sets` (dataset, dup_count, length, validation_set: the source of the text like it) and
-    `scored` (model, group, name, and a column per score, larger for members; a row per span, in
-    order). Spans have `length` tokens, at most the context of the model, so that each token is read
-    after all of its span, as in the paper. `k` and `other_k` are percentages of Min-K%. There are
-    at most `validation_spans` of each kind of text that was never planted; it comes from the
-    `validation_files`, as in `tuning_texts`, which raises InputError.
+    Returns
+    -------
+    sets : dataset, dup_count, length, validation_set: the source of the text like it.
+    scored : model, group, name, and a column per score, larger for members; a row per span, in
+        order.
+
+    Raises
+    ------
+    InputError
+        If a set in `validation_files` is not made from a file, there are too few docstrings, or a
+        file cannot be read.
     """
-    size = min(length, experiment.profile.model.n_positions)
-    wanted = validation_spans * size
-    sources, texts = tuning_texts(experiment, tokens=wanted, files=validation_files)
-    columns = [f"{name}_{each:g}" for name in ("min_k", "min_k_pp") for each in (k, *other_k)]
+    length = min(settings.length, experiment.profile.model.n_positions)
+    sources, texts = tuning_texts(
+        experiment,
+        tokens=settings.validation_spans * length,
+        files=settings.validation_files,
+    )
+    percentages = (settings.k, *settings.other_k)
+    columns = ["loss"]
+    columns += [f"min_k_{k:g}" for k in percentages]
+    columns += [f"min_k_pp_{k:g}" for k in percentages]
+    columns += ["zlib"]
     tables = []
     for model in MODELS:
         scorer = TransformersScorer(experiment.model(model))
-        spans = {
-            (model, VALIDATION, source): cut_spans(scorer, found, size)[:validation_spans]
-            for source, found in texts.items()
-        }
+        keys: list[tuple[str, str, str]] = []
+        spans: list[np.ndarray] = []
+        for source, texts_of_source in texts.items():
+            own = cut_spans(scorer, texts_of_source, length)[: settings.validation_spans]
+            keys += [(model, VALIDATION, source)] * len(own)
+            spans += own
         for name in sources:
-            found = experiment.test_set(name).examples
-            spans[model, PLANTED, name] = cut_spans(scorer, found, size)
-        scores = stored_scores(
-            parts_of(experiment, "min_k") / model,
-            scorer,
-            [ids for found in spans.values() for ids in found],
-            columns=["loss", *columns, "zlib"],
-        )
-        named = pd.DataFrame([key for key, found in spans.items() for _ in found], columns=KEYS)
-        tables.append(pd.concat([named, scores.reset_index(drop=True)], axis=1))
-    counts = {spec.name: spec.dup_count for spec in experiment.profile.canaries}
-    sets = [(name, counts[name], size, source) for name, source in sources.items()]
+            own = cut_spans(scorer, experiment.test_set(name).examples, length)
+            keys += [(model, PLANTED, name)] * len(own)
+            spans += own
+        folder = parts_of(experiment, "min_k") / model
+        scores = stored_scores(folder, scorer, spans, columns=columns).reset_index(drop=True)
+        tables.append(pd.concat([pd.DataFrame(keys, columns=KEYS), scores], axis=1))
+    sets = []
+    for name, source in sources.items():
+        sets.append((name, experiment.spec(name).dup_count, length, source))
     return {
         "sets": pd.DataFrame(sets, columns=["dataset", "dup_count", "length", "validation_set"]),
         "scored": pd.concat(tables, ignore_index=True),

@@ -7,7 +7,7 @@ text for tuning is of the same kind as the set, which is the kindest setting for
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any
 
@@ -20,9 +20,11 @@ from contamination.membership.evaluate import detected_share, evaluate, fit_thre
 from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.experiment import MODELS
 
-PLANTED, VALIDATION = "planted", "never planted"  # groups of scored spans
+# Groups of scored spans.
+PLANTED = "planted"
+VALIDATION = "never planted"
 KEYS = ["model", "group", "name"]  # of a scored span
-BESIDE = ("sharded_t", "sharded_exact", "successor")  # tests that stand beside the heuristics
+COMPARED_TESTS = ("sharded_t", "sharded_exact", "successor")  # with which scores are compared
 
 
 def min_k_baseline(
@@ -38,12 +40,27 @@ def min_k_baseline(
     Half of the spans that were never planted tune the threshold, of which at most a share `fpr` may
     be called members, and more where half would allow no false positive; the others check it.
 
-    A row per model, set and score: dup_count (what the contaminated model was given), tuning_spans,
-    checking_spans, threshold, validation_fpr (share of the checking spans called members; NaN of
-    none), share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
-    independent), and auc and tpr_at_5_fpr with _low and _high (95%), of the set against all
-    text that was never planted. Raises InputError for an `fpr` that cannot be, and a set without a
-    span or with too little text for the threshold.
+    Parameters
+    ----------
+    sets, scored : the tables of the measurement.
+    rng : draws the resamples.
+    fpr : false positive rate of the tuned threshold.
+    resamples : of the bootstrap.
+
+    Returns
+    -------
+    table
+        A row per model, set and score: dup_count (how often the contaminated model read the set),
+        tuning_spans, checking_spans, threshold, validation_fpr (share of the checking spans called
+        members; NaN of none), share_detected with _low and _high (Clopper and Pearson, 95%, as if
+        spans were independent), and auc and tpr_at_5_fpr with _low and _high (95%), of the
+        set against all text that was never planted.
+
+    Raises
+    ------
+    InputError
+        For an `fpr` that cannot be, and a set without a span or with too little text for the
+        threshold.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -53,54 +70,88 @@ def min_k_baseline(
     tables = []
     for model, (name, dup_count, length, source) in product(MODELS, sets.itertuples(index=False)):
         planted = groups.get((model, PLANTED, name), none)
-        tried = groups.get((model, VALIDATION, source), none)
-        if not len(planted) or len(tried) < fewest:
+        validation = groups.get((model, VALIDATION, source), none)
+        if not len(planted) or len(validation) < fewest:
             raise InputError(
-                f"canary set {name}: {len(planted)} spans of {length} tokens, and {len(tried)} of "
-                f"text never planted ({source}), of 1 and {fewest} needed (fewer allow no false "
-                f"positive at {fpr:g}): shorten `length`, raise `validation_spans`, or name a file "
-                "with more text in `validation_files`"
+                f"canary set {name}: {len(planted)} spans of {length} tokens, and "
+                f"{len(validation)} of text never planted ({source}), of 1 and {fewest} needed "
+                f"(fewer allow no false positive at {fpr:g}): shorten `length`, raise "
+                "`validation_spans`, or name a file with more text in `validation_files`"
             )
-        middle = max(fewest, -(-len(tried) // 2))
-        every, truth = pd.concat([planted, tried]), [True] * len(planted) + [False] * len(tried)
-        measured = evaluate(every, truth, rng=rng, resamples=resamples)
-        rows = []
-        for score in measured["score"]:
-            threshold = fit_threshold(tried[score][:middle], fpr=fpr)
-            wrong = (tried[score][middle:] >= threshold).mean()
-            rows.append((score, threshold, wrong, *detected_share(planted[score], threshold)))
-        shares = [f"share_detected{end}" for end in ("", "_low", "_high")]
-        found = pd.DataFrame(rows, columns=["score", "threshold", "validation_fpr", *shares])
-        facts = {"model": model, "dataset": name, "dup_count": dup_count, "length": length}
-        facts |= {"spans": len(planted), "validation_set": source}
-        facts |= {"tuning_spans": middle, "checking_spans": len(tried) - middle}
-        table = pd.concat([found, measured.filter(regex="^(auc|tpr_at_5_)")], axis=1)
-        tables.append(table.assign(**facts)[[*facts, *table]])
+        half = math.ceil(len(validation) / 2)
+        tuning = validation[: max(fewest, half)]
+        checking = validation[len(tuning) :]
+        truth = [True] * len(planted) + [False] * len(validation)
+        judged = evaluate(pd.concat([planted, validation]), truth, rng=rng, resamples=resamples)
+        shares = _shares(judged["score"], planted, tuning, checking, fpr=fpr)
+        table = pd.concat([shares, judged.filter(regex="^(auc|tpr_at_5_)")], axis=1)
+        facts = pd.DataFrame(
+            {
+                "model": model,
+                "dataset": name,
+                "dup_count": dup_count,
+                "length": length,
+                "spans": len(planted),
+                "validation_set": source,
+                "tuning_spans": len(tuning),
+                "checking_spans": len(checking),
+            },
+            index=table.index,
+        )
+        tables.append(pd.concat([facts, table], axis=1))
     return pd.concat(tables, ignore_index=True)
 
 
-def beside_the_tests(
+def _shares(
+    scores: Iterable[str],
+    planted: pd.DataFrame,
+    tuning: pd.DataFrame,
+    checking: pd.DataFrame,
+    *,
+    fpr: float,
+) -> pd.DataFrame:
+    """Tune a threshold for each score; return the shares of spans that it calls members."""
+    rows = []
+    for score in scores:
+        threshold = fit_threshold(tuning[score], fpr=fpr)
+        validation_fpr = (checking[score] >= threshold).mean()
+        share, low, high = detected_share(planted[score], threshold)
+        rows.append((score, threshold, validation_fpr, share, low, high))
+    columns = ["score", "threshold", "validation_fpr"]
+    columns += ["share_detected", "share_detected_low", "share_detected_high"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def shares_and_p_values(
     table: pd.DataFrame, canaries: pd.DataFrame, model: str, labels: Mapping[str, str], alpha: float
 ) -> Layout:
     """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
 
-    `canaries` is notebook 01's, `labels` head the scores. The duplication count is 0 under the
-    clean model. The p-value of each test of `BESIDE` is bold where Holm's correction over the sets
-    leaves at most `alpha`.
+    The duplication count is 0 under the clean model.
+
+    Parameters
+    ----------
+    table : of `min_k_baseline`.
+    canaries : the table of notebook 01.
+    model : contaminated or clean.
+    labels : score -> its heading.
+    alpha : the p-value of a test is bold where Holm's correction over the sets leaves at most this.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]
-    tested = canaries[(canaries["model"] == model) & canaries["test"].isin(BESIDE)]
+    is_tested = (canaries["model"] == model) & canaries["test"].isin(COMPARED_TESTS)
+    p_values = canaries.loc[is_tested, ["dataset", "test", "p", "log10_p", "holm_p"]]
     sets = shares[keys].drop_duplicates()
-    rows = pd.concat([shares, sets.merge(tested[["dataset", "test", "p", "log10_p", "holm_p"]])])
+    rows = pd.concat([shares, sets.merge(p_values)])
+    if model == "clean":
+        rows = rows.assign(dup_count=0)
 
-    def cells(row: dict[Any, Any]) -> dict[str, str]:
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
         if row["score"] in labels:
             return {labels[row["score"]]: f"{row['share_detected']:.0%}"}
         p = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
         return {TESTS[row["test"]].label: p}
 
-    rows = rows.assign(dup_count=rows["dup_count"] * (model != "clean"))
     index = {"dataset": "Set", "dup_count": "Duplication count", "spans": "Spans"}
-    first = [*labels.values(), *(TESTS[name].label for name in BESIDE)]
-    return lay_out(rows, index, cells, columns_first=first)
+    columns = [*labels.values(), *(TESTS[name].label for name in COMPARED_TESTS)]
+    return lay_out(rows, index, cell, columns_first=columns)

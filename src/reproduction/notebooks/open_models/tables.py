@@ -8,8 +8,8 @@ the shards of all sets, and what all show a little they show together.
 """
 
 import math
-from collections.abc import Sequence
-from functools import cache, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +23,56 @@ from contamination.audit.decision import COMPRESSOR as NO_MODEL
 from contamination.audit.decision import Evidence, decide, log10_floor
 from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
 from contamination.audit.request import Request
+from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
+from contamination.scoring.store_format import Header
 from contamination.statistics import adjust, pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED, SIGNIFICANT, format_p, lay_out, outcome_row
+from contamination.testsets.example_set import ExampleSet
 from reproduction.notebooks.open_models import measure
+from reproduction.notebooks.open_models.settings import Settings
 from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Row, attempt, p_or_status
-from reproduction.run.redrawn import COUNTS as REDRAWN
-from reproduction.run.redrawn import redrawn_counts, with_rates
+from reproduction.run.null_calibration import COUNTS as REDRAWN
+from reproduction.run.null_calibration import null_calibration_counts, with_rates
 
 FEWEST = 2  # sets to pool
 CONTROL = "negative_control"  # role of a model
 COMPRESSOR = "compressor"
 COLUMNS = (
-    *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
-    *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
-    *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
-    *("pooled", "left_out", "conclusion"),
+    "model",
+    "role",
+    "dataset",
+    "examples",
+    "test",
+    "shards",
+    "permutations",
+    "statistic",
+    "p",
+    "log10_p",
+    "holm_p",
+    "bh_p",
+    "published_p",
+    "dup_count",
+    "verdict",
+    "control",
+    "control_p",
+    "status",
+    "tokens_scored",
+    "model_id",
+    "model_revision",
+    "dataset_revision",
+    "pooled",
+    "left_out",
+    "conclusion",
 )
 COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
 
 
 def pooled_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return a row for each model and test that were asked of several sets.
+    """Return a row for each model and test that several sets were put to.
 
     `rows` have their controls, and where they are done `texts`, their examples, and `scores` and
     `control_scores`: functions that return the scores of all shards, (r, m + 1). Tests that take
@@ -66,130 +91,164 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         if row["test"] not in ITEM_TESTS:
             groups.setdefault((row["model"], row["test"]), []).append(row)
-    found = [_pooled(group) for group in groups.values() if len(group) >= FEWEST]
-    return [row for row in found if row["status"] != OK or "p" in row]
+    pooled = [_pooled(group) for group in groups.values() if len(group) >= FEWEST]
+    return [row for row in pooled if row["status"] != OK or "p" in row]
 
 
 def _pooled(group: Sequence[Row]) -> Row:
-    """Return the row, without a p-value where the test has no scores to add."""
+    """Return the pooled row of a model and test, without a p-value if the test has no scores."""
     chosen, left_out = _chosen(group)
     row = {name: group[0][name] for name in ("model", "role", "test", "model_id", "model_revision")}
-    row |= {"dataset": POOLED, "pooled": len(chosen), "status": OK}
+    row["dataset"] = POOLED
+    row["pooled"] = len(chosen)
+    row["status"] = OK
     row["left_out"] = "; ".join(f"{name} ({why})" for name, why in left_out.items())
     if len(chosen) < FEWEST:
-        return row | {"status": f"not pooled: {len(chosen)} of {len(group)} sets are left"}
+        row["status"] = f"not pooled: {len(chosen)} of {len(group)} sets are left"
+        return row
 
     def compute() -> Row:
-        scores = [one["scores"]() for one in chosen]
-        if any(each.ndim != 2 for each in scores):
+        scores = [set_row["scores"]() for set_row in chosen]
+        if any(of_set.ndim != 2 for of_set in scores):
             return {}
-        found = outcome_row(pooled_exact_test(scores)) | {"test": row["test"]}
-        found |= {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
-        found |= {"verdict": "quiet", "control": "several"}
-        if len(controls := {one["control"] for one in chosen}) == 1:
-            p = pooled_exact_test([one["control_scores"]() for one in chosen]).p
-            found |= {"control": controls.pop(), "control_p": p}
-        return found
+        result = outcome_row(pooled_exact_test(scores))
+        result["test"] = row["test"]
+        result["examples"] = sum(set_row["examples"] for set_row in chosen)
+        result["tokens_scored"] = sum(set_row["tokens_scored"] for set_row in chosen)
+        result["verdict"] = "quiet"
+        result["control"] = "several"
+        controls = {set_row["control"] for set_row in chosen}
+        if len(controls) == 1:
+            control_scores = [set_row["control_scores"]() for set_row in chosen]
+            result["control"] = controls.pop()
+            result["control_p"] = pooled_exact_test(control_scores).p
+        return result
 
     return attempt(row, compute)
 
 
 def _chosen(group: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows that are pooled, and why the other sets are not."""
-    kept: list[Row] = []
-    p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
-    if (known := ~np.isnan(p)).any():
-        p[known] = adjust(np.log10(p[known]), method="holm").p
-    reasons = {}
-    for row, control_p in zip(group, p, strict=True):
-        if row["status"] != OK:
-            reasons[row["dataset"]] = "no p-value"
-        elif row["verdict"] != "quiet":
-            reasons[row["dataset"]] = f"order: {row['verdict']}"
-        elif control_p <= SIGNIFICANT:
-            reasons[row["dataset"]] = f"{row['control']} rejects"
-        elif twice := [one for one in kept if {*row["texts"]} & {*one["texts"]}]:
-            reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
+    """Return the rows that are pooled, and for each other set the reason why it is not."""
+    chosen: list[Row] = []
+    reasons: dict[str, str] = {}
+    for row, control_p in zip(group, _corrected_control_p(group), strict=True):
+        reason = _reason_against(row, control_p, chosen)
+        if reason is None:
+            chosen.append(row)
         else:
-            kept.append(row)
-    return kept, reasons
+            reasons[row["dataset"]] = reason
+    return chosen, reasons
+
+
+def _corrected_control_p(group: Sequence[Row]) -> np.ndarray:
+    """Return the p-values of the controls after Holm's correction over the sets; NaN of none."""
+    p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
+    known = ~np.isnan(p)
+    if known.any():
+        p[known] = adjust(np.log10(p[known]), method="holm").p
+    return p
+
+
+def _reason_against(row: Row, control_p: float, chosen: Sequence[Row]) -> str | None:
+    """Return why a set is not pooled with those chosen before it; None if it is."""
+    if row["status"] != OK:
+        return "no p-value"
+    if row["verdict"] != "quiet":
+        return f"order: {row['verdict']}"
+    if control_p <= SIGNIFICANT:
+        return f"{row['control']} rejects"
+    for other in chosen:
+        if set(row["texts"]) & set(other["texts"]):
+            return f"has examples of {other['dataset']}"
+    return None
+
+
+class Controls:
+    """What is known of the sets of an audit without a model, computed once for each set.
+
+    Attributes
+    ----------
+    sets : by their names in the audit.
+    """
+
+    def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
+        self.sets = sets
+        self._cached: dict[tuple[Any, ...], Any] = {}
+
+    def order_verdict(self, name: str, header: Header) -> str:
+        """Return the verdict on the order of records within the shards of a store."""
+        key = ("order", name, header.shards, header.seed)
+        if key not in self._cached:
+            diagnosis = diagnose_order(self.sets[name], shards=header.shards, seed=header.seed)
+            self._cached[key] = diagnosis.verdict
+        return str(self._cached[key])
+
+    def compressor_scores(self, name: str, header: Header, permutations: int) -> np.ndarray:
+        """Return the compressor's scores of the orderings of a store, (r, m + 1)."""
+        key = ("compressor", name, header.shards, header.seed, header.kind, permutations)
+        if key not in self._cached:
+            self._cached[key] = compressor_scores(
+                self.sets[name],
+                shards=header.shards,
+                seed=header.seed,
+                kind=header.kind,
+                permutations=permutations,
+            )
+        return np.asarray(self._cached[key])
+
+    def of_options(self, name: str, *, arrangements: int, seed: int) -> Row:
+        """Return the verdict on the arrangements of a set, and the compressor's p-value."""
+        key = ("options", name, arrangements, seed)
+        if key not in self._cached:
+            request = Request(axis="options", arrangements=arrangements, seed=seed)
+            test_set = self.sets[name]
+            diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+            p = compressor_alternatives(request.alternatives(test_set)).p
+            self._cached[key] = {"verdict": diagnosis.verdict, "compressor_p": p}
+        return dict(self._cached[key])
 
 
 def audit_models(
     experiment: Experiment,
     cells: pd.DataFrame,
-    models: Sequence[str],
-    sets: Sequence[str],
+    settings: Settings,
     *,
-    max_records: int | None,
     published: Path | str,
     alpha: float,
-    by_line: bool = False,
     redrawn: int = 0,
 ) -> pd.DataFrame:
     """Test every cell of `reproduction.notebooks.open_models.measure`.
 
-    A row for each model, set and test, those that failed included, and at the end one for each
-    model and test with all sets pooled, see `pooled_rows`. `holm_p`, `bh_p` (FDR) and `conclusion`
-    are those of `judged`, `published_p` that of `reproduction.output.published.published_p`,
-    `verdict` that of `contamination.audit.diagnostics` on the records. `dup_count` says how often
-    the set was planted, where that is known. `control_p` is the same test under the first negative
-    control of the audit, or the exact test under a compressor; `control` says which. Of so many
-    canonical orders `redrawn` for each set, if any, there are the columns of
-    `reproduction.run.redrawn.redrawn_counts` as well.
+    Parameters
+    ----------
+    experiment : the run.
+    cells : the table of `measure`.
+    settings : those of `measure`.
+    published : directory of the papers' tables.
+    alpha : level of the conclusions.
+    redrawn : canonical orders of each set that are drawn anew, for null calibration; 0 for none.
 
-    Parameters are those of `measure`, whose table is `cells`; `published` is the directory of the
-    papers' tables.
+    Returns
+    -------
+    audit
+        A row for each model, set and test, those that failed included, and at the end one for each
+        model and test with all sets pooled, see `pooled_rows`. `holm_p`, `bh_p` (FDR) and
+        `conclusion` are those of `judged`, `published_p` that of
+        `reproduction.output.published.published_p`, `verdict` that of
+        `contamination.audit.diagnostics` on the records. `dup_count` says how often the set was
+        planted, where that is known. `control_p` is the same test under the first negative control
+        of the audit, or the exact test under a compressor; `control` says which. Null calibration
+        adds the columns of `reproduction.run.null_calibration`.
     """
-    entries = {entry.name: entry for entry in measure.entries_of(experiment, models)}
-    opened = measure.open_sets(experiment, sets, max_records, by_line=by_line)
+    entries = {entry.name: entry for entry in measure.entries_of(experiment, settings.models)}
+    opened = measure.open_sets(experiment, settings)
+    sets = {name: found for name, found in opened.items() if not isinstance(found, str)}
+    controls = Controls(sets)
     rows: list[Row] = []
-
-    # Known of a set without a model, in the shards of a store, whoever has filled that: once each.
-    known = {name: one for name, one in opened.items() if not isinstance(one, str)}
-    verdict = cache(lambda name, **cut: diagnose_order(known[name], **cut).verdict)
-    compressed = cache(lambda name, **store: compressor_scores(known[name], **store))
-
-    @cache
-    def on_options(name: str, **asked: Any) -> Row:
-        request = Request(axis="options", **asked)
-        diagnosis = diagnose_arrangements(known[name], seed=request.seed, keep=request.keep)
-        p = compressor_alternatives(request.alternatives(known[name])).p
-        return {"verdict": diagnosis.verdict, "compressor_p": p}
-
-    def compute(cell: Row) -> Row:
-        test, permutations, name = TESTS[cell["test"]], cell["permutations"], cell["asked"]
-        if cell["store"]:
-            store = open_store(experiment.build / measure.STORES / cell["store"])
-        else:
-            store, permutations = experiment.store_for(cell["model"], known[name].name, test)
-        seed, tokens = store.header.seed, store.header.tokens_of(permutations)
-        found = outcome_row(test.result(store, permutations)) | {"tokens_scored": tokens}
-        if test.kind == "alternatives":
-            return found | on_options(name, arrangements=permutations + 1, seed=seed)
-        cut = {"shards": store.header.shards, "seed": seed}
-        same = {"kind": store.header.kind, "permutations": permutations}
-        if redrawn:
-            drawn = test, store, test.scores(store, permutations), found["p"]
-            found |= redrawn_counts(*drawn, orders=redrawn, alpha=alpha)
-        return found | {
-            "scores": partial(test.scores, store, permutations),
-            "control_scores": partial(compressed, name, **cut, **same),
-            "verdict": verdict(name, **cut),
-        }
-
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
-        entry, name = entries[cell["model"]], cell["asked"]
-        row: Row = {"dataset": measure.label(name), "role": entry.role, "model_id": entry.id}
-        row |= {column: cell[column] for column in ("model", "test", "model_revision", "status")}
-        row |= {"published_p": published_p(entry, name, published, test=cell["test"])}
-        row["dup_count"] = entry.dup_count(name)
-        if name in known:
-            row |= {"texts": known[name].examples, "examples": len(known[name].examples)}
-            row["dataset_revision"] = known[name].revision
-        elif row["status"] == OK:
-            row["status"] = opened[name]
-        rows.append(attempt(row, partial(compute, cell)))
+        row = _describe(cell, entries[cell["model"]], opened[cell["asked"]], published)
+        compute = partial(_test_cell, experiment, controls, cell, alpha=alpha, redrawn=redrawn)
+        rows.append(attempt(row, compute))
     add_controls(rows)
     table = judged([*rows, *pooled_rows(rows)], alpha)
     if redrawn:
@@ -198,24 +257,82 @@ def audit_models(
     return table
 
 
+def _describe(cell: Row, entry: ModelEntry, opened: ExampleSet | str, published: Path | str) -> Row:
+    """Return the columns that describe a cell; its status says if the set is unavailable."""
+    name = cell["asked"]
+    row: Row = {
+        "dataset": measure.label(name),
+        "role": entry.role,
+        "model_id": entry.id,
+        "model": cell["model"],
+        "test": cell["test"],
+        "model_revision": cell["model_revision"],
+        "status": cell["status"],
+        "published_p": published_p(entry, name, published, test=cell["test"]),
+        "dup_count": entry.dup_count(name),
+    }
+    if not isinstance(opened, str):
+        row["texts"] = opened.examples
+        row["examples"] = len(opened.examples)
+        row["dataset_revision"] = opened.revision
+    elif row["status"] == OK:
+        row["status"] = opened
+    return row
+
+
+def _test_cell(
+    experiment: Experiment, controls: Controls, cell: Row, *, alpha: float, redrawn: int
+) -> Row:
+    """Return the result of a cell, with its controls that need no model."""
+    test = TESTS[cell["test"]]
+    name = cell["asked"]
+    if cell["store"]:
+        permutations = cell["permutations"]
+        store = open_store(experiment.build / measure.STORES / cell["store"])
+    else:
+        canary = controls.sets[name].name
+        store, permutations = experiment.store_for(cell["model"], canary, test)
+    result = outcome_row(test.result(store, permutations))
+    result["tokens_scored"] = store.header.tokens_of(permutations)
+    if test.kind == "alternatives":
+        arrangements = permutations + 1
+        return result | controls.of_options(name, arrangements=arrangements, seed=store.header.seed)
+    if redrawn:
+        result |= null_calibration_counts(
+            test,
+            store,
+            test.scores(store, permutations),
+            result["p"],
+            orders=redrawn,
+            alpha=alpha,
+        )
+    result["scores"] = partial(test.scores, store, permutations)
+    result["control_scores"] = partial(controls.compressor_scores, name, store.header, permutations)
+    result["verdict"] = controls.order_verdict(name, store.header)
+    return result
+
+
 def add_controls(rows: Sequence[Row]) -> None:
-    """Put beside each p-value that of the first negative control.
+    """Add to each row with a p-value that of the first negative control.
 
     Of a row without such a control it is that of a compressor: `compressor_p`, or the exact test
     of `control_scores`, where it reads what the model has read.
     """
     done = [row for row in rows if row["status"] == OK]
-    silent = [row for row in reversed(done) if row["role"] == CONTROL]
-    first = {(row["dataset"], row["test"]): row for row in silent}
+    controls: dict[tuple[str, str], Row] = {}
+    for row in done:
+        if row["role"] == CONTROL:
+            controls.setdefault((row["dataset"], row["test"]), row)
     for row in tqdm(done, desc="controls", unit="p", leave=False):
-        control = first.get((row["dataset"], row["test"]), row)
-        if control["model"] != row["model"]:
-            row |= {"control": control["model"], "control_p": control["p"]}
+        control = controls.get((row["dataset"], row["test"]))
+        if control is not None and control["model"] != row["model"]:
+            row["control"] = control["model"]
+            row["control_p"] = control["p"]
             row["control_scores"] = control.get("scores")
-        else:
-            scores = row.get("control_scores")
-            p = sharded_exact_test(scores()).p if scores else row["compressor_p"]
-            row |= {"control": COMPRESSOR, "control_p": p}
+            continue
+        scores = row.get("control_scores")
+        row["control"] = COMPRESSOR
+        row["control_p"] = sharded_exact_test(scores()).p if scores else row["compressor_p"]
 
 
 def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
@@ -226,44 +343,46 @@ def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
     nothing and get none. `conclusion` is that of `contamination audit` at `alpha`, from all tests.
     """
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, "Int64"))
-    table["holm_p"] = table["bh_p"] = math.nan
+    table["holm_p"] = math.nan
+    table["bh_p"] = math.nan
     table["conclusion"] = None
     index = table.index[(table["status"] == OK) & (table["role"] != CONTROL)]
-    if log10_p := table.loc[index, "log10_p"].tolist():
+    log10_p = table.loc[index, "log10_p"].tolist()
+    if log10_p:
         table.loc[index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
         table.loc[index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
-
-    def evidence(row: Any) -> Evidence:
-        control = NO_MODEL if row.control == COMPRESSOR else row.control
-        return Evidence(
-            test=row.test,
-            p=row.holm_p,
-            floor=min(1.0, len(index) * 10 ** log10_floor(row)),
-            order=row.verdict,
-            controls={control: row.control_p},
-            habit=row.test in ITEM_TESTS,
-        )
-
     for _, group in table.loc[index].groupby(["model", "dataset"]):
-        found = list(map(evidence, group.itertuples()))
-        table.loc[group.index, "conclusion"] = decide(found, alpha=alpha).conclusion
+        evidence = [_evidence(row, tests=len(index)) for row in group.itertuples()]
+        table.loc[group.index, "conclusion"] = decide(evidence, alpha=alpha).conclusion
     return table
+
+
+def _evidence(row: Any, *, tests: int) -> Evidence:
+    """Return the evidence of a row, among so many tests of the table."""
+    control = NO_MODEL if row.control == COMPRESSOR else row.control
+    return Evidence(
+        test=row.test,
+        p=row.holm_p,
+        floor=min(1.0, tests * 10 ** log10_floor(row)),
+        order=row.verdict,
+        controls={control: row.control_p},
+        habit=row.test in ITEM_TESTS,
+    )
 
 
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit as the paper does: a row for each set and test, models side by side.
 
     Order is the verdict on the records. A model's p-value is bold where Holm's correction leaves
-    p <= alpha, or says "failed" or "not run here". Beside it stand the paper's value, the verdict
+    p <= alpha, or says "failed" or "not run here". After it come the paper's value, the verdict
     on an audited model (on all tests of a set), and last the compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
-    compressed = compressor_p.notna().any()
+    has_compressor = compressor_p.notna().any()
     groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
     rows = rows.assign(
-        # Nothing where models pool different sets.
-        examples=groups["examples"].transform(lambda n: n.max() if n.nunique() == 1 else pd.NA),
+        examples=groups["examples"].transform(_same_count),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
@@ -275,11 +394,20 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
             shown[f"{row['model']}, paper"] = format_p(row["published_p"])
         if pd.notna(row["conclusion"]):
             shown[f"{row['model']}, verdict"] = row["conclusion"]
-        return shown | ({"Compressor": format_p(row["compressor_p"])} if compressed else {})
+        if has_compressor:
+            shown["Compressor"] = format_p(row["compressor_p"])
+        return shown
 
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
-    return table.assign(Compressor=table.pop("Compressor")) if compressed else table
+    if has_compressor:
+        table["Compressor"] = table.pop("Compressor")  # the last column
+    return table
+
+
+def _same_count(counts: pd.Series) -> Any:
+    """Return the examples of a set and test; nothing where models pool different sets."""
+    return counts.max() if counts.nunique() == 1 else pd.NA
 
 
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -288,15 +416,21 @@ def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     As `paper_layout`; where the order of records within the shards of one test is judged otherwise
     than within those of another, both are named.
     """
-    printed = rows["published_p"].notna().any()
+    has_published = rows["published_p"].notna().any()
 
     def cells(row: Row) -> dict[str, str | None]:
-        paper = {"Paper": format_p(row["published_p"])} if printed else {}
-        judged = {"Verdict": row["conclusion"] if pd.notna(row["conclusion"]) else None}
-        p = p_or_status(row, bold=row["holm_p"] <= alpha)
-        return {TESTS[row["test"]].label: p} | paper | judged
+        shown: dict[str, str | None] = {
+            TESTS[row["test"]].label: p_or_status(row, bold=row["holm_p"] <= alpha)
+        }
+        if has_published:
+            shown["Paper"] = format_p(row["published_p"])
+        shown["Verdict"] = row["conclusion"] if pd.notna(row["conclusion"]) else None
+        return shown
+
+    def all_verdicts(verdicts: pd.Series) -> str:
+        return "; ".join(verdicts.dropna().unique())
 
     keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
     orders = rows["verdict"].mask(rows["test"].isin(ITEM_TESTS)).groupby(rows["dataset"])
-    orders = orders.transform(lambda v: "; ".join(v.dropna().unique()))
-    return lay_out(rows.assign(verdict=orders), keys, cells, columns_first=["Verdict"])
+    rows = rows.assign(verdict=orders.transform(all_verdicts))
+    return lay_out(rows, keys, cells, columns_first=["Verdict"])

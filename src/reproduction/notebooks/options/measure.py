@@ -8,11 +8,9 @@ says nothing about the options of another.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,10 +28,11 @@ from contamination.testsets.alternatives import Keep, option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.notebooks.options import tables
+from reproduction.notebooks.options.settings import Settings
 from reproduction.run.corpus import DOCUMENTS, Docstring, first_paragraph, harvest, read_documents
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import PLANTINGS, fill_blocks, planted_copies
+from reproduction.run.injection import PLANTINGS, Injection, fill_blocks, planted_copies
 
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
@@ -41,84 +40,141 @@ SHORTEST = 25  # characters of an option
 OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement
 
 
-def measure(
-    experiment: Experiment,
-    *,
-    examples: int,
-    dup_counts: Sequence[int],
-    permutations: int,
-    packages: Sequence[str],
-    longest: int,
-    background_tokens: int,
-    learning_rate: float,
-    batch_size: int,
-) -> dict[str, pd.DataFrame]:
+def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
     """Plant a set for every planting and number of copies, and run both axes on all of them.
 
-    Tables: `outcomes`, for each set and axis, with `tables.COLUMNS`; `text` (tokens of the text
-    that was read, planted: so many of them of items, places: of copies in it); `items` (item: the
-    first example of every set).
+    Returns
+    -------
+    outcomes : for each set and axis, with `tables.COLUMNS`.
+    text : tokens of the text that was read, planted: tokens of items in it, places: of copies.
+    items : item: the first example of every set.
     """
-    cells = [tables.Cell(planting, count) for planting in PLANTINGS for count in dup_counts]
-    sizes = {cell.name: examples for cell in cells}
-    sets = item_sets(experiment, sizes, packages=packages, longest=longest)
-    base, seed = experiment.model("clean"), experiment.profile.seed
-    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-    rng, copies = random_stream(seed, "planting"), dict[str, tuple[np.ndarray, int]]()
-    for cell in cells:
-        records = tokenize(tokenizer, sets[cell.name].examples)
-        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
-    background, ends = read_background(experiment, background_tokens)
-    context, end = experiment.profile.model.n_positions, tokenizer.eos_token_id
-    blocks, places = fill_blocks(background, ends, copies, end, context=context, rng=rng)
+    seed = experiment.profile.seed
+    cells = []
+    for planting in PLANTINGS:
+        cells += [tables.Cell(planting, count) for count in settings.dup_counts]
+    sets = item_sets(
+        experiment,
+        {cell.name: settings.examples for cell in cells},
+        packages=settings.packages,
+        longest=settings.longest,
+    )
+    clean = experiment.model("clean")
+    blocks, injections = _planted_text(experiment, clean, cells, sets, settings)
     folder = experiment.build / "options"
-    rates: dict[str, Any] = {"learning_rate": learning_rate, "batch_size": batch_size}
-    task = partial(fine_tune, base, list(blocks), folder / tables.PLANTED, seed=seed, **rates)
-    (path,) = deal("plant", [task])
-    scorers = {tables.PLANTED: TransformersScorer(path), tables.CLEAN: TransformersScorer(base)}
-    drawn: dict[str, Any] = {"permutations": permutations, "seed": seed}
+    task = partial(
+        fine_tune,
+        clean,
+        list(blocks),
+        folder / tables.PLANTED,
+        learning_rate=settings.learning_rate,
+        seed=seed,
+        batch_size=settings.batch_size,
+    )
+    (planted,) = deal("plant", [task])
+    scorers = {tables.PLANTED: TransformersScorer(planted), tables.CLEAN: TransformersScorer(clean)}
     outcomes = []
     for cell in cells:
-        stores = (
-            score_axes(sets[cell.name], scorer, folder / "stores", model=model, **drawn)
-            for model, scorer in scorers.items()
+        stores = {}
+        for model, scorer in scorers.items():
+            stores[model] = score_axes(
+                sets[cell.name],
+                scorer,
+                folder / "stores",
+                model=model,
+                permutations=settings.permutations,
+                seed=seed,
+            )
+        table = tables.axis_outcomes(stores[tables.PLANTED], stores[tables.CLEAN])
+        table = table.assign(
+            planting=cell.planting,
+            dup_count=cell.dup_count,
+            dataset=cell.name,
+            examples=settings.examples,
         )
-        facts = asdict(cell) | {"dataset": cell.name, "examples": examples}
-        outcomes.append(tables.axis_outcomes(*stores).assign(**facts))
-    read = sum(one.stop - one.start for one in places)
-    text = {"tokens": [blocks.size], "planted": [read], "places": [len(places)]}
+        outcomes.append(table)
+    planted_tokens = sum(injection.stop - injection.start for injection in injections)
+    text = {"tokens": [blocks.size], "planted": [planted_tokens], "places": [len(injections)]}
+    first_items = [test_set.examples[0] for test_set in sets.values()]
     return {
         "outcomes": pd.concat(outcomes, ignore_index=True)[list(tables.COLUMNS)],
         "text": pd.DataFrame(text),
-        "items": pd.DataFrame({"item": [one.examples[0] for one in sets.values()]}),
+        "items": pd.DataFrame({"item": first_items}),
     }
+
+
+def _planted_text(
+    experiment: Experiment,
+    model: Path,
+    cells: Sequence[tables.Cell],
+    sets: Mapping[str, ExampleSet],
+    settings: Settings,
+) -> tuple[np.ndarray, list[Injection]]:
+    """Plant the sets in documents of the corpus; return blocks of the context, and the copies.
+
+    Parameters
+    ----------
+    experiment : the run.
+    model : whose tokenizer reads the sets.
+    cells : how each set is planted.
+    sets : by name.
+    settings : tokens of the documents.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    rng = random_stream(experiment.profile.seed, "planting")
+    copies: dict[str, tuple[np.ndarray, int]] = {}
+    for cell in cells:
+        records = tokenize(tokenizer, sets[cell.name].examples)
+        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
+    background, ends = read_background(experiment, settings.background_tokens)
+    return fill_blocks(
+        background,
+        ends,
+        copies,
+        tokenizer.eos_token_id,
+        context=experiment.profile.model.n_positions,
+        rng=rng,
+    )
 
 
 def item_sets(
     experiment: Experiment, sizes: Mapping[str, int], *, packages: Sequence[str], longest: int
 ) -> dict[str, ExampleSet]:
-    """Make disjoint sets of so many items, by name, in canonical order.
+    """Make disjoint sets of items, by name, in canonical order.
 
-    All items are shuffled together and dealt out, and the options of each, of `longest` characters
-    at most, are shuffled alone: order of records and arrangement of options are what the seed of
-    the profile drew. No `packages` are those that the corpus holds out. Raises InputError if they
-    hold too few docstrings.
+    All items are shuffled together and dealt out, and the options of each are shuffled alone: order
+    of records and arrangement of options are what the seed of the profile drew.
+
+    Parameters
+    ----------
+    experiment : the run.
+    sizes : name of a set -> number of its items.
+    packages : whose docstrings become items; without any those that the corpus holds out.
+    longest : characters of an option, at most.
+
+    Raises
+    ------
+    InputError
+        If the packages hold too few docstrings.
     """
     sources = list(packages) or list(experiment.profile.corpus.held_out)
-    planted = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
+    planted: list[str] = []
+    for spec in experiment.profile.canaries:
+        planted += experiment.test_set(spec.name).examples
     pool = usable(
-        (document for package in sources for document in harvest(package)),
+        chain.from_iterable(map(harvest, sources)),
         longest=longest,
-        planted=" ".join(text for one in planted for text in one.examples),
+        planted=" ".join(planted),
         read={first_paragraph(text) for _, text in read_documents(experiment.corpus / DOCUMENTS)},
     )
     records = make_records(pool, rng=random_stream(experiment.profile.seed, "items"))
-    if len(records) < (wanted := sum(sizes.values())):
+    wanted = sum(sizes.values())
+    if len(records) < wanted:
         raise InputError(
             f"only {len(records)} items can be made of {', '.join(sources) or 'no package'}, "
             f"{wanted} wanted; lower `examples`, raise `longest` or name more `packages`"
         )
-    numbered = ((f"item {i}", record) for i, record in enumerate(records, start=1))
+    numbered = iter([(f"item {i}", record) for i, record in enumerate(records, start=1)])
     return {
         name: make_test_set(name, list(islice(numbered, size)), TEMPLATE, name)
         for name, size in sizes.items()
@@ -130,24 +186,29 @@ def usable(
 ) -> list[list[tuple[str, str]]]:
     """Find functions and the first paragraphs of their docstrings, (name, text), module by module.
 
-    Left out are names and texts that come twice, texts that stand in what is `planted` elsewhere,
-    and those that are the first paragraph of a document that the models `read` (as
-    `first_paragraph` writes it). Copies are compared in lower case, with single blanks.
+    Left out are names and texts that come twice, and texts that are known from elsewhere. Copies
+    are compared in lower case, with single blanks.
+
+    Parameters
+    ----------
+    documents : the docstrings.
+    longest : characters of a text, at most.
+    planted : text of the sets that are planted elsewhere.
+    read : first paragraphs of the documents that the models read, as `first_paragraph` writes them.
     """
-    known, names = " ".join(planted.lower().split()), set[str]()
-    texts, modules = set(read), dict[tuple[str, str], list[tuple[str, str]]]()
+    planted = " ".join(planted.lower().split())
+    names: set[str] = set()
+    texts = set(read)
+    modules: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for document in documents:
         text = " ".join(document.text.partition("\n\n")[0].split())
-        if (
-            document.signature
-            and document.text.isascii()
-            and SHORTEST <= len(text) <= longest
-            and document.name not in names
-            and (key := text.lower()) not in texts
-            and key not in known
-        ):
+        lower_case = text.lower()
+        is_fit = document.signature and document.text.isascii()
+        is_fit = is_fit and SHORTEST <= len(text) <= longest
+        is_new = document.name not in names and lower_case not in texts
+        if is_fit and is_new and lower_case not in planted:
             names.add(document.name)
-            texts.add(key)
+            texts.add(lower_case)
             modules.setdefault((document.package, document.path), []).append((document.name, text))
     return list(modules.values())
 
@@ -167,9 +228,11 @@ def make_records(
         for start in range(0, len(order) - count + 1, count):
             four = [functions[i] for i in order[start : start + count]]
             place = int(rng.integers(count))  # four are in random order already
-            texts = dict(zip(LETTERS, (text for _, text in four), strict=True))
-            question = f"What does {four[place][0]} do?"
-            records.append({"input": question, **texts, "target": LETTERS[place]})
+            record = {"input": f"What does {four[place][0]} do?"}
+            for letter, (_, text) in zip(LETTERS, four, strict=True):
+                record[letter] = text
+            record["target"] = LETTERS[place]
+            records.append(record)
     return [records[i] for i in rng.permutation(len(records))]
 
 
@@ -198,11 +261,36 @@ def score_axes(
     permutations: int,
     seed: int,
 ) -> dict[str, Store]:
-    """Score what both axes read of a set: pairs of records, and so many other arrangements each."""
+    """Score what both axes read of a set: pairs of records, and arrangements of each.
+
+    Parameters
+    ----------
+    test_set : the set.
+    scorer : the open model.
+    folder : of all stores.
+    model : name of the model.
+    permutations : other arrangements of the options of an item.
+    seed : draws the arrangements.
+    """
     place = folder / model / test_set.name
     plan = plan_store(TESTS[tables.ORDER], len(test_set.examples), None)
+    order = score(
+        test_set,
+        scorer,
+        place / tables.ORDER,
+        plan,
+        model=model,
+        permutations=0,
+        seed=seed,
+        replace=True,
+    )
     options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
-    same: dict[str, Any] = {"model": model, "seed": seed, "replace": True}
-    order = score(test_set, scorer, place / tables.ORDER, plan, permutations=0, **same)
-    alternatives = score(options, scorer, place / OPTION_TEST, **same)
+    alternatives = score(
+        options,
+        scorer,
+        place / OPTION_TEST,
+        model=model,
+        seed=seed,
+        replace=True,
+    )
     return {tables.ORDER: order, OPTION_TEST: alternatives}

@@ -6,6 +6,7 @@ each set combines them by `contamination.audit.verdict.joint`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -15,12 +16,22 @@ from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.injection import Planting
 
-ORDER, BOTH = "successor", "both"
+ORDER = "successor"
+BOTH = "both"
 AXES = (ORDER, OPTION_TEST, BOTH)
-PLANTED, CLEAN = "planted", "clean"
+PLANTED = "planted"
+CLEAN = "clean"
 COLUMNS = (
-    *("dataset", "planting", "dup_count", "examples", "test", "p", "log10_p"),
-    *("control_p", "control_log10_p", "tokens_scored"),
+    "dataset",
+    "planting",
+    "dup_count",
+    "examples",
+    "test",
+    "p",
+    "log10_p",
+    "control_p",
+    "control_log10_p",
+    "tokens_scored",
 )
 HEADINGS = {ORDER: "Order of records", OPTION_TEST: "Order of options", BOTH: "Both"}
 KINDS = {
@@ -47,17 +58,21 @@ def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> p
     """Test one set by its stores, of `ORDER` and of `OPTION_TEST`: a row for each of `AXES`.
 
     Columns test, p, log10_p, the same under the `clean` model as control_p and control_log10_p, and
-    tokens_scored, what one model reads for it.
+    tokens_scored, the tokens that one model reads for it.
     """
     from contamination.audit.verdict import joint  # figures are drawn without torch
 
-    names, measured = ("p", "log10_p"), pd.DataFrame({"test": AXES})
-    for begin, stores in (("", planted), ("control_", clean)):
-        results = [TESTS[axis].result(stores[axis], 0) for axis in AXES[:2]]
-        for name in names:
-            measured[begin + name] = [getattr(one, name) for one in (*results, joint(*results))]
-    tokens = [planted[axis].header.tokens_of(0) for axis in AXES[:2]]
-    return measured.assign(tokens_scored=[*tokens, sum(tokens)])
+    outcomes = pd.DataFrame({"test": AXES})
+    for prefix, stores in (("", planted), ("control_", clean)):
+        of_order = TESTS[ORDER].result(stores[ORDER], 0)
+        of_options = TESTS[OPTION_TEST].result(stores[OPTION_TEST], 0)
+        results = [of_order, of_options, joint(of_order, of_options)]
+        outcomes[f"{prefix}p"] = [result.p for result in results]
+        outcomes[f"{prefix}log10_p"] = [result.log10_p for result in results]
+    order_tokens = planted[ORDER].header.tokens_of(0)
+    option_tokens = planted[OPTION_TEST].header.tokens_of(0)
+    outcomes["tokens_scored"] = [order_tokens, option_tokens, order_tokens + option_tokens]
+    return outcomes
 
 
 def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
@@ -67,6 +82,11 @@ def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     `COLUMNS`. The last line is the control: the smallest p of each axis among the same sets under
     the clean model.
     """
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        is_found = row["holm_p"] <= alpha
+        return {HEADINGS[row["test"]]: format_p(row["p"], row["log10_p"], bold=is_found)}
+
     table = table.assign(holm_p=adjust(log10_p=table["log10_p"], method="holm").p)
     parts = [table[table["planting"] == name].assign(kind=kind) for name, kind in KINDS.items()]
     lowest = table.loc[table.groupby("test", sort=False)["control_log10_p"].idxmin()]
@@ -76,8 +96,6 @@ def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     return lay_out(
         pd.concat([*parts, control]),
         {"kind": "Planted", "dup_count": "Copies"},
-        lambda row: {
-            HEADINGS[row["test"]]: format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
-        },
+        cell,
         columns_first=list(HEADINGS.values()),
     )

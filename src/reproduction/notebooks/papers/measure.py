@@ -6,6 +6,7 @@ averages: all of Shi's Table 6, and Fu's, which are over 19 scores, of which the
 """
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,45 +18,113 @@ from contamination.tables import read_csv
 from contamination.testsets.registry import entries
 from reproduction.output.published import AUDITED, CONTROLS, PRINTED, load_published
 
-OREN, SHI, FU = "Oren et al. (2024)", "Shi et al. (2024)", "Fu et al. (2025)"
+OREN = "Oren et al. (2024)"
+SHI = "Shi et al. (2024)"
+FU = "Fu et al. (2025)"
 COLUMNS = ("paper", "table", "model", "row", "column", "ours", "published", "difference", "unit")
 NOT_ASKED = "not asked: this run leaves it out"
 KEYS = ["what", "model", "row", "column"]
-LOG10_P, PERPLEXITY, AUC = "log10 p", "perplexity", "AUC"
+# Units.
+LOG10_P = "log10 p"
+PERPLEXITY = "perplexity"
+AUC = "AUC"
+AUC_PERCENT = "AUC, percent"
 # What is measured -> its unit.
-UNITS = {"planted": LOG10_P, "open": LOG10_P, "mmlu": LOG10_P, AUC: AUC}
+UNITS = {
+    "planted": LOG10_P,
+    "open": LOG10_P,
+    "mmlu": LOG10_P,
+    AUC: AUC,
+    "within": AUC_PERCENT,
+    "across": AUC_PERCENT,
+    PERPLEXITY: PERPLEXITY,
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the numbers of a table stand: names of columns, or a word for all rows.
+
+    Attributes
+    ----------
+    what : that is measured, one of `UNITS`.
+    model, row, column : of a number.
+    number : column of the number.
+    table : of the paper; "" in our tables.
+    """
+
+    what: str
+    model: str
+    row: str
+    column: str
+    number: str
+    table: str = ""
+
+
+T_TEST = "sharded_t"
+FISHER = "MMLU (Fisher)"  # row of Oren's Table 2
+# File of `data/published`, paper and place; `of` are models or tests with a column each.
 UNITS |= {"within": "AUC, percent", "across": "AUC, percent", PERPLEXITY: PERPLEXITY}
 
 # File of `data/published`, paper; then `KEYS`, table, number: its columns, or a word for all rows.
 # `of` are models or tests with a column each.
 HIGHER, T_TEST, FISHER = "contam-1.4b-dupcount-higher", "sharded_t", "MMLU (Fisher)"
-WITHIN = ("within", "model", "metric", "domain", "table", "auc_percent")
-ACROSS = ("across", "model", "seen_domain", "unseen_domain")
+FU_WITHIN = Place("within", "model", "metric", "domain", "auc_percent", table="table")
 PUBLISHED = (
-    ("oren2024_table1_canaries", OREN, "planted", HIGHER, "dataset", "of", "Table 1", "p"),
-    ("oren2024_table2_open_models", OREN, "open", "of", "dataset", T_TEST, "Table 2", "p"),
-    ("oren2024_table4_mmlu", OREN, "mmlu", "of", "subset", T_TEST, "Table 4", "p"),
-    ("shi2023_headline", SHI, AUC, "model", "method", "variant", "table", "value"),
-    ("fu2025_table3", FU, *WITHIN),
-    ("fu2025_within_domain_auc", FU, *WITHIN),
-    ("fu2025_perplexity", FU, PERPLEXITY, "model", "side", "domain", "table", "ppl_200_mean"),
-    ("fu2025_cross_domain_auc", FU, *ACROSS, "figure", "auc_percent"),
+    (
+        "oren2024_table1_canaries",
+        OREN,
+        Place("planted", HIGHER, "dataset", "of", "p", table="Table 1"),
+    ),
+    (
+        "oren2024_table2_open_models",
+        OREN,
+        Place("open", "of", "dataset", T_TEST, "p", table="Table 2"),
+    ),
+    ("oren2024_table4_mmlu", OREN, Place("mmlu", "of", "subset", T_TEST, "p", table="Table 4")),
+    ("shi2023_headline", SHI, Place(AUC, "model", "method", "variant", "value", table="table")),
+    ("fu2025_table3", FU, FU_WITHIN),
+    ("fu2025_within_domain_auc", FU, FU_WITHIN),
+    (
+        "fu2025_perplexity",
+        FU,
+        Place(PERPLEXITY, "model", "side", "domain", "ppl_200_mean", table="table"),
+    ),
+    (
+        "fu2025_cross_domain_auc",
+        FU,
+        Place("across", "model", "seen_domain", "unseen_domain", "auc_percent", table="figure"),
+    ),
 )
-# Result table, its rows that count; then `KEYS` and number, as above.
-MEASURED, ONCE = "source == 'measured'", "phase == 'pre-training'"
+# Result table, its rows that count, and place.
+MEASURED = "source == 'measured'"
+ONCE = "phase == 'pre-training'"
 MIN_25 = f"{ONCE} and (metric == 'min_prob_25' or status != '{OK}')"
 OURS = (
-    ("open_models", "planted", "planted", "model", "title", "test", "log10_p"),
-    ("open_models", "not planted", "open", "model", "title", "test", "log10_p"),
-    ("mmlu_fisher", MEASURED, "open", "model", FISHER, "test", "log10_p"),
-    ("mmlu_subsets", MEASURED, "mmlu", "model", "subset", "test", "log10_p"),
-    ("wikimia", "source == 'wikimia'", AUC, "model", "score", "variant", "auc"),
-    ("assumptions_within", ONCE, "within", "model", "metric", "domain", "auc_percent"),
-    ("assumptions_perplexity", ONCE, PERPLEXITY, "model", "side", "domain", PERPLEXITY),
-    ("assumptions_cross", MIN_25, *ACROSS, "auc_percent"),
+    ("open_models", "planted", Place("planted", "model", "title", "test", "log10_p")),
+    ("open_models", "not planted", Place("open", "model", "title", "test", "log10_p")),
+    ("mmlu_fisher", MEASURED, Place("open", "model", FISHER, "test", "log10_p")),
+    ("mmlu_subsets", MEASURED, Place("mmlu", "model", "subset", "test", "log10_p")),
+    ("wikimia", "source == 'wikimia'", Place(AUC, "model", "score", "variant", "auc")),
+    ("assumptions_within", ONCE, Place("within", "model", "metric", "domain", "auc_percent")),
+    ("assumptions_perplexity", ONCE, Place(PERPLEXITY, "model", "side", "domain", PERPLEXITY)),
+    (
+        "assumptions_cross",
+        MIN_25,
+        Place("across", "model", "seen_domain", "unseen_domain", "auc_percent"),
+    ),
 )
 # A word of the papers -> ours, where more differs than capitals and marks.
-WORDS = {"NeoX-20B": "gpt-neox-20b", "OLMo-2-1124-7B": "olmo-2-7b", "paraphrase": "paraphrased"}
+WORDS = {
+    "NeoX-20B": "gpt-neox-20b",
+    "OLMo-2-1124-7B": "olmo-2-7b",
+    "paraphrase": "paraphrased",
+    "PPL": "loss",
+    "Min-20% Prob": "min_k_20",
+    "Min 5% token": "min_prob_5",
+    "Min 15% token": "min_prob_15",
+    "Min 25% token": "min_prob_25",
+}
 WORDS |= {"PPL": "loss", "Min-20% Prob": "min_k_20"}
 WORDS |= {f"Min {k}% token": f"min_prob_{k}" for k in (5, 15, 25)}
 # log10 p up to these could not be printed smaller: 0.009 is 1/101, cut off; 1e-38 stands for zero.
@@ -63,23 +132,32 @@ FLOORS = {"permutation": -2.04, T_TEST: -37.9}
 
 
 def plain(text: Any) -> str:
-    """Letters and digits alone, in lower case: tables write one name in several ways."""
-    return "" if pd.isna(text) else re.sub(r"[^a-z0-9]+", "", str(WORDS.get(text, text)).lower())
+    """Return letters and digits alone, in lower case: tables write one name in several ways."""
+    if pd.isna(text):
+        return ""
+    word = str(WORDS.get(text, text)).lower()
+    return re.sub(r"[^a-z0-9]+", "", word)
 
 
-def _columns(table: pd.DataFrame, what: str, *names: str, last: list[str]) -> pd.DataFrame:
-    """Return `KEYS` and the last columns; a name that is no column stands for all rows."""
-    chosen = zip([*KEYS[1:], *last], names, strict=True)
-    found = {"what": what} | {new: table.get(old, old) for new, old in chosen}
-    return pd.DataFrame(found, table.index)
+def _columns(table: pd.DataFrame, place: Place) -> pd.DataFrame:
+    """Return `KEYS` and the number; a name that is no column stands for all rows."""
+    columns = {
+        "what": place.what,
+        "model": table.get(place.model, place.model),
+        "row": table.get(place.row, place.row),
+        "column": table.get(place.column, place.column),
+        "number": table[place.number],
+    }
+    return pd.DataFrame(columns, table.index)
 
 
 def published_cells(directory: Path | str) -> pd.DataFrame:
     """List the numbers in the order of the papers; `directory` is `data/published`."""
-    found = []
-    for file, paper, *names in PUBLISHED:
+    headings = PRINTED | AUDITED | CONTROLS
+    parts = []
+    for file, paper, place in PUBLISHED:
         table = load_published(directory, file)
-        wide = {k: name for k, name in (PRINTED | AUDITED | CONTROLS).items() if k in table}
+        wide = {column: name for column, name in headings.items() if column in table}
         if wide:
             kept = [name for name in table if name not in wide]
             table = table.melt(kept, var_name="of", value_name="p")
@@ -87,46 +165,72 @@ def published_cells(directory: Path | str) -> pd.DataFrame:
         if "setting" in table:  # "NeoX-20B original"; the other tables are of models that train
             table[["model", "variant"]] = table["setting"].str.split(" ", n=1, expand=True)
             table = table[(table["table"] == "Table 1") & table["variant"].notna()]
-        found.append(_columns(table, *names, last=["table", "published"]).assign(paper=paper))
-    cells = pd.concat(found, ignore_index=True).dropna(subset="published")
+        part = _columns(table, place).rename(columns={"number": "published"})
+        parts.append(part.assign(table=table.get(place.table, place.table), paper=paper))
+    cells = pd.concat(parts, ignore_index=True).dropna(subset="published")
     return cells[cells["row"] != "Average AUC"].reset_index(drop=True)
 
 
 def measured(results: Path | str) -> pd.DataFrame:
-    """Read what a run measured: plain `KEYS`, ours, status; a key that a row lacks is ""."""
-    found = [pd.DataFrame(columns=[*KEYS, "ours", "status"])]
+    """Read the numbers of a run: plain `KEYS`, ours, status; a key that a row lacks is ""."""
+    parts = [pd.DataFrame(columns=[*KEYS, "ours", "status"])]
     titles = {name: entry.title for name, entry in entries().items()}
-    for name, rows, *names in OURS:
+    for name, query, place in OURS:
         if not (Path(results) / "tables" / f"{name}.csv").is_file():
             continue  # the profile does not run its notebook
         table = read_csv(results, name)
         if "dataset" in table:
             table["title"] = table["dataset"].map(titles).fillna(table["dataset"])
             table["planted"] = table["dataset"].astype(str).str.startswith("canaries/")
-        found.append(_columns(table.query(rows), *names, "status", last=["ours", "status"]))
-    ours = pd.concat(found, ignore_index=True).astype({"ours": float})
-    return ours.assign(**{key: ours[key].map(plain) for key in KEYS[1:]})
+        table = table.query(query)
+        part = _columns(table, place).rename(columns={"number": "ours"})
+        parts.append(part.assign(status=table["status"]))
+    ours = pd.concat(parts, ignore_index=True).astype({"ours": float})
+    for key in KEYS[1:]:
+        ours[key] = ours[key].map(plain)
+    return ours
 
 
 def compare(directory: Path | str, results: Path | str) -> pd.DataFrame:
-    """Put every published number beside what was measured: one row each, `COLUMNS` and status.
+    """Put every published number next to our own: one row each, `COLUMNS` and status.
 
     `ours`, `published` and `difference` (ours minus published) are in `unit`; p-values are on the
     log10 scale, and have no difference where the published one is the smallest that could be
     printed. Of WikiMIA ours is the mean over the lengths of texts. `status` is "ok", that of the
     row that failed, or `NOT_ASKED`.
     """
-    cells, rows = published_cells(directory), measured(results)
-    done = rows[rows["status"] == OK].groupby(KEYS, as_index=False)["ours"].mean()
-    keyed = cells[KEYS].assign(**{key: cells[key].map(plain) for key in KEYS[1:]})
-    keyed = keyed.merge(done, "left", KEYS, validate="m:1")
-    status = keyed["ours"].map(lambda value: OK, na_action="ignore").astype(object)
-    lost = rows[rows["status"] != OK].drop_duplicates().to_dict("records")
-    for row in sorted(lost, key=lambda row: sum(not row[key] for key in KEYS)):
-        part = np.logical_and.reduce([keyed[key] == row[key] for key in KEYS if row[key]])
-        status = status.mask(status.isna() & part, row["status"])
-    cells["unit"], cells["ours"] = cells["what"].map(UNITS), keyed["ours"]
+    cells = published_cells(directory)
+    rows = measured(results)
+    is_done = rows["status"] == OK
+    means = rows[is_done].groupby(KEYS, as_index=False)["ours"].mean()
+    keyed = cells[KEYS].copy()
+    for key in KEYS[1:]:
+        keyed[key] = keyed[key].map(plain)
+    keyed = keyed.merge(means, "left", KEYS, validate="m:1")
+    cells["unit"] = cells["what"].map(UNITS)
+    cells["ours"] = keyed["ours"]
     at_floor = cells["published"] <= cells["column"].map(FLOORS)
     cells["difference"] = (cells["ours"] - cells["published"]).mask(at_floor)
     cells["row"] = cells["row"].mask(cells["unit"] == PERPLEXITY, "PPL_200, " + cells["row"])
-    return cells[list(COLUMNS)].assign(status=status.fillna(NOT_ASKED))
+    return cells[list(COLUMNS)].assign(status=_statuses(keyed, rows[~is_done]))
+
+
+def _statuses(keyed: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
+    """Return the status of every published number, from the rows that were not measured.
+
+    The row with the most keys comes first; a row that lacks a key stands for all its values.
+    """
+    statuses = keyed["ours"].map(lambda value: OK, na_action="ignore").astype(object)
+    rows = lost.drop_duplicates().to_dict("records")
+    for row in sorted(rows, key=_missing_keys):
+        fits = pd.Series(True, index=keyed.index)
+        for key in KEYS:
+            if row[key]:
+                fits &= keyed[key] == row[key]
+        statuses = statuses.mask(statuses.isna() & fits, row["status"])
+    return statuses.fillna(NOT_ASKED)
+
+
+def _missing_keys(row: dict[Any, Any]) -> int:
+    """Return how many keys a row lacks."""
+    return sum(not row[key] for key in KEYS)

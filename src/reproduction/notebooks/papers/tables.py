@@ -18,20 +18,28 @@ def table_layouts(rows: pd.DataFrame) -> Iterator[tuple[str, str, Layout]]:
 
     A cell is ours, and the published number in brackets; "—" where nothing was measured.
     """
-    for (paper, table), found in rows.groupby(["paper", "table"], sort=False):
-        name = f"papers_{paper.split()[0]}_{re.sub(r'[^a-z0-9]', '_', table.lower())}".lower()
-        parts = [part for part in ("model", "column") if found[part].nunique() > 1] or ["column"]
-        headed = found.assign(heading=found[parts].agg(", ".join, axis=1))
-        yield name, f"{paper}, {table}", lay_out(headed, {"row": ""}, _cell)
+    for (paper, table), cells in rows.groupby(["paper", "table"], sort=False):
+        author = paper.split()[0].lower()
+        file = f"papers_{author}_{re.sub(r'[^a-z0-9]', '_', table.lower())}"
+        headings = [name for name in ("model", "column") if cells[name].nunique() > 1]
+        headings = headings or ["column"]
+        headed = cells.assign(heading=cells[headings].agg(", ".join, axis=1))
+        yield file, f"{paper}, {table}", lay_out(headed, {"row": ""}, _cell)
 
 
 def _cell(row: dict[Any, Any]) -> dict[str, str]:
-    def shown(value: float) -> str:
-        if row["unit"] == LOG10_P and not math.isnan(value):
-            return format_p(10**value, value)
-        return format_estimate(value, digits=2 if row["unit"] == AUC else 1, interval=False)
+    """Return our number, and the published one in brackets."""
+    ours = _number(row["ours"], row["unit"])
+    published = _number(row["published"], row["unit"])
+    return {row["heading"]: f"{ours} ({published})"}
 
-    return {row["heading"]: f"{shown(row['ours'])} ({shown(row['published'])})"}
+
+def _number(value: float, unit: str) -> str:
+    """Write a number of a unit; a dash for NaN."""
+    if unit == LOG10_P and not math.isnan(value):
+        return format_p(10**value, value)
+    digits = 2 if unit == AUC else 1
+    return format_estimate(value, digits=digits, interval=False)
 
 
 def summary_layout(rows: pd.DataFrame) -> Layout:
@@ -39,13 +47,24 @@ def summary_layout(rows: pd.DataFrame) -> Layout:
 
     The median is of absolute differences; a verdict is the same on one side of 0.05.
     """
-    level, sums = np.log10(SIGNIFICANT), []
-    for (paper, table, unit), found in rows.groupby(["paper", "table", "unit"], sort=False):
-        done = found[found["status"] == OK]
-        same = ((done["ours"] <= level) == (done["published"] <= level)).sum()
-        row = {"Paper": paper, "Table": table, "Unit": unit}
-        row |= {"Cells": str(len(found)), "Measured": str(len(done))}
-        change = format_estimate(done["difference"].abs().median(), interval=False)
-        verdicts = f"{same} of {len(done)}" if unit == LOG10_P and len(done) else MISSING
-        sums.append(row | {"Median difference": change, "Same verdict at 0.05": verdicts})
+    level = np.log10(SIGNIFICANT)
+    sums = []
+    for (paper, table, unit), cells in rows.groupby(["paper", "table", "unit"], sort=False):
+        measured = cells[cells["status"] == OK]
+        is_same = (measured["ours"] <= level) == (measured["published"] <= level)
+        verdicts = MISSING
+        if unit == LOG10_P and len(measured):
+            verdicts = f"{is_same.sum()} of {len(measured)}"
+        difference = measured["difference"].abs().median()
+        sums.append(
+            {
+                "Paper": paper,
+                "Table": table,
+                "Unit": unit,
+                "Cells": str(len(cells)),
+                "Measured": str(len(measured)),
+                "Median difference": format_estimate(difference, interval=False),
+                "Same verdict at 0.05": verdicts,
+            }
+        )
     return Layout(sums)

@@ -14,12 +14,12 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerFast
 
 from contamination.audit import Request, audit
 from contamination.audit.battery import TESTS
@@ -105,18 +105,38 @@ class Classroom:
         permutations: int = 0,
         kind: Kind = "orderings",
     ) -> Store:
-        """Score what is missing of a test set under a model, every token of it."""
-        scorer, plan = self.scorers[model], StorePlan(kind, shards)
+        """Score what is missing of a test set under a model, every token of it.
+
+        Parameters
+        ----------
+        model : contaminated or clean.
+        test_set : the set.
+        shards : of the set.
+        permutations : orderings of a shard besides the canonical one.
+        kind : orderings, or successors: pairs of examples.
+        """
+        scorer = self.scorers[model]
+        plan = StorePlan(kind, shards)
         identity = sha256_of(scorer.revision, test_set.revision)
         path = plan.path(self.directory / "stores", model, test_set.name, identity)
-        sizes: dict[str, Any] = {"permutations": permutations, "seed": self.seed}
-        return score(test_set, scorer, path, plan, model=model, **sizes)
+        return score(
+            test_set,
+            scorer,
+            path,
+            plan,
+            model=model,
+            permutations=permutations,
+            seed=self.seed,
+        )
 
     @property
     def final_losses(self) -> dict[str, float]:
         """Training loss of each model at the end, nats per token."""
-        records = {name: self.directory / "models" / name / "training.json" for name in MODELS}
-        return {name: float(read_json(path)["final_loss"]) for name, path in records.items()}
+        losses = {}
+        for name in MODELS:
+            training = read_json(self.directory / "models" / name / "training.json")
+            losses[name] = float(training["final_loss"])
+        return losses
 
 
 def open_classroom(
@@ -124,36 +144,43 @@ def open_classroom(
 ) -> Classroom:
     """Train both models, unless the same ones are there already, and open them.
 
-    A test set of so many `examples` is planted for each of `dup_counts`, that many times: set "x4"
-    four times. The corpus has so many `documents` of six records. Raises InputError for a dup_count
-    that comes twice or is below 1, and for too little text to train on.
+    Parameters
+    ----------
+    directory : of models and stores.
+    dup_counts : how often test sets are planted; set "x4" four times.
+    examples : of a test set.
+    documents : of the corpus, of six records each.
+    seed : draws the text and the places of the copies.
+
+    Raises
+    ------
+    InputError
+        For a dup_count that comes twice or is below 1, and for too little text to train on.
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
     rng = random_stream(seed, "made-up text")
     planted = {f"x{count}": count for count in dup_counts}
     sets = {name: made_up_set(name, examples, rng=rng) for name in planted}
-    corpus = [
-        "".join(made_up_set("a document", RECORDS_PER_DOCUMENT, rng=rng, towns=[town]).examples)
-        for town in rng.choice(TOWNS, size=documents)
-    ]
-    tokenizer = train_tokenizer(corpus, VOCABULARY)
-    start, end = tokenizer.bos_token, tokenizer.eos_token_id
-    # As those of Llama 2 and Mistral: it begins a text with a start token, if it is asked to.
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{start} $A", special_tokens=[(start, end)]
-    )
+    corpus = []
+    for town in rng.choice(TOWNS, size=documents):
+        document = made_up_set("a document", RECORDS_PER_DOCUMENT, rng=rng, towns=[town])
+        corpus.append("".join(document.examples))
+    tokenizer = _train_tokenizer(corpus)
+    end = tokenizer.eos_token_id
     texts = [np.append(ids, end) for ids in tokenize(tokenizer, corpus)]
-    read, ends = np.concatenate(texts), np.cumsum([len(ids) for ids in texts])
-    copies = {
-        name: (np.concatenate(tokenize(tokenizer, one.examples)), planted[name])
-        for name, one in sets.items()
-    }
+    clean = np.concatenate(texts)
+    ends = np.cumsum([len(ids) for ids in texts])
+    copies = {}
+    for name, test_set in sets.items():
+        ids = np.concatenate(tokenize(tokenizer, test_set.examples))
+        copies[name] = (ids, planted[name])
     rng = random_stream(seed, "injection of the classroom")
-    streams = {"contaminated": np.concatenate(mix(read, ends, copies, end, rng=rng)[0])}
-    streams["clean"] = read
+    pieces, _ = mix(clean, ends, copies, end, rng=rng)
+    streams = {"contaminated": np.concatenate(pieces), "clean": clean}
     settings = repr((asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()))
-    key = sha256_of(settings, *(stream.tobytes() for stream in streams.values()))[:16]
+    contents = [stream.tobytes() for stream in streams.values()]
+    key = sha256_of(settings, *contents)[:16]
     room = Classroom(Path(directory) / key, planted, sets, seed)
     for name, stream in streams.items():
         place = room.directory / "models" / name
@@ -163,25 +190,52 @@ def open_classroom(
     return room
 
 
+def _train_tokenizer(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
+    """Train a tokenizer that begins a text with a start token, if it is asked to.
+
+    So do those of Llama 2 and Mistral.
+    """
+    tokenizer = train_tokenizer(corpus, VOCABULARY)
+    start = tokenizer.bos_token
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{start} $A", special_tokens=[(start, tokenizer.eos_token_id)]
+    )
+    return tokenizer
+
+
 def made_up_set(
     name: str, count: int, *, rng: np.random.Generator, towns: Sequence[str] = TOWNS
 ) -> ExampleSet:
     """Draw records with the fields question, answer and town, independently of each other.
 
     Their order is exchangeable: no record knows its neighbours.
+
+    Parameters
+    ----------
+    name : of the set.
+    count : of its records.
+    rng : draws the words.
+    towns : of which one is drawn for each record.
     """
-    columns = (NAMES, TRADES, QUALITIES, THINGS, RELATIONS, QUALITIES, PLACES, towns)
-    drawn = zip(*[rng.choice(words, size=count) for words in columns], strict=True)
-    records = [
-        {
-            "question": f"Where did {name} the {trade} leave the {quality} {thing}?",
-            "answer": f"{relation} the {other} {place} in {town}",
-            "town": str(town),
+    names = rng.choice(NAMES, size=count)
+    trades = rng.choice(TRADES, size=count)
+    qualities = rng.choice(QUALITIES, size=count)
+    things = rng.choice(THINGS, size=count)
+    relations = rng.choice(RELATIONS, size=count)
+    place_qualities = rng.choice(QUALITIES, size=count)
+    places = rng.choice(PLACES, size=count)
+    drawn_towns = rng.choice(towns, size=count)
+    numbered = []
+    for i in range(count):
+        thing = f"the {qualities[i]} {things[i]}"
+        place = f"the {place_qualities[i]} {places[i]} in {drawn_towns[i]}"
+        record = {
+            "question": f"Where did {names[i]} the {trades[i]} leave {thing}?",
+            "answer": f"{relations[i]} {place}",
+            "town": str(drawn_towns[i]),
         }
-        for name, trade, quality, thing, relation, other, place, town in drawn
-    ]
-    places = [(f"record {i}", record) for i, record in enumerate(records, start=1)]
-    return make_test_set(name, places, TEMPLATE, name)
+        numbered.append((f"record {i + 1}", record))
+    return make_test_set(name, numbered, TEMPLATE, name)
 
 
 # --- sets that are spoiled on purpose -------------------------------------------------------------
@@ -195,8 +249,13 @@ def by_physical_line(test_set: ExampleSet) -> ExampleSet:
 
 def sorted_by(test_set: ExampleSet, field: str) -> ExampleSet:
     """Sort the records by one of their fields."""
-    pairs = zip(test_set.records, test_set.examples, strict=True)
-    records, examples = zip(*sorted(pairs, key=lambda pair: str(pair[0][field])), strict=True)
+
+    def value(index: int) -> str:
+        return str(test_set.records[index][field])
+
+    order = sorted(range(len(test_set.records)), key=value)
+    examples = [test_set.examples[i] for i in order]
+    records = tuple(test_set.records[i] for i in order)
     return _spoiled(test_set, f"sorted by {field}", examples, records)
 
 
@@ -209,65 +268,111 @@ def numbered(test_set: ExampleSet) -> ExampleSet:
 def _spoiled(
     test_set: ExampleSet, how: str, examples: Sequence[str], records: tuple[dict[str, object], ...]
 ) -> ExampleSet:
-    name, revision = f"{test_set.name} {how}", sha256_of(test_set.revision, how)
+    """Return the set with other examples, under a name and a revision of its own."""
     return replace(
-        test_set, name=name, examples=tuple(examples), revision=revision, records=records
+        test_set,
+        name=f"{test_set.name} {how}",
+        examples=tuple(examples),
+        revision=sha256_of(test_set.revision, how),
+        records=records,
     )
 
 
-# --- what the sections show -----------------------------------------------------------------------
+# --- tables and figures of the sections -----------------------------------------------------------
 
 
 def power_table(
     room: Classroom, *, shards: int, permutations: int, whole_set_permutations: int
 ) -> pd.DataFrame:
-    """Every test on every planted set under both models, pairs in shards of ten examples or more.
+    """Run every test on every planted set under both models.
 
     Columns are model, dataset, dup_count (how often the contaminated model has read the set), and
     those of `outcome_row`.
+
+    Parameters
+    ----------
+    room : models and sets.
+    shards : of orderings; pairs come in shards of ten examples or more.
+    permutations : of a shard.
+    whole_set_permutations : of the whole set.
     """
-    rows, spec = [], ScoringSpec(shards, permutations, whole_set_permutations)
-    for model, (name, test_set), test in product(MODELS, room.sets.items(), POWER_TESTS):
-        plan, m = store_plan(spec, TESTS[test], len(test_set.examples))
+    spec = ScoringSpec(shards, permutations, whole_set_permutations)
+    rows = []
+    for model, (name, test_set), test_name in product(MODELS, room.sets.items(), POWER_TESTS):
+        test = TESTS[test_name]
+        plan, m = store_plan(spec, test, len(test_set.examples))
         store = room.store(model, test_set, shards=plan.shards, permutations=m, kind=plan.kind)
-        about = {"model": model, "dataset": name, "dup_count": room.dup_counts[name]}
-        rows.append(about | outcome_row(TESTS[test].result(store, m)))
+        row = {"model": model, "dataset": name, "dup_count": room.dup_counts[name]}
+        rows.append(row | outcome_row(test.result(store, m)))
     return pd.DataFrame(rows)
 
 
 def verdict_table(
-    room: Classroom, model: str, sets: Sequence[ExampleSet], *, test: str, **plan: int
+    room: Classroom,
+    model: str,
+    sets: Sequence[ExampleSet],
+    *,
+    test: str,
+    shards: int,
+    permutations: int,
 ) -> pd.DataFrame:
-    """One test on several sets, beside what their order gives away without a model.
+    """Run a test on several sets, with the evidence of their order that needs no model.
 
-    `plan` are shards and permutations. Columns are dataset, examples, p (under the model),
-    compressor_p (the control) and diagnostics (their verdict).
+    Columns are dataset, examples, p (under the model), compressor_p (the control) and diagnostics
+    (their verdict).
+
+    Parameters
+    ----------
+    room : models and sets.
+    model : contaminated or clean.
+    sets : that are tested.
+    test : name of the test.
+    shards, permutations : of the store that it reads.
     """
-    where: dict[str, Any] = {"directory": room.directory / "audits", "name": model, **plan}
-    request = Request((test,), seed=room.seed, **where)
+    request = Request(
+        (test,),
+        seed=room.seed,
+        directory=room.directory / "audits",
+        name=model,
+        shards=shards,
+        permutations=permutations,
+    )
     rows = []
     for test_set in sets:
-        (found,) = audit(room.scorers[model], test_set, request).findings
-        row = {"dataset": test_set.name, "examples": len(test_set.examples), "p": found.result.p}
-        row |= {"compressor_p": found.control and found.control.p}
-        rows.append(row | {"diagnostics": found.diagnosis and found.diagnosis.verdict})
+        (finding,) = audit(room.scorers[model], test_set, request).findings
+        rows.append(
+            {
+                "dataset": test_set.name,
+                "examples": len(test_set.examples),
+                "p": finding.result.p,
+                "compressor_p": finding.control and finding.control.p,
+                "diagnostics": finding.diagnosis and finding.diagnosis.verdict,
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:
-    """The smallest p-value of several statistics where H0 holds, taken as it is and paid for.
+    """Simulate the smallest p-value of several statistics where H0 holds, raw and corrected.
 
     A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is", "best,
-    times q" and "min_p". `scores` (q, r, m+1) are of a model that has not read the set, so that any
-    ordering may be called canonical; an ordering has the same place in all statistics.
+    times q" and "min_p".
+
+    Parameters
+    ----------
+    scores : (q, r, m+1), of a model that has not read the set, so that any ordering may be called
+        canonical; an ordering has the same place in all statistics.
+    trials : relabellings.
+    rng : draws them.
     """
     count, shards, orderings = scores.shape
     rows = []
     for _ in range(trials):
-        swapped = relabel_canonical(scores, rng.integers(orderings, size=shards))
-        joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
-        single = [each.p for each in joint.marginals]
-        rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))
+        relabelled = relabel_canonical(scores, rng.integers(orderings, size=shards))
+        joint = westfall_young_test(relabelled, resamples=RESAMPLES, rng=rng)
+        p_values = [marginal.p for marginal in joint.marginals]
+        smallest = min(p_values)
+        rows.append((p_values[0], smallest, min(1.0, count * smallest), joint.p))
     names = ["fixed in advance", "best, as it is", "best, times q", "min_p"]
     return pd.DataFrame(rows, columns=names)
 

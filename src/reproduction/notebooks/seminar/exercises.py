@@ -9,6 +9,7 @@ its end at any time.
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from contamination.errors import InputError
 from contamination.statistics import adjust, permutation_test, sharded_t_test
 from contamination.tables import write_csv
 
-OPEN, RIGHT, WRONG = "open", "right", "wrong"
+OPEN = "open"
+RIGHT = "right"
+WRONG = "wrong"
 TOLERANCE = 1e-4  # relative: a p-value of four right digits is right
 ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
@@ -43,8 +46,12 @@ def coin_tail(flips: int, heads: int) -> Solution:
 
 def permutation_p(scores: np.ndarray) -> Solution:
     """p-value of the canonical score, entry 0, among all of them (Oren, section 3.1)."""
-    m, hits = len(scores) - 1, (scores[1:] >= scores[0]).sum()
-    above, below = (scores[1:] > scores[0]).sum(), (scores[1:] <= scores[0]).sum()
+    canonical = scores[0]
+    shuffled = scores[1:]
+    m = len(shuffled)
+    hits = (shuffled >= canonical).sum()
+    above = (shuffled > canonical).sum()
+    below = (shuffled <= canonical).sum()
     return permutation_test(scores).p, {
         "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p can be 0, "
         "which no finite experiment supports.": hits / m,
@@ -78,7 +85,8 @@ def fewest_permutations(target: float) -> Solution:
 
 def sharded_p(log_probs: np.ndarray) -> Solution:
     """p-value of the sharded t-test (Oren, Algorithm 1)."""
-    right, biased = (sharded_t_test(log_probs, ddof=ddof) for ddof in (1, 0))
+    right = sharded_t_test(log_probs, ddof=1)
+    biased = sharded_t_test(log_probs, ddof=0)
     return right.p, {
         "np.std divides by r unless it is given ddof=1: give it that.": biased.p,
         ONE_SIDED: 2 * right.p,
@@ -91,13 +99,14 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
 
 def sharded_exact_p(log_probs: np.ndarray) -> Solution:
     """Share of all combinations, one value per shard, whose sum reaches the canonical one."""
-    sums = np.array([sum(each) for each in itertools.product(*log_probs)])
-    hits, above = (sums >= sums[0]).sum(), (sums > sums[0]).mean()
-    again = (1 + hits) / (1 + len(sums))
+    sums = np.array([sum(values) for values in itertools.product(*log_probs)])
+    hits = (sums >= sums[0]).sum()
+    above = (sums > sums[0]).mean()
+    counted_twice = (1 + hits) / (1 + len(sums))
     product = math.prod(permutation_test(row).p for row in log_probs)
     return hits / len(sums), {
         "Ties count, and the canonical combination is one of all: >= instead of >.": above,
-        "All combinations are listed, the canonical one among them: no further +1.": again,
+        "All combinations are listed, the canonical one among them: no further +1.": counted_twice,
         "A product of p-values is no p-value: count combinations whose sum is large.": product,
         "List all combinations of one column per row: which share has at least the sum of the "
         "first column?": None,
@@ -106,7 +115,8 @@ def sharded_exact_p(log_probs: np.ndarray) -> Solution:
 
 def successor_score(successors: np.ndarray) -> Solution:
     """Score of the canonical ordering: S[0, 1] + S[1, 2] and so on."""
-    right, before = (np.diag(successors, k=offset).sum() for offset in (1, -1))
+    right = np.diag(successors, k=1).sum()
+    before = np.diag(successors, k=-1).sum()
     return right, {
         "S[a, b] is b after a: canonical successors stand above the diagonal, k=1.": before,
         "An ordering is no ring: nothing follows its last example.": right + successors[-1, 0],
@@ -140,7 +150,8 @@ def holm(p_values: np.ndarray) -> Solution:
 
 def bonferroni(p_values: np.ndarray) -> Solution:
     """One p-value for the smallest of several, under any dependence."""
-    smallest, count = p_values.min(), len(p_values)
+    smallest = p_values.min()
+    count = len(p_values)
     return min(1.0, count * smallest), {
         "This is the best of them, as if it had been the only one.": smallest,
         "This holds for independent tests; these read the same scores. Multiply instead: "
@@ -163,30 +174,48 @@ def verdicts() -> Solution:
     }
 
 
-EXERCISES: dict[str, tuple[str, Callable[..., Solution]]] = {  # number -> title, solution
-    "1": ("Coin flips", coin_tail),
-    "2": ("Permutation p-value", permutation_p),
-    "3": ("Chain rule", log_probability),
-    "4": ("How many permutations", fewest_permutations),
-    "5": ("Sharded t-test", sharded_p),
-    "6": ("The exact test by hand", sharded_exact_p),
-    "7": ("Successor score", successor_score),
-    "8": ("False rejections", rejection_rate),
-    "9": ("Holm's correction", holm),
-    "10": ("Chosen afterwards", bonferroni),
-    "11": ("Verdicts", verdicts),
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise: its title, and the function that solves it from the facts of the notebook."""
+
+    title: str
+    solve: Callable[..., Solution]
+
+
+EXERCISES = {
+    "1": Exercise("Coin flips", coin_tail),
+    "2": Exercise("Permutation p-value", permutation_p),
+    "3": Exercise("Chain rule", log_probability),
+    "4": Exercise("How many permutations", fewest_permutations),
+    "5": Exercise("Sharded t-test", sharded_p),
+    "6": Exercise("The exact test by hand", sharded_exact_p),
+    "7": Exercise("Successor score", successor_score),
+    "8": Exercise("False rejections", rejection_rate),
+    "9": Exercise("Holm's correction", holm),
+    "10": Exercise("Chosen afterwards", bonferroni),
+    "11": Exercise("Verdicts", verdicts),
 }
 
 
 def _same(answer: object, expected: Any) -> bool:
+    """Return whether an answer is the expected one, up to `TOLERANCE`."""
     if isinstance(expected, dict):
         return isinstance(answer, dict) and answer == expected
     try:
-        found = np.asarray(answer, dtype=np.float64)
+        numbers = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError):  # text, say
         return False
-    close = found.shape == np.shape(expected) and np.allclose(found, expected, TOLERANCE, 0.0)
-    return bool(close)
+    if numbers.shape != np.shape(expected):
+        return False
+    return bool(np.allclose(numbers, expected, rtol=TOLERANCE, atol=0.0))
+
+
+def _hint(answer: object, mistakes: dict[str, Any]) -> str:
+    """Return the hint of the first mistake that a wrong answer fits; the last fits any."""
+    for hint, mistake in mistakes.items():
+        if mistake is None or _same(answer, mistake):
+            return hint
+    raise ValueError("the last hint has to fit any answer")
 
 
 class Checks:
@@ -209,13 +238,16 @@ class Checks:
             self.outcomes[name] = (OPEN, "")
             print(f"Exercise {name}: not answered yet.")
             return
-        right, mistakes = EXERCISES[name][1](**facts)
-        fitting = (h for h, wrong in mistakes.items() if wrong is None or _same(answer, wrong))
-        hint = "" if _same(answer, right) else next(fitting)
-        self.outcomes[name] = (WRONG if hint else RIGHT, " ".join(str(answer).split()))
-        message = f"✗ Exercise {name}: not yet. {hint}" if hint else f"✓ Exercise {name}: right."
+        shown = " ".join(str(answer).split())
+        right, mistakes = EXERCISES[name].solve(**facts)
+        if _same(answer, right):
+            self.outcomes[name] = (RIGHT, shown)
+            print(f"✓ Exercise {name}: right.")
+            return
+        self.outcomes[name] = (WRONG, shown)
+        message = f"✗ Exercise {name}: not yet. {_hint(answer, mistakes)}"
         print(message)
-        if self.strict and hint:
+        if self.strict:
             raise InputError(message)
 
     def finish(self, results: Path | str) -> pd.DataFrame:
@@ -223,7 +255,9 @@ class Checks:
 
         Raises InputError if `strict` and an exercise is not right.
         """
-        rows = [(name, EXERCISES[name][0], *found) for name, found in self.outcomes.items()]
+        rows = []
+        for name, (outcome, answer) in self.outcomes.items():
+            rows.append((name, EXERCISES[name].title, outcome, answer))
         table = pd.DataFrame(rows, columns=["exercise", "title", "outcome", "answer"])
         write_csv(table, results, "seminar_answers")
         missing = table.loc[table["outcome"] != RIGHT, "exercise"]

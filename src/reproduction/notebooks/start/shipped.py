@@ -12,6 +12,7 @@ tokens of a test set: they are numbers that models gave to places in it.
 """
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
 from operator import attrgetter
@@ -20,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from contamination.audit.battery import TESTS
@@ -31,54 +33,80 @@ from contamination.scoring.store import Store, open_store, sum_store
 from contamination.statistics import adjust
 from contamination.tables import outcome_row
 from reproduction.run.experiment import Experiment, store_plan
-from reproduction.run.profile import MODELS, ScoringSpec
+from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
 
 CONTENTS = "stores.json"
 NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
 SHOWN = ("permutation", "sharded_t", "sharded_exact", "successor")
-FEW = 4  # copies, of the set that shows how hard few are to see
+FEW = 4  # copies of a set, which are hard to see
 RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", "models")
 
 
 def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
     """Replace `directory` by the stores of a finished run, whole or not at all.
 
-    Raises InputError if `results/manifest.json` is missing or of other test sets, or a store is.
+    Parameters
+    ----------
+    experiment : the run.
+    results : its results.
+    directory : of the shipped stores.
+
+    Raises
+    ------
+    InputError
+        If `results/manifest.json` is missing or of other test sets, or a store is.
     """
-    path, profile = results / "manifest.json", experiment.profile
+    path = results / "manifest.json"
     manifest = read_json(path)
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
         raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
-    # The rule sees no log-probability: of all sets, and of those of few copies, the first of most.
-    few = [spec for spec in profile.canaries if spec.dup_count <= FEW] or profile.canaries
-    most = [max(sets, key=attrgetter("dup_count")).name for sets in (profile.canaries, few)]
-    whole = list(dict.fromkeys(most))
+    canaries = experiment.profile.canaries
+    with_tokens = _sets_with_tokens(canaries)
     with replacing(directory) as target:
-        for model, spec, test in product(MODELS, profile.canaries, NEEDS):
+        for model, spec, test in product(MODELS, canaries, NEEDS):
             store, permutations = experiment.store_for(model, spec.name, TESTS[test])
             copy = target / store.directory.relative_to(experiment.build / "stores")
-            if spec.name in whole and store.header.shards > 1:
-                copy.mkdir(parents=True)
-                for file in (store.directory / "store.json", *store.records(), *store.parts()):
-                    shutil.copyfile(file, copy / file.name)
+            if spec.name in with_tokens and store.header.shards > 1:
+                _copy_store(store, copy)
             else:
                 sum_store(store, copy, permutations=permutations)
+        checksums = {}
+        for copy in sorted(target.glob("*/*/*")):
+            checksums[copy.relative_to(target).as_posix()] = _checksum(copy)
         contents = {
             "run": {name: manifest[name] for name in RUN},
-            "scoring": asdict(profile.scoring),
-            "canaries": {spec.name: manifest["canaries"][spec.name] for spec in profile.canaries},
-            "with_tokens": whole,
-            "sha256": {
-                store.relative_to(target).as_posix(): _checksum(store)
-                for store in sorted(target.glob("*/*/*"))
-            },
+            "scoring": asdict(experiment.profile.scoring),
+            "canaries": {spec.name: manifest["canaries"][spec.name] for spec in canaries},
+            "with_tokens": with_tokens,
+            "sha256": checksums,
         }
         write_json(target / CONTENTS, contents)
 
 
+def _sets_with_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
+    """Choose the sets whose tokens are shipped: the first of most copies, and of few copies.
+
+    The rule sees no log-probability.
+    """
+    few = [spec for spec in canaries if spec.dup_count <= FEW] or canaries
+    most_copies = max(canaries, key=attrgetter("dup_count"))
+    most_of_few = max(few, key=attrgetter("dup_count"))
+    return list(dict.fromkeys([most_copies.name, most_of_few.name]))
+
+
+def _copy_store(store: Store, target: Path) -> None:
+    """Copy a store whole, with its tokens."""
+    target.mkdir(parents=True)
+    for file in (store.directory / "store.json", *store.records(), *store.parts()):
+        shutil.copyfile(file, target / file.name)
+
+
 def _checksum(store: Path) -> str:
-    """SHA-256 over the names and the contents of the files of a store."""
-    return sha256_of(*(part for path in sorted(store.glob("*")) for part in (path.name, path)))
+    """Return the SHA-256 over the names and the contents of the files of a store."""
+    parts: list[str | Path] = []
+    for path in sorted(store.glob("*")):
+        parts += [path.name, path]
+    return sha256_of(*parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +153,23 @@ def open_shipped(directory: Path | str) -> Shipped:
 
 
 def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
-    """Log-probabilities (nats) of the whole set in each ordering, (m+1,) by model."""
+    """Return log-probabilities (nats) of the whole set in each ordering, (m+1,) by model."""
     test = TESTS["permutation"]
-    return {model: test.scores(*shipped.store_for(model, dataset, test))[0] for model in MODELS}
+    orderings = {}
+    for model in MODELS:
+        store, permutations = shipped.store_for(model, dataset, test)
+        orderings[model] = test.scores(store, permutations)[0]
+    return orderings
 
 
 def token_gains(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
-    """Gain (nats) of the canonical order by place in the example, (tokens,) by model."""
+    """Return the gain (nats) of the canonical order by place in the example, (tokens,) by model."""
     test = TESTS["sharded_exact"]
-    return {model: gain_by_position(*shipped.store_for(model, dataset, test)) for model in MODELS}
+    gains = {}
+    for model in MODELS:
+        store, permutations = shipped.store_for(model, dataset, test)
+        gains[model] = gain_by_position(store, permutations)
+    return gains
 
 
 def p_values(shipped: Shipped) -> pd.DataFrame:
@@ -145,10 +181,15 @@ def p_values(shipped: Shipped) -> pd.DataFrame:
     rows = []
     sets = shipped.sets[["dataset", "examples", "dup_count"]].to_dict("records")
     for model, facts, name in product(MODELS, sets, SHOWN):
-        store, permutations = shipped.store_for(model, facts["dataset"], TESTS[name])
-        rows.append({"model": model} | facts | outcome_row(TESTS[name].result(store, permutations)))
+        test = TESTS[name]
+        store, permutations = shipped.store_for(model, facts["dataset"], test)
+        row = {"model": model} | facts
+        rows.append(row | outcome_row(test.result(store, permutations)))
     table = pd.DataFrame(rows)
-    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
-        lambda log10_p: adjust(log10_p=log10_p, method="holm").p
-    )
+    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(_holm)
     return table
+
+
+def _holm(log10_p: pd.Series) -> NDArray[np.float64]:
+    """Return the p-values after Holm's correction."""
+    return adjust(log10_p=log10_p, method="holm").p

@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.scoring.status import OK
-from reproduction.notebooks.wikimia.measure import CONTROL, ORIGINAL, READ_HERE, SCORES
+from reproduction.notebooks.wikimia.measure import SCORES
+from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
 from reproduction.output.figures import draw_aucs
 
 BAND = "Read by nobody"

@@ -27,20 +27,32 @@ def renamed_twins(questions: Sequence[str], *, rng: np.random.Generator) -> list
     as well as "she", or neither; and persons whom some question calls "he" and another one "she".
     The other name is drawn uniformly from the questions of the same pronoun with another name.
     """
-    lower = {word for text in questions for word in re.findall(r"\b[a-z]+\b", text)}
-    subjects = {name for text in questions for name in SUBJECT.findall(text)} - DAYS
-    names = {name for name in subjects if name.lower() not in lower}
-    about = []
+    names = _names_in(questions)
+    about = []  # name, pronoun, question
     for text in questions:
-        found = {*CAPITAL.findall(text)} & names
-        called = [one for one, form in PRONOUNS.items() if re.search(form, text, re.IGNORECASE)]
-        if len(found) == len(called) == 1:
-            about.append((found.pop(), called[0], text))
+        own_names = {*CAPITAL.findall(text)} & names
+        pronouns = []
+        for pronoun, form in PRONOUNS.items():
+            if re.search(form, text, re.IGNORECASE):
+                pronouns.append(pronoun)
+        if len(own_names) == 1 and len(pronouns) == 1:
+            about.append((own_names.pop(), pronouns[0], text))
     persons = {(name, pronoun) for name, pronoun, _ in about}
     twins = []
     for name, pronoun, text in about:
-        others = [n for n, p, _ in about if p == pronoun and n != name]
-        if others and {pronoun} == {p for n, p in persons if n == name}:
+        others = [other for other, its, _ in about if its == pronoun and other != name]
+        own_pronouns = {its for person, its in persons if person == name}
+        if others and own_pronouns == {pronoun}:
             other = others[rng.integers(len(others))]
             twins.append((text, re.sub(rf"\b{name}\b", other, text)))
     return twins
+
+
+def _names_in(questions: Sequence[str]) -> set[str]:
+    """Return the subjects of sentences that no question writes in lower case."""
+    lower_case: set[str] = set()
+    subjects: set[str] = set()
+    for text in questions:
+        lower_case.update(re.findall(r"\b[a-z]+\b", text))
+        subjects.update(SUBJECT.findall(text))
+    return {name for name in subjects - DAYS if name.lower() not in lower_case}

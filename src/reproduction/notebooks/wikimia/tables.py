@@ -11,13 +11,30 @@ import pandas as pd
 from contamination.membership.evaluate import evaluate
 from contamination.scoring.status import OK
 from contamination.tables import format_auc, format_estimate, lay_out
-from reproduction.notebooks.wikimia.measure import CELL, CONTROL, ORIGINAL, PARAPHRASED, SCORES
+from reproduction.notebooks.wikimia.measure import CELL, SCORES
+from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, PARAPHRASED
 
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
 FIELDS = (
-    *("model", "parameters", "source", "variant", "split", "length", "score"),
-    *("auc", "auc_low", "auc_high", "tpr_at_5_fpr", "tpr_at_5_fpr_low", "tpr_at_5_fpr_high"),
-    *("members", "non_members", "reference", "model_revision", "text_revision", "status"),
+    "model",
+    "parameters",
+    "source",
+    "variant",
+    "split",
+    "length",
+    "score",
+    "auc",
+    "auc_low",
+    "auc_high",
+    "tpr_at_5_fpr",
+    "tpr_at_5_fpr_low",
+    "tpr_at_5_fpr_high",
+    "members",
+    "non_members",
+    "reference",
+    "model_revision",
+    "text_revision",
+    "status",
 )
 
 
@@ -26,16 +43,26 @@ def wikimia_table(
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
-    Takes the tables of `tables_of`. Returns a row per model, part and score, with `FIELDS`: auc and
-    tpr_at_5_fpr with 95% intervals, members and non_members as judged. A part that
-    cannot be had is one row without a model or score, a model one row per part; `status` says why.
+    Parameters
+    ----------
+    cells, scored : the tables of `tables_of`.
+    rng : draws the resamples.
+    resamples : of the bootstrap.
+
+    Returns
+    -------
+    table
+        A row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals,
+        members and non_members as judged. A part that is unavailable is one row without a model or
+        score, a model one row per part; `status` says why.
     """
-    known = [name for name in SCORES if name in scored]
+    names = [name for name in SCORES if name in scored]
     judged = [cells[[CELL]][:0].assign(score="")]  # all that there is where nothing was scored
     for cell, texts in scored.groupby(CELL):
-        some = texts[known].dropna(axis="columns", how="all")
-        found = evaluate(some, texts["member"], rng=rng, resamples=resamples)
-        judged.append(found.assign(**{CELL: cell}))
+        scores = texts[names].dropna(axis="columns", how="all")
+        evaluated = evaluate(scores, texts["member"], rng=rng, resamples=resamples)
+        evaluated[CELL] = cell
+        judged.append(evaluated)
     table = cells.merge(pd.concat(judged), "left", CELL).fillna({"score": ""})
     counts = dict.fromkeys(("parameters", "members", "non_members"), "Int64")
     return table.reindex(columns=list(FIELDS)).astype(counts)
@@ -50,14 +77,18 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     """
     rows = table[(table["status"] == OK) & (table["length"] == length)].replace({"score": SCORES})
     judged = rows[~rows["source"].str.startswith(CONTROL)]
-    several = judged["source"].nunique() > 1
+    has_several_benchmarks = judged["source"].nunique() > 1
+
+    def heading(row: dict[Any, Any]) -> str:
+        kind = SHORT[row["variant"]]
+        if row["source"].startswith(CONTROL):
+            control = f"{row['model']}, {row['source']}"
+            return control if row["variant"] == ORIGINAL else f"{control}, {kind}"
+        model = f"{row['model']}, {kind}"
+        return f"{row['source']}: {model}" if has_several_benchmarks else model
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        source, model, kind = row["source"], row["model"], SHORT[row["variant"]]
-        heading = f"{source}: {model}, {kind}" if several else f"{model}, {kind}"
-        if source.startswith(CONTROL):
-            heading = f"{model}, {source}" + (f", {kind}" if row["variant"] != ORIGINAL else "")
-        return {heading: format_auc(row, interval=False)}
+        return {heading(row): format_auc(row, interval=False)}
 
     shown = lay_out(rows, {"score": "Method"}, cell, rows_first=list(SCORES.values()))
     if judged.groupby(["source", "model", "variant"]).ngroups > 1:
@@ -72,15 +103,17 @@ def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
     Columns are the lengths and, last, their mean, for each kind of text. Bold: the 95% interval
     leaves out 0.5; a mean has none.
     """
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        heading = f"{row['length']}, {SHORT[row['variant']]}"
+        return {heading: format_auc(row, interval=False)}
+
     rows = table[table["status"] == OK].sort_values("length", kind="stable")
     rows = rows.replace({"score": SCORES})
     keys = ["source", "score", "model", "variant"]
     means = rows.groupby(keys, as_index=False)["auc"].mean().assign(length="Mean")
-    return lay_out(
-        pd.concat([rows, means]),
-        {"source": "Texts", "score": "Method", "model": "Model"},
-        lambda row: {f"{row['length']}, {SHORT[row['variant']]}": format_auc(row, interval=False)},
-    )
+    index = {"source": "Texts", "score": "Method", "model": "Model"}
+    return lay_out(pd.concat([rows, means]), index, cell)
 
 
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
@@ -90,11 +123,12 @@ def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        setting, metric = row["setting"], row["metric"]
-        heading = setting.replace(" original", ", Ori.").replace(" paraphrase", ", Para.")
+        heading = row["setting"].replace(" original", ", Ori.").replace(" paraphrase", ", Para.")
         heading = f"{heading[:1].upper()}{heading[1:]}"
-        value = f"{row['value']:.2f}" if metric == "AUC" else f"{row['value']:.1f}%"
-        return {f"{heading}, {metric}" if setting == "average" else heading: value}
+        if row["setting"] == "average":
+            heading = f"{heading}, {row['metric']}"
+        value = f"{row['value']:.2f}" if row["metric"] == "AUC" else f"{row['value']:.1f}%"
+        return {heading: value}
 
     rows = headline[headline["table"].isin(["Table 1", "Table 6"])]
     rows = rows.assign(method=rows["method"].replace({"Min-20% Prob": "Min-20%"}))

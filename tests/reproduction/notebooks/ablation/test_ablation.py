@@ -9,13 +9,16 @@ import pytest
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import MadeUpRun
 from reproduction.notebooks.ablation.measure import measure, permutation_ablation
+from reproduction.notebooks.ablation.settings import Settings
 from reproduction.output.figures import mean_log10_p
 from reproduction.run.experiment import Experiment
 
 
 def test_shard_ablation(run: MadeUpRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Experiment, "score", run.stand_in())
-    table = measure(run.experiment, datasets=["one", "eight"], shards=[2, 4, 6])["by_shards"]
+    table = measure(run.experiment, Settings(datasets=["one", "eight"], shards=[2, 4, 6]))[
+        "by_shards"
+    ]
     rows = table.set_index(["dataset", "shards", "test"])
     for name in ("one", "eight"):
         for shards in (2, 4, 6):

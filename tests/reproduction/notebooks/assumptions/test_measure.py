@@ -22,13 +22,9 @@ from fakes.made_up_registry import jsonl, registry_of
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from reproduction.notebooks.assumptions import measure as passes
-from reproduction.notebooks.assumptions.measure import (
-    CONFIGURATIONS,
-    DOMAINS,
-    PUBLIC,
-    PublicDomain,
-    score_released,
-)
+from reproduction.notebooks.assumptions.measure import score_released
+from reproduction.notebooks.assumptions.public import CONFIGURATIONS, DOMAINS, PUBLIC, PublicDomain
+from reproduction.notebooks.assumptions.settings import Settings
 from reproduction.notebooks.assumptions.tables import (
     WITHIN_COLUMNS,
     cross_table,
@@ -40,6 +36,16 @@ from reproduction.run.experiment import Experiment
 
 SMALL, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated", parameters=7)
 MODELS = {"gated": GATED, "small": SMALL}
+
+SETTINGS = Settings(
+    models=(),
+    length=20,
+    shortest=None,
+    texts=10,
+    spare=1,
+    epochs=1,
+    learning_rate=1e-3,
+)
 
 
 def texts_of(domain: str, split: str, count: int = 8, words: int = 40) -> tuple[str, ...]:
@@ -81,9 +87,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
 ) -> None:
     monkeypatch.setattr(passes, "find_model", MODELS.__getitem__)
     experiment = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
-    settings = {"models": list(MODELS), "length": 20, "shortest": None}
-    settings |= {"texts": 10, "spare": 1, "epochs": 1, "learning_rate": 1e-3, "access": access}
-    tables = passes.measure(experiment, **settings)
+    settings = SETTINGS.model_copy(update={"models": tuple(MODELS)})
+    tables = passes.measure(experiment, settings, access)
     assert access.opened == ["gated", "small"]  # no model is loaded for nothing
     cells, scored = tables["cells"], tables["scored"].drop(columns="model")
     table = cells.set_index(["model", "domain"])
@@ -107,7 +112,7 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     assert set(lost["phase"]) == {"pre-training"}
     assert lost["domain"].tolist()[:9] == list(DOMAINS)  # of the gated model
     monkeypatch.setattr(MadeUpScorer, "token_logprobs", None)
-    again = passes.measure(experiment, **settings)
+    again = passes.measure(experiment, settings, access)
     pd.testing.assert_frame_equal(again["scored"], tables["scored"])
 
 
@@ -120,7 +125,8 @@ def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
     )
     both = PublicDomain("Github", *(a + b for a, b in zip(long, short, strict=True)))
     domains = [both, PublicDomain("ArXiv", *short)]
-    _, tables, _ = score_released([SMALL], domains, tmp_path, (2, 2048), 20, access)
+    settings = SETTINGS.model_copy(update={"length": 2048, "shortest": 2, "texts": 20})
+    tables = score_released([SMALL], domains, tmp_path, settings, access).scores
     scored = pd.concat(tables).drop(columns="model")
     known = scored["ppl_50"].notna().groupby(scored["domain"]).agg(["sum", "size"])
     assert known.to_numpy().tolist() == [[0, 16], [16, 32]]

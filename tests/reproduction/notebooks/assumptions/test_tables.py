@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from reproduction.notebooks.assumptions.conclusions import conclusions
 from reproduction.notebooks.assumptions.tables import (
     CROSS_COLUMNS,
     MEAN,
     WITHIN_COLUMNS,
-    conclusions,
     perplexity_table,
     sizes_layout,
 )

@@ -11,6 +11,7 @@ from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 from reproduction.notebooks.controlled import measure
 from reproduction.notebooks.controlled.measure import LEFT_OUT, SHORTEST, collect_background
+from reproduction.notebooks.controlled.settings import Settings
 from reproduction.notebooks.controlled.tables import INSIDE, OUTLIER
 from reproduction.run import canaries, corpus
 from reproduction.run.corpus import MEMBERS, NON_MEMBERS, Docstring, read_documents
@@ -49,7 +50,20 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 
 def sets_of(experiment: Experiment, tokenizer, seed: int = 0, outliers=OUTLIERS) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return measure.contaminant_sets(experiment, tokenizer, outliers, 8, {}, rng=rng)
+    settings = Settings(
+        outliers=outliers,
+        examples=8,
+        sizes=(),
+        fixed_tokens=0,
+        dup_counts=(),
+        learning_rate=1e-3,
+        other_rates=(),
+        batch_size=8,
+        k=20,
+        neighbours=0,
+        validation_files={},
+    )
+    return measure.contaminant_sets(experiment, tokenizer, settings, rng=rng)
 
 
 def read_lines(path: Path) -> set[str]:

@@ -14,6 +14,7 @@ from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS
 from reproduction.notebooks.controlled import measure
 from reproduction.notebooks.controlled.measure import CONTAMINANT, fine_tune_runs
+from reproduction.notebooks.controlled.settings import Settings
 from reproduction.notebooks.controlled.tables import (
     BASE,
     COUNT,
@@ -27,9 +28,20 @@ from reproduction.notebooks.controlled.tables import (
 CONTEXT = 32
 HALF = 8
 RATE_OF_ALL = 1e-2
-ARGUMENTS = {"sizes": (2000, 14_000), "learning_rate": RATE_OF_ALL, "other_rates": (1e-6,)}
-ARGUMENTS |= {"fixed_tokens": 14_000, "dup_counts": (1, 64)}
-RUNS = measure.training_runs(**ARGUMENTS)
+SETTINGS = Settings(
+    outliers=("lists", "numbers"),
+    examples=HALF,
+    sizes=(2000, 14_000),
+    fixed_tokens=14_000,
+    dup_counts=(1, 64),
+    learning_rate=RATE_OF_ALL,
+    other_rates=(1e-6,),
+    batch_size=8,
+    k=20,
+    neighbours=1,
+    validation_files={},
+)
+RUNS = measure.training_runs(SETTINGS)
 SETS = {OUTLIER: ("lists", "numbers"), INSIDE: ("left",)}
 
 
@@ -69,7 +81,14 @@ def scored(experiment, sets, trained) -> pd.DataFrame:
 
 
 def test_every_experiment_changes_one_thing() -> None:
-    given = measure.training_runs((300, 100), 1e-3, (1e-4, 1e-5), 100, (1, 4))
+    changed = {
+        "sizes": (300, 100),
+        "learning_rate": 1e-3,
+        "other_rates": (1e-4, 1e-5),
+        "fixed_tokens": 100,
+        "dup_counts": (1, 4),
+    }
+    given = measure.training_runs(SETTINGS.model_copy(update=changed))
     runs = {
         name: [(r.corpus_tokens, r.learning_rate, r.dup_counts) for r in found]
         for name, found in given.items()
@@ -85,7 +104,7 @@ def test_every_experiment_changes_one_thing() -> None:
     few = [{"sizes": (14_000,)}, {"dup_counts": (1, 1, 2)}]
     for changed in (*few, {"other_rates": ()}, {"other_rates": (RATE_OF_ALL,)}):
         with pytest.raises(InputError, match=next(iter(changed))):
-            measure.training_runs(**(ARGUMENTS | changed))
+            measure.training_runs(SETTINGS.model_copy(update=changed))
 
 
 def _places(stream: list[int], ids: list[int]) -> list[int]:

@@ -17,6 +17,7 @@ from fakes.data_fixtures import profile_data, write_profile
 from fakes.made_up_registry import jsonl
 from reproduction.notebooks.min_k import measure as module
 from reproduction.notebooks.min_k.measure import measure
+from reproduction.notebooks.min_k.settings import Settings
 from reproduction.notebooks.min_k.tables import PLANTED, VALIDATION, min_k_baseline
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import MODELS, Experiment
@@ -69,7 +70,10 @@ def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
     passes, judged = dict(ARGUMENTS | changes), {}
     for name in ("resamples", "fpr"):
         judged[name] = passes.pop(name)
-    return min_k_baseline(**measure(run, **passes), rng=np.random.default_rng(1), **judged)
+    settings = Settings.from_parameters(passes)
+    tables = measure(run, settings)
+    rng = np.random.default_rng(1)
+    return min_k_baseline(tables["sets"], tables["scored"], rng=rng, **judged)
 
 
 def test_spans_are_the_set_in_order_without_the_rest(tokenizer) -> None:

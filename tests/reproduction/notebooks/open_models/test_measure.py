@@ -24,6 +24,7 @@ from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.open_models import measure as passes
 from reproduction.notebooks.open_models.measure import STORES, measure
+from reproduction.notebooks.open_models.settings import Settings
 from reproduction.notebooks.open_models.tables import audit_models
 from reproduction.run import experiment as runs
 from reproduction.run import grid
@@ -64,12 +65,18 @@ class Bench(Opening):
         self, models, sets, *, pooled=False, tests=TESTS, experiment=None, by_line=False
     ) -> pd.DataFrame:
         experiment = experiment or self.experiment
-        asked = {"models": models, "sets": [str(one) for one in sets], "max_records": None}
-        asked["by_line"] = by_line
-        settings = {"tests": tests, "permutations": 5, "start_each": False, "access": self}
-        cells = measure(experiment, **asked, **settings)["cells"]
+        settings = Settings(
+            models=models,
+            sets=[str(path) for path in sets],
+            tests=tests,
+            permutations=5,
+            max_records=None,
+            start_each=False,
+            by_line=by_line,
+        )
+        cells = measure(experiment, settings, access=self)["cells"]
         published = ROOT / "data" / "published"
-        table = audit_models(experiment, cells, **asked, published=published, alpha=0.05)
+        table = audit_models(experiment, cells, settings, published=published, alpha=0.05)
         return table[(table["dataset"] == POOLED) == pooled]
 
 
@@ -189,9 +196,10 @@ def test_planted_sets_are_found_and_corrections_count_all_that_is_evidence(bench
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_opened(bench, wrong, named):
-    asked = {"models": ["a"], "sets": ["x"], "tests": TESTS, "permutations": 5} | wrong
+    parameters = {"models": ["a"], "sets": ["x"], "tests": TESTS, "permutations": 5} | wrong
+    settings = Settings(**parameters, max_records=None, start_each=False)  # plain: the bad one
     with pytest.raises(InputError, match=named):
-        measure(bench.experiment, **asked, max_records=None, start_each=False, access=None)
+        measure(bench.experiment, settings, access=None)
 
 
 def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory, prose):

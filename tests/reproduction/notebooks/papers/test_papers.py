@@ -15,11 +15,13 @@ from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import measure as passes
 from reproduction.notebooks.assumptions import tables as assumptions
+from reproduction.notebooks.assumptions.public import DOMAINS
 from reproduction.notebooks.papers import measure as papers
 from reproduction.notebooks.papers.measure import NOT_ASKED, plain
 from reproduction.notebooks.papers.tables import summary_layout, table_layouts
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.notebooks.wikimia import measure as benchmark
+from reproduction.notebooks.wikimia.texts import ORIGINAL, PARAPHRASED
 
 PUBLISHED = ROOT / "data" / "published"
 OTHERS = ["size", "dup_count", "ppl_200_sd"]  # numbers that no run gives
@@ -91,8 +93,8 @@ def test_the_words_are_those_of_the_other_notebooks() -> None:
     for what in ("planted", "open"):
         assert known(what, "row", *titles) and known(what, "column", *TESTS)
     assert known("auc", "row", *benchmark.SCORES)
-    assert known("auc", "column", benchmark.ORIGINAL, benchmark.PARAPHRASED)
-    assert known("within", "row", *passes.LABELS) and known("across", "row", *passes.DOMAINS)
+    assert known("auc", "column", ORIGINAL, PARAPHRASED)
+    assert known("within", "row", *passes.LABELS) and known("across", "row", *DOMAINS)
     assert known("perplexity", "row", *assumptions.SIDES.values())
     assert all(known(what, "model", *load_models()) for what in ("planted", "mmlu", "auc"))
     for name, _, _, *columns in papers.OURS:  # else a column's name would pass for a word

@@ -54,7 +54,7 @@ def test_a_right_answer_passes_and_every_usual_mistake_gets_its_own_hint(name, c
     strict = Checks(strict=True)
     strict(name, RIGHT[name], **facts)
     assert capsys.readouterr().out == f"✓ Exercise {name}: right.\n"
-    _, mistakes = EXERCISES[name][1](**facts)
+    _, mistakes = EXERCISES[name].solve(**facts)
     *usual, general = mistakes
     answers = {hint: mistakes[hint] for hint in usual}
     answers[general] = dict.fromkeys(VERDICTS, "?") if name == "11" else "a lot"

@@ -13,7 +13,7 @@ import pytest
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
 from fakes.made_up_registry import jsonl, registry_of
-from reproduction.notebooks.wikimia.measure import (
+from reproduction.notebooks.wikimia.texts import (
     CONTROL,
     NOT_AT_HAND,
     READ_HERE,

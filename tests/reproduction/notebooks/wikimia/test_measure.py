@@ -13,8 +13,15 @@ from contamination.scoring.models import ModelEntry
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import log_probs_of
 from fakes.opening import Opening
-from reproduction.notebooks.wikimia.measure import NO_MODEL, SCORES, Part, score_models, tables_of
+from reproduction.notebooks.wikimia.measure import (
+    NO_MODEL,
+    SCORES,
+    Scoring,
+    score_models,
+    tables_of,
+)
 from reproduction.notebooks.wikimia.tables import FIELDS, table1_layout, wikimia_table
+from reproduction.notebooks.wikimia.texts import Part
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.grid import ACCESS
 
@@ -32,9 +39,10 @@ def part_of(source: str, members: list[str], others: list[str], length: int = 32
     return Part(source, "original", length, (*members, *others), labels)
 
 
-def run(models, parts, references=None, access=ACCESS, **options) -> pd.DataFrame:
+def run(models, parts, references=None, access=ACCESS, neighbours=0) -> pd.DataFrame:
     with TemporaryDirectory() as folder:
-        rows = score_models(models, parts, Path(folder), references or {}, access=access, **options)
+        scoring = Scoring(access=access, neighbours=neighbours)
+        rows = score_models(models, parts, Path(folder), references or {}, scoring)
     return wikimia_table(*tables_of(rows), rng=np.random.default_rng(1), resamples=200)
 
 

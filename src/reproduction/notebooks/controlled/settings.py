@@ -1,0 +1,34 @@
+"""Settings of notebook 09."""
+
+from reproduction.run.settings import NotebookSettings
+
+
+class Settings(NotebookSettings):
+    """Contaminants, the runs in which models read them, and the scores.
+
+    Attributes
+    ----------
+    outliers : canary sets whose sources give the outlier sets.
+    examples : of each half of a set.
+    sizes : tokens of the mixtures that are compared.
+    fixed_tokens : the mixture, one of `sizes`, in which the other experiments are made.
+    dup_counts : how often examples are injected in the run for duplication counts.
+    learning_rate : of all runs but those that compare it.
+    other_rates : learning rates that are compared with it.
+    batch_size : blocks of an optimiser step.
+    k : percentage of Min-K%.
+    neighbours : of each text for "Neighbor"; 0 leaves it out.
+    validation_files : canary set -> file of the data directory, instead of the set's own file.
+    """
+
+    outliers: tuple[str, ...]
+    examples: int
+    sizes: tuple[int, ...]
+    fixed_tokens: int
+    dup_counts: tuple[int, ...]
+    learning_rate: float
+    other_rates: tuple[float, ...]
+    batch_size: int
+    k: float
+    neighbours: int
+    validation_files: dict[str, str]
