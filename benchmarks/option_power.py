@@ -41,12 +41,12 @@ from contamination.statistics import (
     sharded_exact_test,
     token_standardised_scores,
 )
-from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import id_type, tokenize
+from contamination.testsets.variants import FixedOptions, option_orders, permitted_places
 from reproduction.notebooks.options.tables import Cell
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.injection import fill_blocks, planted_copies
@@ -55,7 +55,7 @@ ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"
 LONGEST = 100  # tokens of an item
 OTHERS = 7  # arrangements beside the published one
-MOVES = Keep(habits=False)  # numbers as well: their order is ours
+MOVES = FixedOptions(habits=False)  # numbers as well: their order is ours
 BACKGROUND = {
     "choosing": 60_000,
     "confirming": 30_000,

@@ -10,7 +10,7 @@ trained on docstrings: of the first `--records` items, a published arrangement a
 or five others that keep the answer; items that exceed the model's context are left out, and scores
 lie in `--stores`, so that what was interrupted goes on. A row is a set under one restriction:
 
-- moves: what may move, moves (`contamination.testsets.alternatives.Keep`);
+- moves: what may move, moves (`contamination.testsets.variants.FixedOptions`);
 - keeps the answer: the right option stays at its letter;
 - unlike options: so does it, and items two of whose options share wording (a cosine of ALIKE or
   more) are left out;
@@ -42,18 +42,18 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score, token_groups
 from contamination.statistics import sharded_exact_test
-from contamination.testsets.alternatives import Keep, option_alternatives, permitted_places
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.option_texts import are_numbers
 from contamination.testsets.options import items_of
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import DATA_VARIABLE, open_test_set
+from contamination.testsets.variants import FixedOptions, option_variants, permitted_places
 
 ROOT = Path(__file__).parents[1]
 ALIKE = 0.35  # cosine of two options from which an item counts as one whose options are alike
 SEED = 0
 TODAY = datetime.date.today().isoformat()
-KEEPS = {"moves": Keep(), "keeps the answer": Keep(answer=True)}
+KEEPS = {"moves": FixedOptions(), "keeps the answer": FixedOptions(answer=True)}
 COMPRESSED = 8  # arrangements of each item that the compressor reads
 ARRANGEMENTS = {"moves": 8, "keeps the answer": 6}  # that the model reads, of each item
 CANARIES = ("canaries/hellaswag", "canaries/openbookqa", "canaries/piqa")
@@ -86,7 +86,7 @@ def chosen(test_set: ExampleSet, records: Sequence[int]) -> ExampleSet:
     )
 
 
-def sorted_numbers(test_set: ExampleSet, keep: Keep) -> float:
+def sorted_numbers(test_set: ExampleSet, keep: FixedOptions) -> float:
     """Share of the items that stay as they are for their numbers in which these are sorted."""
     items = items_of(test_set)
     still = [i for i, free in zip(items, permitted_places(items, keep), strict=True) if not free]
@@ -94,7 +94,7 @@ def sorted_numbers(test_set: ExampleSet, keep: Keep) -> float:
     return float(np.mean([v in (sorted(v), sorted(v)[::-1]) for v in found])) if found else np.nan
 
 
-def without_model(test_set: ExampleSet, keep: Keep) -> Row:
+def without_model(test_set: ExampleSet, keep: FixedOptions) -> Row:
     """What diagnostics and compressor say of one set."""
     diagnosis = diagnose_arrangements(test_set, seed=SEED, keep=keep)
     table = diagnosis.table.set_index("diagnostic")
@@ -106,7 +106,7 @@ def without_model(test_set: ExampleSet, keep: Keep) -> Row:
     row["sorted_numbers"] = sorted_numbers(test_set, keep)
     try:
         found = compressor_alternatives(
-            option_alternatives(test_set, permutations=COMPRESSED - 1, seed=SEED, keep=keep)
+            option_variants(test_set, permutations=COMPRESSED - 1, seed=SEED, keep=keep)
         )
     except InputError:  # fewer than two items move
         return row
@@ -119,7 +119,7 @@ def by_model(
     """Records that move and that the model can read, and scores (n, N) of their arrangements."""
     arrangements = ARRANGEMENTS[keep]
     try:
-        alternatives = option_alternatives(
+        alternatives = option_variants(
             test_set, permutations=arrangements - 1, seed=SEED, keep=KEEPS[keep]
         )
     except InputError:  # fewer than two items move

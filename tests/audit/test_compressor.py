@@ -11,9 +11,9 @@ from contamination.audit.compressor import (
     compressor_test,
 )
 from contamination.statistics import centred_successors, successor_scores
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.variants import VariantSet
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
 
@@ -65,7 +65,7 @@ def test_the_control_finds_shared_passages(kind):
 
 def test_alternatives_by_brute_force():
     texts = (("aa bb aa bb\n", "ab ab ba ab\n", "é日本\n"), ("x\n", "x\n", "x\n"))
-    alternatives = AlternativeSet("made up", texts, "text/1", "options")
+    alternatives = VariantSet("made up", texts, "text/1", "options")
     sizes = [[-size_of(text) for text in row] for row in texts]
     found = compressor_alternatives(alternatives)
     assert found.test == "compressor" and found.shards == 2

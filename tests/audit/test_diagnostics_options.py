@@ -10,8 +10,8 @@ from contamination.audit.diagnostics import (
     number_in,
     option_rows,
 )
-from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.options import items_of
+from contamination.testsets.variants import FixedOptions, option_orders, permitted_places
 from fakes.diagnosed import rejected, row
 from fakes.items import items_set, rearranged
 from fakes.level import check_level
@@ -38,7 +38,7 @@ def make_records(rng, n, options=phrases, sizes=(4,)):
     ]
 
 
-def diagnosis(records, keep=Keep()):  # noqa: B008 - frozen
+def diagnosis(records, keep=FixedOptions()):  # noqa: B008 - frozen
     return diagnose_arrangements(items_set(records), seed=0, keep=keep)
 
 
@@ -133,7 +133,7 @@ def test_each_habit_is_found_by_its_diagnostic(records, planted):
 
 
 def test_a_letter_that_is_right_too_often_does_not_count_where_answers_stay(records):
-    found = diagnosis(all_at_c(records), keep=Keep(answer=True))
+    found = diagnosis(all_at_c(records), keep=FixedOptions(answer=True))
     assert found.verdict == "quiet" and np.isnan(row(found, "gold_letters")["p"])
 
 
@@ -157,7 +157,7 @@ def test_calibrated_on_options_in_any_order():
         items = items_of(
             items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
         )
-        free = permitted_places(items, Keep(habits=False))
+        free = permitted_places(items, FixedOptions(habits=False))
         orders = option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=0)
         moving = [(i, np.array(o)) for i, o in zip(items, orders, strict=True)]
         p = {each.diagnostic: each.p for each in option_rows(moving)}

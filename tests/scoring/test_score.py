@@ -25,10 +25,10 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score, token_groups
 from contamination.scoring.store import Store
-from contamination.testsets.alternatives import AlternativeSet, option_alternatives
 from contamination.testsets.example_set import start_each
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
+from contamination.testsets.variants import VariantSet, option_variants
 from fakes.items import items_set
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.made_up_store import HEADER, contents, units
@@ -286,7 +286,7 @@ def test_a_record_says_what_ran_and_what_came_of_it(tokenizer, tmp_path):
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 
 
-def quiz(items: int = 8) -> AlternativeSet:
+def quiz(items: int = 8) -> VariantSet:
     """Items of two, three and four options, and a last one that does not move."""
     records = [
         {
@@ -297,7 +297,7 @@ def quiz(items: int = 8) -> AlternativeSet:
         for i in range(items)
     ]
     records.append({"question": "How many?", "choices": ["1", "2"], "answer": 0})
-    return option_alternatives(items_set(records), seed=0, permutations=5)
+    return option_variants(items_set(records), seed=0, permutations=5)
 
 
 def run_quiz(scorer, directory):

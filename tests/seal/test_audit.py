@@ -29,15 +29,15 @@ from contamination.seal.audit import (
     records_needed,
     sealed_works,
     sealed_writings,
-    wording_alternatives,
+    wording_variants,
     wordings_test,
 )
+from contamination.seal.draws import Drawn, Statement, draw, prepare
 from contamination.seal.files import Seal, SealedSet, seal_file, verify
-from contamination.seal.variants import Drawn, Statement, draw, prepare
 from contamination.statistics import TestResult, fisher
-from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import shard_bounds
+from contamination.testsets.variants import option_variants
 from fakes.level import check_level
 from fakes.made_up_registry import jsonl
 from fakes.made_up_scorer import MadeUpScorer
@@ -127,11 +127,11 @@ def sealed_by(seed: bytes | None, variants=VARIANTS, stated=STATED) -> SealedSet
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
     free = [one.variants.given("options") for one in sealed.drawn]
-    found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=free)
+    found = option_variants(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
         "options": TESTS["options"].result(LikedStore(sealed.test_set, found.texts), 5),
-        "wordings": wordings_test(LikedStore(sealed.test_set, wording_alternatives(sealed).texts)),
+        "wordings": wordings_test(LikedStore(sealed.test_set, wording_variants(sealed).texts)),
     }
 
 
@@ -158,7 +158,7 @@ def test_many_keys_keep_the_level_of_each_part_and_of_all(p_values):
 
 def test_the_texts_of_wordings_depend_on_the_key_by_its_choice_of_them_alone():
     """The same texts of each record under every key: only which stands first is drawn."""
-    found = [wording_alternatives(sealed_by(bytes([i]) * 32)).texts for i in range(40)]
+    found = [wording_variants(sealed_by(bytes([i]) * 32)).texts for i in range(40)]
     assert {tuple(frozenset(row) for row in texts) for texts in found} == {
         tuple(map(frozenset, found[0]))
     }

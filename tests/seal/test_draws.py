@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 import scipy.stats
 
-from contamination.seal.variants import Variants, commitment, draw, seed_of
+from contamination.seal.draws import Variants, commitment, draw, seed_of
 from contamination.testsets.options import items_of
 from fakes.items import items_set
 

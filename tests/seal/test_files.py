@@ -14,11 +14,11 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.seal import beacon, files
-from contamination.seal.audit import wording_alternatives
+from contamination.seal.audit import wording_variants
+from contamination.seal.draws import commitment
 from contamination.seal.files import SealFiles, draw_committed, seal_file, verify
-from contamination.seal.variants import commitment
-from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import Declared
+from contamination.testsets.variants import option_variants
 from fakes.made_up_registry import jsonl, refusal
 from seal.test_beacon import ROUND, SIGNATURE
 
@@ -122,7 +122,7 @@ def test_wordings_may_stand_alone_and_in_some_records_only(tmp_path):
         file, tmp_path / "out", template="question", options=False, wordings_of="question"
     )
     assert all(list(each) == ["a", "question", "z"] for each in read(made.published))
-    found = wording_alternatives(verified(made))
+    found = wording_variants(verified(made))
     assert sorted(found.distinct) == [1] * 5 + [2] * 10
     assert all(len(row) == 2 for row in found.texts)
 
@@ -275,7 +275,7 @@ def test_what_a_later_rule_refuses_of_new_seals_is_verified_and_tested(tmp_path,
     assert "'why' looks like" in refusal(seal_file, file, tmp_path / "again", **stated)
     found = verified(made)
     free = [one.variants.given("options") for one in found.drawn]
-    assert option_alternatives(found.test_set, seed=0, keep=free).distinct == (6,) * RECORDS
+    assert option_variants(found.test_set, seed=0, keep=free).distinct == (6,) * RECORDS
 
 
 def test_what_is_declared_moves_along(tmp_path):

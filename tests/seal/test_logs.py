@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.seal import files
+from contamination.seal.draws import Statement, prepare
 from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import ModelAnswers, audit_logs
-from contamination.seal.variants import Statement, prepare
 from contamination.statistics import known_at_least
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import Log, LogRecord

@@ -30,7 +30,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
 if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet
+    from contamination.testsets.variants import VariantSet
 
 NATS_PER_BYTE = 8 * math.log(2)
 
@@ -78,7 +78,7 @@ def compressor_scores(
     return np.stack(scores)
 
 
-def compressor_alternatives(alternatives: "AlternativeSet") -> ShardedExactResult:
+def compressor_alternatives(alternatives: "VariantSet") -> ShardedExactResult:
     """Exact test of the published alternatives of all records under a compressor.
 
     The log-probability (nats) of an alternative is that of its size by zlib. A small p says that

@@ -34,8 +34,8 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
 if TYPE_CHECKING:  # the axis of options is loaded where it is asked for
-    from contamination.testsets.alternatives import Keep
     from contamination.testsets.options import Item
+    from contamination.testsets.variants import FixedOptions
 
 OrderState = Literal["quiet", "suspicious", "order carries information", "too few records"]
 Record = Mapping[str, Any]
@@ -121,25 +121,25 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
     return judge(rows, orderings, f"order of the records {within}", {"shards": shards})
 
 
-def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "Keep") -> Diagnosis:
+def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "FixedOptions") -> Diagnosis:
     """Test without a model whether the order of the options is exchangeable.
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
     permitted of items with up to four options that move, a choice of 24 by the seed of others.
     `keep` is what does not move, as in the test. Raises InputError as `items_of`.
     """
-    from contamination.testsets import alternatives
+    from contamination.testsets import variants
 
-    _, items = alternatives.shown_items(test_set)
-    free = alternatives.permitted_places(items, keep)
-    orders = alternatives.option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
+    _, items = variants.shown_items(test_set)
+    free = variants.permitted_places(items, keep)
+    orders = variants.option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
     pairs = zip(items, orders, strict=True)
     moving = [(item, np.array(rows)) for item, rows in pairs if len({*rows}) > 1]
     what = f"order of the options of {len(moving)} of {len(items)} items, which may move"
     counts = {"items": len(items), "moving": len(moving)}
     orderings = sum(math.log(len({*rows})) for rows in orders)
     diagnosis = judge(option_rows(moving), orderings, what, counts)
-    return replace(diagnosis, remark=alternatives.items_that_stay(items, keep))
+    return replace(diagnosis, remark=variants.items_that_stay(items, keep))
 
 
 def judge(

@@ -39,11 +39,11 @@ from contamination.scoring.completions import CompletionHeader, Completions, sto
 from contamination.scoring.cost import Workload
 from contamination.scoring.generation import ONE_LETTER, Generator, LocalGenerator, Sampling
 from contamination.scoring.plan import stores_of
-from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
+from contamination.testsets.variants import VariantSet
 
 ORDERINGS = 20_000  # sampled, beside the published one
 SECRET = re.compile("[0-9a-f]{32}")  # 128 bits, in hexadecimal digits
@@ -85,7 +85,7 @@ class Writing:
     request: Request
     sampling: Sampling | None = None
     next_record: bool = False
-    arrange: Callable[..., AlternativeSet] | None = None
+    arrange: Callable[..., VariantSet] | None = None
     secret: str | None = None
 
     def __post_init__(self) -> None:
@@ -118,8 +118,8 @@ class Writing:
         return self.next_record or self.request.axis == "options"
 
     @cached_property
-    def alternatives(self) -> AlternativeSet:
-        """Arrangements of each item, `CHOICES` in a row; errors as `option_alternatives`."""
+    def alternatives(self) -> VariantSet:
+        """Arrangements of each item, `CHOICES` in a row; errors as `option_variants`."""
         seed = int(self.drawn_from, 16)
         if self.arrange is not None:
             return self.arrange(seed=seed)

@@ -29,7 +29,7 @@ from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet
+    from contamination.testsets.variants import VariantSet
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Work:
     scorer: Scorer
     test_set: ExampleSet
     request: Request
-    given: Sequence["AlternativeSet"] | None = None
+    given: Sequence["VariantSet"] | None = None
     timed: bool = True
     keep_revisions: bool = False
 
@@ -93,7 +93,7 @@ class Work:
         return tokenize_set(self.scorer.tokenizer, self.test_set)
 
     @cached_property
-    def alternatives(self) -> Sequence["AlternativeSet"]:
+    def alternatives(self) -> Sequence["VariantSet"]:
         """Those given, else those asked for; errors as `Request.alternatives`."""
         if self.given is None and self.request.axis != "order":
             return [self.request.alternatives(self.test_set)]
@@ -164,7 +164,7 @@ class Work:
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
         return Part(store, work, missing_share(path, work.scored), sample, fill)
 
-    def _alternatives_part(self, alternatives: "AlternativeSet") -> Part:
+    def _alternatives_part(self, alternatives: "VariantSet") -> Part:
         """Plan the store of alternatives: other ones of the same set lie beside it."""
         request, name = self.request, alternatives.name
         groups = score.token_groups(self.scorer.tokenizer, alternatives)

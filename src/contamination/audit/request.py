@@ -9,8 +9,8 @@ from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet, Keep
     from contamination.testsets.example_set import ExampleSet
+    from contamination.testsets.variants import FixedOptions, VariantSet
 
 Axis = Literal["order", "options", "both"]
 MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
@@ -89,14 +89,14 @@ class Request:
 
     def alternatives(
         self, test_set: "ExampleSet", *, template: str | None = None, seed: int | None = None
-    ) -> "AlternativeSet":
+    ) -> "VariantSet":
         """Render the arrangements that are asked for, drawn by the request's seed or another.
 
-        `template` and errors as in `contamination.testsets.alternatives.option_alternatives`.
+        `template` and errors as in `contamination.testsets.variants.option_variants`.
         """
-        from contamination.testsets.alternatives import option_alternatives
+        from contamination.testsets.variants import option_variants
 
-        return option_alternatives(
+        return option_variants(
             test_set,
             permutations=self.arrangements - 1,
             seed=self.seed if seed is None else seed,
@@ -105,8 +105,8 @@ class Request:
         )
 
     @property
-    def keep(self) -> "Keep":
+    def keep(self) -> "FixedOptions":
         """What keeps its place among the options."""
-        from contamination.testsets.alternatives import Keep
+        from contamination.testsets.variants import FixedOptions
 
-        return Keep(self.keep_answer, habits=not self.drawn)
+        return FixedOptions(self.keep_answer, habits=not self.drawn)

@@ -6,7 +6,7 @@ amounts to.
 The order of the options is a second axis of proof, wherever an item stood when it was read. H0: the
 published arrangement of every item was drawn uniformly from those that are permitted, without
 regard to the model and independently over items. The p-value is exact under H0. What breaks H0
-without any contamination is how people write options; `contamination.testsets.alternatives` says
+without any contamination is how people write options; `contamination.testsets.variants` says
 what stays in place for that, and a model that cannot have read the set is tested beside this one.
 """
 
@@ -268,7 +268,7 @@ def audit(
         directory or a data set of the hub.
     template : how a record of a set that is opened here becomes text, by name or with {field}; None
         is the set's own, else "text/1" (of items that of
-        `contamination.testsets.alternatives.open_items`).
+        `contamination.testsets.variants.open_items`).
     """
     if isinstance(model, str | Path | ModelSource):
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
@@ -279,7 +279,7 @@ def audit(
         if request.axis == "order":
             examples = open_test_set(examples, template=template)
         else:
-            from contamination.testsets.alternatives import open_items
+            from contamination.testsets.variants import open_items
 
             examples = open_items(examples, template=template)
     return audit_work(Work(model, examples, request))

@@ -22,8 +22,8 @@ from contamination.testsets.registry import entries
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
-    from contamination.testsets.alternatives import AlternativeSet
     from contamination.testsets.example_set import Declared, ExampleSet
+    from contamination.testsets.variants import VariantSet
 
 T = TypeVar("T")
 WRITTEN = ("csv", "html", "output")  # options that name files
@@ -136,7 +136,7 @@ class DataOptions:
             "split": self.split,
         }
         if declared is not None:
-            from contamination.testsets.alternatives import open_items
+            from contamination.testsets.variants import open_items
 
             return open_items(dataset, declared=declared, **chosen)
         from contamination.testsets.sources import open_test_set
@@ -278,7 +278,7 @@ class AuditOptions(ItemOptions, TestOptions, ScoringOptions):
 
     def prepare(
         self, control: str | None = None
-    ) -> tuple[list[Self], "ExampleSet", "AlternativeSet | None"]:
+    ) -> tuple[list[Self], "ExampleSet", "VariantSet | None"]:
         """Return what is asked of the model and of a control, the set, and its arrangements.
 
         Those are None where the order of records is tested alone. Bad input is reported here,

@@ -54,7 +54,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
 
 if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet
+    from contamination.testsets.variants import VariantSet
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
@@ -66,7 +66,7 @@ Read = Callable[[Sequence[Unit]], Iterator[UnitRow]]  # scores some units, as th
 
 
 def score(
-    data: "ExampleSet | TokenisedSet | AlternativeSet",
+    data: "ExampleSet | TokenisedSet | VariantSet",
     scorer: Scorer,
     directory: Path,
     plan: StorePlan | None = None,
@@ -89,7 +89,7 @@ def score(
     Parameters
     ----------
     data : a set, tokenised by this scorer's tokenizer or to be; or alternatives of its records. A
-        row of `Store.alternatives` is a record that has any (`AlternativeSet.distinct` above 1), in
+        row of `Store.alternatives` is a record that has any (`VariantSet.distinct` above 1), in
         canonical order: one that does not move says nothing, and is not read.
     plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard; None is
         the whole set in one shard. Alternatives have none.
@@ -101,7 +101,7 @@ def score(
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
-    of: ExampleSet | AlternativeSet
+    of: ExampleSet | VariantSet
     if isinstance(data, TokenisedSet):
         of, lengths, plan = data.test_set, data.lengths, plan or StorePlan("orderings", 1)
     else:
@@ -224,7 +224,7 @@ class Group(NamedTuple):
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
 def token_groups(
-    tokenizer: PreTrainedTokenizerBase, alternatives: "AlternativeSet"
+    tokenizer: PreTrainedTokenizerBase, alternatives: "VariantSet"
 ) -> tuple[Group, ...]:
     """Tokenise the records that have any alternative, in canonical order.
 

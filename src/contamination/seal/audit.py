@@ -48,8 +48,8 @@ from contamination.scoring.generation import Generator
 from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
 from contamination.statistics import KnownResult, PValue, TestResult
-from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.templates import render
+from contamination.testsets.variants import FEWEST, VariantSet, option_variants
 
 EFFECTS = (0.1, 0.2, 0.5, 1.0)
 POWER = 0.8
@@ -82,18 +82,18 @@ def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Wor
     `contamination.audit.plan.Work`.
     """
     request = sealed.seal.request(asked.directory, asked.name)
-    alternatives = list[AlternativeSet]()
+    alternatives = list[VariantSet]()
     if sealed.seal.options:
         alternatives.append(_arranged(sealed, request.arrangements - 1))
     if sealed.listed("wordings") >= FEWEST and not isinstance(scorer, EndpointScorer):
-        alternatives.append(wording_alternatives(sealed))
+        alternatives.append(wording_variants(sealed))
     return (Work(scorer, sealed.test_set, request, alternatives),)
 
 
-def _arranged(sealed: SealedSet, others: int, seed: int = 0) -> AlternativeSet:
+def _arranged(sealed: SealedSet, others: int, seed: int = 0) -> VariantSet:
     """Render the published arrangement of each item, and so many others, which we draw."""
     free = [one.variants.given("options") for one in sealed.drawn]
-    return option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
+    return option_variants(sealed.test_set, permutations=others, seed=seed, keep=free)
 
 
 def sealed_writings(
@@ -152,7 +152,7 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
     return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
 
 
-def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
+def wording_variants(sealed: SealedSet) -> VariantSet:
     """Render every wording of every record, the published one first, records as the author's.
 
     The options stand in the author's order and not as published: so the texts depend on the key by
@@ -165,7 +165,7 @@ def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
         order = sorted(wordings, key=picks.get("wordings", 0).__ne__)
         records = [(f"record {number + 1}", one.variant({"wordings": i})) for i in order]
         texts.append(render(records, template, name) * (most // len(order)))
-    return AlternativeSet(name, tuple(texts), sealed.test_set.template, "wordings")
+    return VariantSet(name, tuple(texts), sealed.test_set.template, "wordings")
 
 
 def known_records(scores: NDArray[np.float64], *, level: float) -> int:

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
 from contamination.seal import beacon
-from contamination.seal.variants import (
+from contamination.seal.draws import (
     ALGORITHM,
     KINDS,
     Drawn,

@@ -30,9 +30,9 @@ from contamination import statistics
 from contamination.audit.decision import Conclusion, strength
 from contamination.errors import InputError
 from contamination.seal.answers import named, said
+from contamination.seal.draws import Drawn
 from contamination.seal.files import SealedSet
 from contamination.seal.shots import Shots
-from contamination.seal.variants import Drawn
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.logs.record import Log, LogRecord, text_of
 from contamination.testsets.option_texts import LETTERS

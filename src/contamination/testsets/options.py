@@ -142,7 +142,7 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
         except InputError as error:
             raise InputError(f"{name}, record {number}: {error}") from error
     labelled = [i for i, item in enumerate(items) if begin_with_labels(item.options)]
-    if 2 * len(labelled) >= len(items):  # a single one is a slip; see `alternatives`
+    if 2 * len(labelled) >= len(items):  # a single one is a slip; see `variants`
         raise InputError(
             f"{name}, record {labelled[0] + 1}: options begin with their labels "
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"

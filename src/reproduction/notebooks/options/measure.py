@@ -24,9 +24,9 @@ from contamination.scoring.plan import plan_store
 from contamination.scoring.processes import deal
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.testsets.alternatives import Keep, option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import id_type, tokenize
+from contamination.testsets.variants import FixedOptions, option_variants
 from reproduction.notebooks.options import tables
 from reproduction.notebooks.options.settings import Settings
 from reproduction.run.corpus import DOCUMENTS, Docstring, first_paragraph, harvest, read_documents
@@ -37,7 +37,7 @@ from reproduction.run.injection import PLANTINGS, Injection, fill_blocks, plante
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
 SHORTEST = 25  # characters of an option
-OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement
+OWN = FixedOptions(habits=False)  # all may move: a seed has drawn every arrangement
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
@@ -284,7 +284,7 @@ def score_axes(
         seed=seed,
         replace=True,
     )
-    options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
+    options = option_variants(test_set, permutations=permutations, seed=seed, keep=OWN)
     alternatives = score(
         options,
         scorer,

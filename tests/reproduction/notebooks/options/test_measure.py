@@ -16,10 +16,10 @@ from transformers import GPT2LMHeadModel
 from contamination.audit.battery import OPTION_TEST
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.alternatives import Keep, permitted_places
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.options import items_of
 from contamination.testsets.tokens import tokenize
+from contamination.testsets.variants import FixedOptions, permitted_places
 from reproduction.notebooks.options import measure
 from reproduction.notebooks.options.measure import LETTERS, item_sets, make_records, score_axes
 from reproduction.notebooks.options.tables import ORDER, axis_outcomes
@@ -67,7 +67,7 @@ def test_items_are_disjoint_well_formed_and_hold_nothing_that_was_planted_or_rea
     assert len({record["input"] for record in records}) == 50
     for one in sets.values():
         found = items_of(one)
-        assert permitted_places(found, Keep()) == [(0, 1, 2, 3)] * len(found)
+        assert permitted_places(found, FixedOptions()) == [(0, 1, 2, 3)] * len(found)
         for record, item in zip(one.records, found, strict=True):
             word = record["input"].removeprefix("What does make_").removesuffix(" do?")
             assert f" {word} " in item.options[item.answer]

@@ -41,7 +41,7 @@ FEWEST = 2  # items that must be able to move
 
 
 @dataclass(frozen=True)
-class Keep:
+class FixedOptions:
     """What must keep its place besides what the sense of an item keeps there.
 
     Attributes
@@ -58,7 +58,7 @@ class Keep:
 
 
 @dataclass(frozen=True)
-class AlternativeSet:
+class VariantSet:
     """The alternatives of every record of a set, the published one first.
 
     Attributes
@@ -111,7 +111,7 @@ def open_items(
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
     """Return the template that shows all options of a set, and its items as it shows them.
 
-    `template` as in `option_alternatives`. Raises InputError as `items_of`, and for a template that
+    `template` as in `option_variants`. Raises InputError as `items_of`, and for a template that
     hides options.
     """
     own, items = template or test_set.template, items_of(test_set)
@@ -135,14 +135,14 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
     )
 
 
-def option_alternatives(
+def option_variants(
     test_set: ExampleSet,
     *,
     permutations: int = 23,
     seed: int,
-    keep: Keep | Sequence[Sequence[int]] = Keep(),
+    keep: FixedOptions | Sequence[Sequence[int]] = FixedOptions(),
     template: str | None = None,
-) -> AlternativeSet:
+) -> VariantSet:
     """Render the published arrangement of every item and others, N = permutations + 1 in a row.
 
     Rows are as `option_orders` draws them. Raises InputError as `shown_items`, and if fewer than
@@ -153,13 +153,13 @@ def option_alternatives(
     test_set : with records; see `contamination.testsets.options.items_of`.
     permutations : other arrangements beside the published one. 23 are all of four options.
     seed : of the choice, where there are more than N.
-    keep : what does not move; see `Keep` and `permitted_places`. Or the places of each item that
-        options may move among, where a key has moved them (`contamination.seal`).
+    keep : what does not move; see `FixedOptions` and `permitted_places`. Or the places of each item
+        that options may move among, where a key has moved them (`contamination.seal`).
     template : how an arrangement becomes text. None takes the set's own if that shows every option,
         else OPTIONS_TEMPLATE.
     """
     own, items = shown_items(test_set, template)
-    free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
+    free = permitted_places(items, keep) if isinstance(keep, FixedOptions) else keep
     require_arrangements(test_set, free, permutations)
     orders = option_orders(items, free, permutations=permutations, seed=seed)
     texts = []
@@ -171,7 +171,7 @@ def option_alternatives(
             moved = [("arrangement", item.rearranged(order)) for order in once]
             row = render(moved, own, "rearranged")
         texts.append(row * (len(rows) // len(row)))
-    return AlternativeSet(test_set.name, tuple(texts), own, "options")
+    return VariantSet(test_set.name, tuple(texts), own, "options")
 
 
 def require_arrangements(
@@ -233,12 +233,12 @@ def _distinct_orders(
     return tuple(found)
 
 
-def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]:
+def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
     None of an item that `reason_to_stay` names a reason for. Otherwise all but those of options
     about the others ("none of these") or that custom puts last ("cannot be determined"), and that
-    of the right answer under `Keep.answer`.
+    of the right answer under `FixedOptions.answer`.
     """
     shared = _sharing(items)
     return [
@@ -247,7 +247,7 @@ def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]
     ]
 
 
-def items_that_stay(items: Sequence[Item], keep: Keep) -> str:
+def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
     """Return how many items do not move and why, as a line for people; "" if all move."""
     pairs = zip(items, _sharing(items), strict=True)
     reasons = [reason_to_stay(item, keep, shared=shared) for item, shared in pairs]
@@ -258,7 +258,7 @@ def items_that_stay(items: Sequence[Item], keep: Keep) -> str:
     return f"{counts.total()} of {len(items)} items do not move: they {told}"
 
 
-def reason_to_stay(item: Item, keep: Keep, *, shared: bool) -> str:
+def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
     """Return why the options of an item do not move, as what such items do; "" if they do.
 
     Parameters
@@ -300,7 +300,7 @@ def _compared_texts(item: Item) -> list[str]:
     return [" ".join(option.casefold().split()).rstrip(".") for option in item.options]
 
 
-def _free_places(item: Item, keep: Keep) -> tuple[int, ...]:
+def _free_places(item: Item, keep: FixedOptions) -> tuple[int, ...]:
     """Return the places of options that are not about the others, nor the kept answer."""
     pinned = set[int]()
     if not are_numbers(item.options):

@@ -28,17 +28,17 @@ from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream
 from contamination.seal import beacon
-from contamination.testsets.alternatives import (
-    Keep,
-    permitted_places,
-    require_arrangements,
-    shown_items,
-)
 from contamination.testsets.example_set import Declared, ExampleSet, make_test_set
 from contamination.testsets.option_texts import names_letter
 from contamination.testsets.options import Item, items_of
 from contamination.testsets.records import ID_FIELDS, Record
 from contamination.testsets.templates import parse
+from contamination.testsets.variants import (
+    FixedOptions,
+    permitted_places,
+    require_arrangements,
+    shown_items,
+)
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
 # What a record may have several of: the name of its stream, and how one is drawn of so many.
@@ -276,7 +276,7 @@ def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement)
     for pick in range(max(counts)):
         records = (one.variant({"answers": pick % n}) for one, n in zip(found, counts, strict=True))
         read.append(items_of(replace(rendered, records=tuple(records)), shown=None))
-    free, made = permitted_places(read[0], Keep(habits=False)), list[Variants]()
+    free, made = permitted_places(read[0], FixedOptions(habits=False)), list[Variants]()
     for number, (one, places, *each) in enumerate(zip(found, free, *read, strict=True), start=1):
         where, items = f"{rendered.name}, record {number}", each[: counts[number - 1]]
         texts, used = one.given("wordings"), items[0].used

@@ -9,16 +9,16 @@ from scipy.stats import chisquare
 
 from contamination.files import sha256_of
 from contamination.statistics import sharded_exact_test
-from contamination.testsets.alternatives import (
-    OPTIONS_TEMPLATE,
-    Keep,
-    items_that_stay,
-    option_alternatives,
-    option_orders,
-    permitted_places,
-)
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import Item, items_of
+from contamination.testsets.variants import (
+    OPTIONS_TEMPLATE,
+    FixedOptions,
+    items_that_stay,
+    option_orders,
+    option_variants,
+    permitted_places,
+)
 from fakes.items import items_set, rearranged
 from fakes.level import check_every_level
 from fakes.made_up_registry import refusal
@@ -31,10 +31,10 @@ def item(*options: str, answer: int | None = 0) -> Item:
     return Item("Which?", options, answer)
 
 
-DEFAULT = Keep()
+DEFAULT = FixedOptions()
 
 
-def places(*options: str, keep: Keep = DEFAULT, answer: int | None = 0) -> tuple[int, ...]:
+def places(*options: str, keep: FixedOptions = DEFAULT, answer: int | None = 0) -> tuple[int, ...]:
     return permitted_places([item(*options, answer=answer)], keep)[0]
 
 
@@ -80,7 +80,7 @@ def test_what_options_say_of_each_other_decides_in_any_order_which_move(
 ) -> None:
     for order in itertools.permutations(range(len(options))):
         moved = [options[i] for i in order]
-        for keep, expected in ((Keep(), free), (Keep(habits=False), of_shuffled)):
+        for keep, expected in ((FixedOptions(), free), (FixedOptions(habits=False), of_shuffled)):
             assert [order[place] in expected for place in range(len(options))] == [
                 place in places(*moved, keep=keep) for place in range(len(options))
             ]
@@ -88,16 +88,16 @@ def test_what_options_say_of_each_other_decides_in_any_order_which_move(
 
 def test_options_that_two_items_share_stay_and_the_answer_may_keep_its_letter() -> None:
     shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
-    assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
-    assert permitted_places(shared, Keep(habits=False)) == [(0, 1)] * 3
+    assert permitted_places(shared, FixedOptions()) == [(), (0, 1), ()]
+    assert permitted_places(shared, FixedOptions(habits=False)) == [(0, 1)] * 3
 
 
 def test_items_that_do_not_move_are_counted_by_their_reason():
     items = [item("True", "False")] * 3 + [item("3", "4", "5"), item("lamp", "river")]
-    told = items_that_stay(items, Keep())
+    told = items_that_stay(items, FixedOptions())
     assert told.startswith("4 of 5 items do not move: they share their options")
     assert "another item (3)" in told and "numbers, amounts or dates as options (1)" in told
-    assert items_that_stay(items, Keep(habits=False)) == ""
+    assert items_that_stay(items, FixedOptions(habits=False)) == ""
     counted = [
         item("lamp", "Lamp."),
         item("A. lamp", "B. river"),
@@ -105,9 +105,9 @@ def test_items_that_do_not_move_are_counted_by_their_reason():
         item("lamp", "none of these"),
         item("lamp", "river", answer=None),
     ]
-    assert items_that_stay(counted, Keep(answer=True)).startswith("5 of 5 items")
-    assert all(not free for free in permitted_places(counted, Keep(answer=True)))
-    keep = Keep(answer=True)
+    assert items_that_stay(counted, FixedOptions(answer=True)).startswith("5 of 5 items")
+    assert all(not free for free in permitted_places(counted, FixedOptions(answer=True)))
+    keep = FixedOptions(answer=True)
     assert places("lamp", "river", "stone", "cloud", keep=keep, answer=2) == (0, 1, 3)
     assert places("lamp", "river", keep=keep) == ()
     assert places("lamp", "river", "stone", keep=keep, answer=None) == ()
@@ -152,7 +152,7 @@ def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
 
 
 def test_texts_are_the_records_rearranged() -> None:
-    made = option_alternatives(set_of(*QUIZ), seed=0)
+    made = option_variants(set_of(*QUIZ), seed=0)
     assert (made.template, made.what, made.name) == (OPTIONS_TEMPLATE, "options", "quiz")
     assert made.distinct == (6, 2, 1, 2)
     assert {len(row) for row in made.texts} == {24}
@@ -164,21 +164,21 @@ def test_texts_are_the_records_rearranged() -> None:
     assert set(numbers) == {"Question 3?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer: A\n"}
     assert list(Counter(two).values()) == [12, 12]
     assert made.revision == sha256_of(OPTIONS_TEMPLATE, *itertools.chain(*made.texts))
-    assert option_alternatives(set_of(*QUIZ), seed=1, permutations=3).revision != made.revision
+    assert option_variants(set_of(*QUIZ), seed=1, permutations=3).revision != made.revision
 
 
 def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
     four = [record(i, *(f"{word} {i}" for word in "abcd"), answer=1) for i in range(2)]
     letters = [{**each, "answer": "B"} for each in four]
     own = set_of(*letters, template=MMLU)
-    made = option_alternatives(own, seed=0)
+    made = option_variants(own, seed=0)
     assert made.template == MMLU
     assert tuple(row[0] for row in made.texts) == own.examples
     moved = set_of(*(rearranged(each, (3, 2, 1, 0)) for each in letters), template=MMLU)
     for text, row in zip(moved.examples, made.texts, strict=True):
         assert text in row and "Answer: C" in text
     five = set_of(*letters, {**record(9, *WORDS[:5]), "answer": "E"}, template=MMLU)
-    assert option_alternatives(five, seed=0).template == OPTIONS_TEMPLATE
+    assert option_variants(five, seed=0).template == OPTIONS_TEMPLATE
 
 
 LETTERED = [record(i, "lamp", "river") | {"why": f"Option {x} is it"} for i, x in enumerate("AB")]
@@ -198,18 +198,20 @@ def test_what_gives_no_alternatives_is_refused_before_any_is_written(
     records, settings, message
 ) -> None:
     test_set = set_of(*records, template="{question} {choices:, }\n")
-    told = refusal(option_alternatives, test_set, seed=0, **settings)
+    told = refusal(option_variants, test_set, seed=0, **settings)
     assert told.startswith("quiz: ") and message in told
 
 
 def test_a_text_that_names_letters_matters_where_it_is_shown() -> None:
     shown = {**LETTERED[0], "question": "So?", "why": "Lamps shine."}
     records = (*LETTERED, shown, QUIZ[0])
-    made = option_alternatives(set_of(*records), seed=0, keep=Keep(habits=False))
+    made = option_variants(set_of(*records), seed=0, keep=FixedOptions(habits=False))
     assert made.distinct == (2, 2, 2, 6)
     keyed = [{"why": "It flows.", **each} for each in records]
     template = "{question} {choices:, } {why}\n"
-    made = option_alternatives(set_of(*keyed, template=template), seed=0, keep=Keep(habits=False))
+    made = option_variants(
+        set_of(*keyed, template=template), seed=0, keep=FixedOptions(habits=False)
+    )
     assert made.distinct == (1, 1, 2, 6)
 
 
@@ -218,7 +220,7 @@ def score(text: str) -> float:
     return int(sha256_of(text)[:8], 16) / 2**32
 
 
-@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True)])
+@pytest.mark.parametrize("keep", [FixedOptions(), FixedOptions(answer=True)])
 def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
     """Brute force: publish every combination of permitted arrangements in turn."""
     published = [record(0, *WORDS[:3]), record(1, "oak", "ash", "elm", "all of these"), QUIZ[3]]
@@ -229,7 +231,7 @@ def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
     found = []
     for chosen in itertools.product(*orders):
         records = [rearranged(r, order) for r, order in zip(published, chosen, strict=True)]
-        made = option_alternatives(set_of(*records), permutations=5, seed=0, keep=keep)
+        made = option_variants(set_of(*records), permutations=5, seed=0, keep=keep)
         scores = np.array([[score(text) for text in row] for row in made.texts])
         found.append(sharded_exact_test(scores).p)
     check_every_level(found)
