@@ -230,7 +230,6 @@ def _each(**fields):
     ("records", "changes", "message"),
     [
         (ITEMS[:9], {}, r"quiz.jsonl: too few records \(9\); seal at least 10"),
-        (_with(id=0), {}, "quiz.jsonl, line 5: id 0 stands at line 1 already"),
         ([*ITEMS, record(3) | {"id": 99}], {}, "line 13: the record of line 4 again; remove it"),
         (_without("choices"), {"template": "question"}, "record 1: no options found.*--axis order"),
         (
