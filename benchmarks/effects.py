@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[1]
 MEASUREMENTS = ROOT / "docs" / "measurements"
 OUT = ROOT / "src" / "contamination" / "audit" / "effects.csv"
 CALIBRATION = MEASUREMENTS / "power_calibration.csv"
-# Test of the battery: its name in power.csv, shards and permutations there.
+# Test of the registry: its name in power.csv, shards and permutations there.
 STUDIED = {
     "successor": ("successor_32", 10, 0),
     "sharded_exact": ("sharded_exact", 20, 50),

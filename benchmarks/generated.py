@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from rapidfuzz import fuzz, process
 
-from contamination.audit.battery import TESTS
-from contamination.audit.generated import ORDERINGS, Writing, words
+from contamination.audit.generation import ORDERINGS, GenerationAudit, words
+from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.files import replacing
 from contamination.randomness import random_stream
@@ -134,7 +134,7 @@ def of_set(run: Experiment, generator: LocalGenerator, name: str) -> list[dict[s
     texts = {}
     for temperature, (samples, tokens) in SAMPLED.items():
         request = Request(seed=seed, directory=run.build / "texts", name=generator.name)
-        work = Writing(generator, test_set, request, Sampling(samples, tokens, temperature))
+        work = GenerationAudit(generator, test_set, request, Sampling(samples, tokens, temperature))
         work.store.fill(generator, work.prompts, work.asked)
         stored, _ = work.store.stored()
         texts[temperature] = [stored[i] for i in range(len(test_set.examples))]

@@ -31,7 +31,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.randomness import random_stream
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score

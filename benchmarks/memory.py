@@ -21,12 +21,12 @@ PERMUTATIONS = (25, 100, 250)
 
 def audit_here(directory: str, permutations: int) -> None:
     """Audit the model in `directory`, and print tokens, p and the peak memory."""
-    from contamination.audit import Request, audit
+    from contamination.audit import Request, run_audit
     from contamination.testsets.example_set import ExampleSet
 
     strings = json.loads((Path(directory) / "strings.json").read_text())
     examples = tuple(f"{strings[i % len(strings)][i : i + 120]}\n" for i in range(EXAMPLES))
-    found = audit(
+    found = run_audit(
         directory,
         ExampleSet("strings", examples, "text/1", "made up"),
         Request(

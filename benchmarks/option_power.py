@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.randomness import random_stream

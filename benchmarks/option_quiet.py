@@ -33,8 +33,9 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from contamination.audit.compressor import compressor_alternatives
-from contamination.audit.diagnostics import diagnose_arrangements, numbers, tf_idf
+from contamination.audit.controls.diagnosis import tf_idf
+from contamination.audit.controls.options import diagnose_arrangements, numbers
+from contamination.audit.controls.zlib import zlib_option_test
 from contamination.device import describe
 from contamination.errors import InputError
 from contamination.files import replacing
@@ -105,7 +106,7 @@ def without_model(test_set: ExampleSet, keep: FixedOptions) -> Row:
     row |= {f"{name}_p": table["p"][name] for name in table.index}
     row["sorted_numbers"] = sorted_numbers(test_set, keep)
     try:
-        found = compressor_alternatives(
+        found = zlib_option_test(
             option_variants(test_set, permutations=COMPRESSED - 1, seed=SEED, keep=keep)
         )
     except InputError:  # fewer than two items move

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.files import read_json, replacing
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT, read_csv

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from contamination.audit.generated import CHOICES, Writing, audit_written, letter_of
+from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation, letter_of
 from contamination.audit.request import Request
 from contamination.files import replacing
 from contamination.randomness import random_stream
@@ -31,9 +31,9 @@ KEYS, ALPHA = 1_000, 0.05
 SECRET = "00000000000000000000000000000001"  # open, so that the table can be made again
 
 
-def measure(work: Writing) -> dict[str, object]:
+def measure(work: GenerationAudit) -> dict[str, object]:
     """Let the model answer, and draw the keys."""
-    (finding,) = audit_written(work).findings
+    (finding,) = audit_generation(work).findings
     found, _ = work.store.stored()
     given = [letter_of(found[i][0]) for i in range(len(work.prompts))]
     answers = np.array([LETTERS.index(a) if a in {*LETTERS[:CHOICES]} else -1 for a in given])
@@ -67,7 +67,7 @@ def main() -> None:
             examples = open_test_set(name, max_records=options.max_records)
             for axis in ("options", "order"):
                 request = Request(axis=axis, directory=ROOT / "build" / "quiz_keys")
-                work = Writing(
+                work = GenerationAudit(
                     generator, examples, request, next_record=axis == "order", secret=SECRET
                 )
                 rows.append({"model": generator.name} | measure(work))

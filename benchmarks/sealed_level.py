@@ -22,7 +22,7 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.files import replacing
 from contamination.seal.audit import combine_parts, wording_variants, wordings_test
 from contamination.seal.draws import Statement, Variants, draw, prepare

@@ -30,7 +30,7 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
 from contamination.audit.request import Request
-from contamination.audit.verdict import audit
+from contamination.audit.run import run_audit
 from contamination.device import describe
 from contamination.randomness import random_stream
 from contamination.scoring.windows import windows
@@ -113,7 +113,7 @@ def measure(name: str, directory: Path, path: Path, options: argparse.Namespace)
     if options.full:
         with tempfile.TemporaryDirectory() as store:
             request = Request(("sharded_t",), SHARDS, permutations=PERMUTATIONS, directory=store)
-            p = audit(str(directory), test_set, request).results[0].p
+            p = run_audit(str(directory), test_set, request).results[0].p
     rows = []
     for number in range(options.rounds):
         tokens, speed = paper_speed(directory, test_set, options.sample)

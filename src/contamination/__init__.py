@@ -17,6 +17,7 @@ from typing import Any
 
 # Public name -> the module that defines it. Names of statistics are listed by their own package.
 _HOMES = {
+    "Audit": "audit.result",
     "ExampleSet": "testsets.example_set",
     "InputError": "errors",
     "ModelSource": "scoring.loading",
@@ -26,6 +27,7 @@ _HOMES = {
     "membership_scores": "membership.api",
     "open_store": "scoring.store",
     "open_test_set": "testsets.sources",
+    "run_audit": "audit.run",
 }
 
 

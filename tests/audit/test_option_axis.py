@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 import scipy.stats
 
-from contamination.audit import Request, audit
-from contamination.audit.compressor import compressor_alternatives
-from contamination.audit.diagnostics import diagnose_arrangements
+from contamination.audit import Request, run_audit
+from contamination.audit.controls.options import diagnose_arrangements
+from contamination.audit.controls.zlib import zlib_option_test
 from contamination.audit.plan import Work
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
@@ -28,8 +28,8 @@ def quiz(items: int, options: int = 4) -> ExampleSet:
 def test_with_the_answer_kept_wrong_options_alone_are_evidence(tokenizer, tmp_path) -> None:
     test_set = quiz(20)
     scorer = RemembersText(tokenizer, test_set)
-    whole = audit(scorer, test_set, replace(OPTIONS, directory=tmp_path))
-    kept = audit(scorer, test_set, replace(OPTIONS, directory=tmp_path, keep_answer=True))
+    whole = run_audit(scorer, test_set, replace(OPTIONS, directory=tmp_path))
+    kept = run_audit(scorer, test_set, replace(OPTIONS, directory=tmp_path, keep_answer=True))
     assert whole.results[0].log10_p < kept.results[0].log10_p < -8
     assert kept.stores != whole.stores  # beside each other
 
@@ -38,7 +38,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     test_set, request = quiz(8), replace(OPTIONS, directory=tmp_path / "stores")
     scorer = TransformersScorer(make_model(128))
     plan = Work(scorer, test_set, request).plan
-    found = audit(scorer, test_set, request)
+    found = run_audit(scorer, test_set, request)
     (one,) = found.findings
     result, control, diagnosis = one.result, one.control, one.diagnosis
     (path,) = found.stores
@@ -48,7 +48,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     assert result.p == sharded_exact_test(store.alternatives(), weights="equal").p
     assert (result.test, result.shards, result.permutations) == ("options", 8, 23)
     alternatives = request.alternatives(test_set)
-    assert control.p == compressor_alternatives(alternatives).p
+    assert control.p == zlib_option_test(alternatives).p
     assert (
         diagnosis.as_dict() == diagnose_arrangements(test_set, seed=0, keep=request.keep).as_dict()
     )
@@ -60,7 +60,9 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
 def test_both_axes_are_the_two_audits_and_fishers_combination(tokenizer, tmp_path) -> None:
     test_set = quiz(20)
     both, order, options = (
-        audit(MadeUpScorer(tokenizer), test_set, Request(axis=axis, name="m", directory=tmp_path))
+        run_audit(
+            MadeUpScorer(tokenizer), test_set, Request(axis=axis, name="m", directory=tmp_path)
+        )
         for axis in ("both", "order", "options")
     )
     assert [r.p for r in both.results] == [order.results[0].p, options.results[0].p]

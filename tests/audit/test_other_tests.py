@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contamination.audit import Request, audit
+from contamination.audit import Request, run_audit
 from contamination.audit.export import format_of
-from contamination.audit.generated import Writing, audit_written
+from contamination.audit.generation import GenerationAudit, audit_generation
 from contamination.audit.many import audit_pairs, judged_rows
 from contamination.errors import InputError
 from contamination.scoring.generation import Sampling
@@ -38,7 +38,7 @@ def scorer(tokenizer) -> MadeUpScorer:
 def ask(scorer, tmp_path):
     def run(test: str, **asked):
         fixed = {"permutations": 5, "directory": tmp_path / "stores", "name": "m"}
-        return audit(scorer, asked.pop("of", SET), Request([test], **(fixed | asked)))
+        return run_audit(scorer, asked.pop("of", SET), Request([test], **(fixed | asked)))
 
     return run
 
@@ -86,7 +86,7 @@ def test_texts_at_another_temperature_are_another_test(tmp_path, ask):
     for temperature in (0.5, 0.8):
         sampling = Sampling(samples=2, tokens=4, temperature=temperature)
         request = Request(directory=tmp_path / "stores", name="m")
-        written = audit_written(Writing(Parrot(), SET, request, sampling))
+        written = audit_generation(GenerationAudit(Parrot(), SET, request, sampling))
     (other,) = others(written)
     assert "temperature 0.5" in other
     by_log_probs = others(ask("sharded_exact"))

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.audit.battery import TESTS
 from contamination.audit.power import (
     MOST_RECORDS,
     WANTED,
@@ -19,6 +18,7 @@ from contamination.audit.power import (
     records_needed,
     simulate_power,
 )
+from contamination.audit.registry import TESTS
 
 ROOT = Path(__file__).parents[2]
 

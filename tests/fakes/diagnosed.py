@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from contamination.audit.diagnostics import Diagnosis
+from contamination.audit.controls.diagnosis import Diagnosis
 
 
 def rejected(found: Diagnosis, alpha: float = 0.01) -> set[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import scipy.stats
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score

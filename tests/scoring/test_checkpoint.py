@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from contamination.audit import Request
-from contamination.audit.generated import Writing, audit_written
+from contamination.audit.generation import GenerationAudit, audit_generation
 from contamination.audit.many import audit_pairs
 from contamination.audit.plan import Work
 from contamination.membership.api import membership_scores
@@ -159,7 +159,7 @@ def test_what_was_stored_before_stays_as_it_was(directory, test_set, tmp_path, c
 
 def _generate(scorer, test_set, stores: Path) -> None:
     request = Request(directory=stores, name="m")
-    audit_written(Writing(LocalGenerator(scorer, "m"), test_set, request))
+    audit_generation(GenerationAudit(LocalGenerator(scorer, "m"), test_set, request))
 
 
 def _membership(scorer, test_set, stores: Path) -> None:

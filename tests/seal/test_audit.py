@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from contamination.audit import battery
-from contamination.audit.battery import TESTS
+from contamination.audit import registry
+from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
-from contamination.audit.verdict import Audit
+from contamination.audit.result import Audit
 from contamination.seal import files
 from contamination.seal.audit import (
     NOT_CLAIMED,
@@ -138,7 +138,7 @@ def results_of(sealed: SealedSet) -> dict[str, TestResult]:
 @pytest.fixture(scope="module")
 def p_values() -> dict[str, np.ndarray]:
     """p-values of each part and of all, under many keys of one content and one model."""
-    orderings, battery.SAMPLED_ORDERINGS = battery.SAMPLED_ORDERINGS, 199
+    orderings, registry.SAMPLED_ORDERINGS = registry.SAMPLED_ORDERINGS, 199
     rows = []
     for i in range(KEYS):
         results = results_of(sealed_by(hashlib.sha256(f"key {i}".encode()).digest()))
@@ -146,7 +146,7 @@ def p_values() -> dict[str, np.ndarray]:
         order, *others = results.values()
         row["together"] = combine_parts([order], others).p
         rows.append(row)
-    battery.SAMPLED_ORDERINGS = orderings
+    registry.SAMPLED_ORDERINGS = orderings
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 

@@ -1,29 +1,30 @@
-"""Model + test set -> verdict: what there is to score, the tests by name, and whom to believe.
+"""Model + test set -> verdict: what there is to score, the tests by name, and the decision.
 
 ::
 
-    from contamination.audit import Request, audit
+    from contamination import Request, run_audit
 
     request = Request(tests=["sharded_exact"], permutations=50)
-    print(audit("gpt2", "my_test_set.jsonl", request).summary())
+    print(run_audit("gpt2", "my_test_set.jsonl", request).summary())
 
-`battery.TESTS` is the registry of tests. Experiments, reports and commands may call this room.
+`registry.TESTS` is the registry of tests. Experiments, reports and commands may call this room.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from contamination.audit.request import Request
 
 if TYPE_CHECKING:
-    from contamination.audit.verdict import Audit, audit
+    from contamination.audit.result import Audit
+    from contamination.audit.run import run_audit
 
-__all__ = ["Audit", "Request", "audit"]
+__all__ = ["Audit", "Request", "run_audit"]
+_HOMES = {"Audit": "result", "run_audit": "run"}
 
 
 def __getattr__(name: str) -> Any:
     """Import torch when an audit is asked for: `contamination --help` needs the names of tests."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from contamination.audit import verdict
-
-    return getattr(verdict, name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from contamination.audit.power import Power, SimulatedPower
 
 if TYPE_CHECKING:  # `contamination --help` does without pandas
-    from contamination.audit.diagnostics import OrderState
+    from contamination.audit.controls.diagnosis import OrderState
     from contamination.statistics.results import TestResult
 
 Conclusion = Literal["proven", "evidence", "no evidence", "order is no evidence here", "cannot say"]

@@ -14,8 +14,8 @@ from contamination.audit.decision import Verdict, decide
 from contamination.audit.power import power_in_words
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
-from contamination.audit.result import Finding
-from contamination.audit.verdict import Audit, audit
+from contamination.audit.result import Audit, Finding
+from contamination.audit.run import run_audit
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import label
@@ -72,7 +72,7 @@ def audit_pairs(
     request: Request,
     open_model: Callable[[str], Scorer],
 ) -> Iterator[Pair]:
-    """Audit every model on every set, as `contamination.audit.audit` does; a model is opened once.
+    """Audit every model on every set, as `run_audit` does; a model is opened once.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def audit_pairs(
         asked = replace(request, name=label(model))
         for name, examples in opened.items():
             missing = [why for why in (scorer, examples) if isinstance(why, str)]
-            found = missing[0] if missing else _tried(partial(audit, scorer, examples, asked))
+            found = missing[0] if missing else _tried(partial(run_audit, scorer, examples, asked))
             yield label(model), name, found
         del scorer  # its memory, before the next one is loaded
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contamination.audit.battery import Test, store_stream
+from contamination.audit.registry import Test, store_stream
 
 if TYPE_CHECKING:
     import numpy as np

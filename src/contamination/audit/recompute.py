@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.battery import OPTION_TEST, TESTS, Test
+from contamination.audit.registry import OPTION_TEST, TESTS, Test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, require_one_model

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
+from contamination.audit.registry import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from contamination.audit.battery import ITEM_TESTS
 from contamination.audit.decision import exit_status
 from contamination.audit.export import format_of
+from contamination.audit.registry import ITEM_TESTS
 from contamination.audit.request import CHOICES
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import (
@@ -32,9 +32,9 @@ from contamination.files import check_directory, is_path, write_text
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
-    from contamination.audit.generated import Writing
+    from contamination.audit.generation import GenerationAudit
     from contamination.audit.plan import ScoringPlan, Work
-    from contamination.audit.verdict import Audit
+    from contamination.audit.result import Audit
 
 
 @add_options
@@ -122,21 +122,21 @@ def _run(
         _ = options.stopping_test
     requests, examples, given = options.prepare(control)
     if isinstance(options, TestedOptions) and options.access == "generate":
-        from contamination.audit.generated import Writing, audit_written
+        from contamination.audit.generation import GenerationAudit, audit_generation
 
         written = options.written
 
-        def writings(by: Any, request: AuditOptions) -> list[Writing]:
+        def writings(by: Any, request: AuditOptions) -> list[GenerationAudit]:
             arrange = None
             if given is not None:  # as it was checked, from the secret of the quiz
                 four = replace(request, arrangements=CHOICES)
                 arrange = partial(four.alternatives, examples, template=given.template)
-            return [Writing(by, examples, request, arrange=arrange, **written)]
+            return [GenerationAudit(by, examples, request, arrange=arrange, **written)]
 
-        return run(requests, writings, partial(audit_written, alpha=alpha))
+        return run(requests, writings, partial(audit_generation, alpha=alpha))
 
     from contamination.audit.plan import Work
-    from contamination.audit.verdict import audit_work
+    from contamination.audit.run import audit_work
 
     work = partial(Work, test_set=examples, given=[given] if given else None, timed=not stop)
     audit = partial(audit_work, stop_at=alpha if stop else None)
@@ -145,7 +145,7 @@ def _run(
 
 def run(
     requests: Sequence[AuditOptions],
-    works_of: Callable[[Any, AuditOptions], "Sequence[Work | Writing]"],
+    works_of: Callable[[Any, AuditOptions], "Sequence[Work | GenerationAudit]"],
     audit: "Callable[..., Audit]",
 ) -> "Audit | None":
     """Open what is asked for, the model and then a control, and audit the works of each.

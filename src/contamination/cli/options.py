@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_or
 
 import typer
 
-from contamination.audit.battery import help_text
 from contamination.audit.export import format_of
+from contamination.audit.registry import help_text
 from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
 from contamination.cli.hints import refuse_swapped, say_template
 from contamination.errors import InputError
@@ -347,7 +347,7 @@ class TestedOptions(AuditOptions):
 
     @property
     def written(self) -> dict[str, Any]:
-        """What is to be written, as `Writing` has it; InputError for what cannot be."""
+        """What is to be written, as `GenerationAudit` has it; InputError for what cannot be."""
         from contamination.scoring.generation import ONE_LETTER, Sampling
 
         if self.quiz or self.axis == "options":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.registry import DEFAULT_TESTS
 from contamination.audit.request import Request
 from contamination.cli.audit import run, show_result
 from contamination.cli.ending import ExitStatus

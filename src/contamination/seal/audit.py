@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from contamination import statistics
-from contamination.audit.battery import OPTION_TEST, TESTS
-from contamination.audit.generated import Writing, audit_written
+from contamination.audit.generation import GenerationAudit, audit_generation
 from contamination.audit.plan import Work
+from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
-from contamination.audit.verdict import Audit, carry_out
+from contamination.audit.result import Audit
+from contamination.audit.run import carry_out
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator
@@ -98,14 +99,14 @@ def _arranged(sealed: SealedSet, others: int, seed: int = 0) -> VariantSet:
 
 def sealed_writings(
     by: Generator, asked: Request, sealed: SealedSet, **how: Any
-) -> tuple[Writing, ...]:
+) -> tuple[GenerationAudit, ...]:
     """Return what a model is to write about a verified set: on the order, and on the options.
 
-    `how` are further fields of `Writing` for the order of records; else as `sealed_works`. Options
-    are a quiz, if any item has enough arrangements. Raises InputError as `Writing`.
+    `how` are further fields of `GenerationAudit` for the order of records; else as `sealed_works`.
+    Options are a quiz, if any item has enough arrangements. Raises InputError as `GenerationAudit`.
     """
     request = Request(directory=asked.directory, name=asked.name)
-    order = Writing(by, sealed.test_set, request, **how)
+    order = GenerationAudit(by, sealed.test_set, request, **how)
     quiz = copy(by)
     arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
     if arranged is None or max(arranged.distinct) < CHOICES:
@@ -114,17 +115,19 @@ def sealed_writings(
     options = replace(request, axis="options", drawn=True)
     arrange = partial(_arranged, sealed, CHOICES - 1)
     sampling = how.get("sampling") if how.get("next_record") else None  # that of a quiz
-    return order, Writing(quiz, sealed.test_set, options, sampling=sampling, arrange=arrange)
+    return order, GenerationAudit(
+        quiz, sealed.test_set, options, sampling=sampling, arrange=arrange
+    )
 
 
-def audit_sealed_texts(*works: Writing, level: float) -> Audit:
+def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     """Have the model write what is missing, and test; see `audit_sealed`.
 
     The tests are exact for the same reason as those on log-probabilities: the texts after records,
     or answers about them, depend on the key by wordings and options alone, and the order is uniform
     given these; answers about options, by wordings and arrangements, in places that we draw.
     """
-    audits = [audit_written(work, alpha=level, drawn=True) for work in works]
+    audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
     found = [one for each in audits for one in each.findings]
     stores = tuple(path for each in audits for path in each.stores)
     order, *others = (each.result for each in found)

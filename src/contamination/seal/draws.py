@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.registry import DEFAULT_TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream

@@ -18,7 +18,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Transform
 
-from contamination.audit.battery import TESTS, Test
+from contamination.audit.registry import TESTS, Test
 from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.scoring.status import OK
 from contamination.tables import POOLED, SIGNIFICANT
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN

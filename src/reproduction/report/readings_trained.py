@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.registry import OPTION_TEST
 from contamination.tables import MISSING, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS

@@ -1,8 +1,8 @@
 """Null calibration: canonical orders drawn anew, where H0 holds by construction.
 
-A control that costs no scoring (`contamination.audit.redrawn`). Draws are independent given the
-scores, also over sets, so the interval of the binomial law holds for their sum (a sum of unequal
-chances varies less).
+A control that costs no scoring (`contamination.audit.null_calibration`). Draws are independent
+given the scores, also over sets, so the interval of the binomial law holds for their sum (a
+sum of unequal chances varies less).
 """
 
 from collections.abc import Mapping
@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
-from contamination.audit.battery import Test
-from contamination.audit.redrawn import redrawn_p_values
+from contamination.audit.null_calibration import null_calibration_p_values
+from contamination.audit.registry import Test
 from contamination.scoring.store import Store
 from contamination.tables import format_estimate
 
@@ -28,7 +28,7 @@ def null_calibration_counts(
     ----------
     test : the test whose level is calibrated.
     store : its scored store.
-    scores : of the test, (shards, orderings), as `redrawn_p_values` takes them.
+    scores : of the test, (shards, orderings), as `null_calibration_p_values` takes them.
     published : p-value of the published order.
     orders : canonical orders to draw.
     alpha : level of the test.
@@ -39,7 +39,7 @@ def null_calibration_counts(
         `redrawn_rejections` have p at most `alpha`, `redrawn_as_small` p at most `published`;
         `redrawn_orders` and `redrawn_alpha` repeat the arguments.
     """
-    p_values = redrawn_p_values(test, store, scores, draws=orders)
+    p_values = null_calibration_p_values(test, store, scores, draws=orders)
     return {
         "redrawn_orders": orders,
         "redrawn_alpha": alpha,

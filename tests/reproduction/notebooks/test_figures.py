@@ -11,7 +11,7 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from contamination.audit.battery import COMPARED, TESTS, variant_name
+from contamination.audit.registry import COMPARED, TESTS, variant_name
 from contamination.statistics import dkw_band
 from contamination.tables import read_csv
 from fakes.data_fixtures import ROOT

@@ -6,7 +6,7 @@ from functools import partial
 import pandas as pd
 import pytest
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.tables import read_csv, to_markdown
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scipy.stats import binom
 
-from contamination.audit import Request, audit
+from contamination.audit import Request, run_audit
 from contamination.errors import InputError
 from contamination.scoring import models
 from contamination.scoring.local import open_scorer
@@ -89,7 +89,7 @@ def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
     request = replace(request, directory=run.build / "own")
     scorer = open_scorer(find_model("smollm2-135m"))
     for name, row in options[have].iterrows():
-        (alone,) = audit(scorer, Sets().open_set(name), request).findings
+        (alone,) = run_audit(scorer, Sets().open_set(name), request).findings
         assert (row["p"], row["control_p"]) == (alone.result.p, alone.control.p)
         assert row["verdict"] == alone.diagnosis.verdict
     drawn = table["test"].ne("options") & table["dataset"].ne(POOLED)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.statistics import contributions, log_e_values, sharded_exact_p_values
 
 Floats = NDArray[np.float64]

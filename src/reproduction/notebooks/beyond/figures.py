@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from contamination.audit.battery import COMPARED, TESTS, variant_name
+from contamination.audit.registry import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.calibration import P_VALUES
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis
 

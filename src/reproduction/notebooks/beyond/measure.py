@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose_order
-from contamination.audit.generated import Writing, audit_written
+from contamination.audit.controls.records import diagnose_order
+from contamination.audit.controls.zlib import zlib_test
+from contamination.audit.generation import GenerationAudit, audit_generation
 from contamination.audit.plan import Work
+from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
@@ -75,8 +75,8 @@ def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dic
     # Another model has other texts: nothing has to be removed first.
     place = parts_of(experiment, "beyond") / f"texts-{by.revision[:8]}"
     request = Request(seed=experiment.profile.seed, directory=place, name=by.name)
-    work = Writing(by, experiment.test_set(dataset), request)
-    (generated,) = audit_written(work).results
+    work = GenerationAudit(by, experiment.test_set(dataset), request)
+    (generated,) = audit_generation(work).results
     store, permutations = experiment.store_for(by.name, dataset, successor)
     about: dict[str, Any] = {"model": by.name, "dataset": dataset}
     about |= {"examples": spec.examples, "dup_count": spec.dup_count}
@@ -118,7 +118,7 @@ def score_orders(
         stores = dict(zip(ORDER_TESTS, work.fill(replace=True), strict=True))
         header = stores["successor"].header
         shards = {"shards": header.shards, "seed": header.seed}
-        silent = compressor_test(changed, kind=header.kind, permutations=m, **shards)
+        silent = zlib_test(changed, kind=header.kind, permutations=m, **shards)
         tested = {test: TESTS[test].result(store, m) for test, store in stores.items()}
         results = {"compressor": silent} | tested
         row = {"model": model, "dataset": dataset, "order": order, "examples": len(lengths)}

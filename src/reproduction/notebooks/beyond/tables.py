@@ -14,7 +14,7 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.battery import COMPARED, COUNTED, TESTS, TOKEN_SCORES, variant_name
+from contamination.audit.registry import COMPARED, COUNTED, TESTS, TOKEN_SCORES, variant_name
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import (

@@ -5,7 +5,7 @@ from itertools import product
 
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.files import write_json
 from reproduction.run.experiment import Experiment, store_plan
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.canaries.score import CANARY_TESTS

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from reproduction.output.figures import score_style
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.membership.evaluate import detected_share, evaluate, fit_threshold
 from contamination.tables import Layout, format_p, lay_out

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.scoring.status import OK
 from contamination.tables import SIGNIFICANT

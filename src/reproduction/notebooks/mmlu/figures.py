@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.statistics import dkw_band, ecdf
 from contamination.tables import format_p
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Record, diagnose_order
+from contamination.audit.controls.records import Record, diagnose_order
+from contamination.audit.controls.zlib import zlib_test
+from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
@@ -115,7 +115,7 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
 
     Of the records: lines_per_record (mean), spanning (share on more than one line) and
     shared_passages (share whose longest line stands in another record, too). `verdict` is that of
-    `contamination.audit.diagnostics.diagnose_order` within the shards of the sharded t-test,
+    `contamination.audit.controls.records.diagnose_order` within the shards of the sharded t-test,
     compressor_log10_p that of the exact test on a compressor's scores in the same shards.
     """
     rows = []
@@ -130,7 +130,7 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
             count = len(one.examples)
             cut = {"shards": plan_store(TESTS["sharded_t"], count, shards).shards, "seed": seed}
             verdict = diagnose_order(one, **cut).verdict
-            log10_p = compressor_test(
+            log10_p = zlib_test(
                 one, kind="orderings", permutations=COMPRESSOR_PERMUTATIONS, **cut
             ).log10_p
             rows.append((subset, segmentation, count, *facts, verdict, log10_p))

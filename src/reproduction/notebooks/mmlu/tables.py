@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean

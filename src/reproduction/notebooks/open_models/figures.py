@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
 
 # A colour and a marker each: print in grey still tells the models.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer

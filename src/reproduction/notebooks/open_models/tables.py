@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.battery import ITEM_TESTS, TESTS
-from contamination.audit.compressor import compressor_alternatives, compressor_scores
+from contamination.audit.controls.options import diagnose_arrangements
+from contamination.audit.controls.records import diagnose_order
+from contamination.audit.controls.zlib import zlib_option_test, zlib_scores
 from contamination.audit.decision import COMPRESSOR as NO_MODEL
 from contamination.audit.decision import Evidence, decide, log10_floor
-from contamination.audit.diagnostics import diagnose_arrangements, diagnose_order
+from contamination.audit.registry import ITEM_TESTS, TESTS
 from contamination.audit.request import Request
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK
@@ -187,7 +188,7 @@ class Controls:
         """Return the compressor's scores of the orderings of a store, (r, m + 1)."""
         key = ("compressor", name, header.shards, header.seed, header.kind, permutations)
         if key not in self._cached:
-            self._cached[key] = compressor_scores(
+            self._cached[key] = zlib_scores(
                 self.sets[name],
                 shards=header.shards,
                 seed=header.seed,
@@ -203,7 +204,7 @@ class Controls:
             request = Request(axis="options", arrangements=arrangements, seed=seed)
             test_set = self.sets[name]
             diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
-            p = compressor_alternatives(request.alternatives(test_set)).p
+            p = zlib_option_test(request.alternatives(test_set)).p
             self._cached[key] = {"verdict": diagnosis.verdict, "compressor_p": p}
         return dict(self._cached[key])
 
@@ -235,10 +236,10 @@ def audit_models(
         model and test with all sets pooled, see `pooled_rows`. `holm_p`, `bh_p` (FDR) and
         `conclusion` are those of `judged`, `published_p` that of
         `reproduction.output.published.published_p`, `verdict` that of
-        `contamination.audit.diagnostics` on the records. `dup_count` says how often the set was
-        planted, where that is known. `control_p` is the same test under the first negative control
-        of the audit, or the exact test under a compressor; `control` says which. Null calibration
-        adds the columns of `reproduction.run.null_calibration`.
+        `contamination.audit.controls.records` on the records. `dup_count` says how often the set
+        was planted, where that is known. `control_p` is the same test under the first negative
+        control of the audit, or the exact test under a compressor; `control` says which. Null
+        calibration adds the columns of `reproduction.run.null_calibration`.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, settings.models)}
     opened = measure.open_sets(experiment, settings)

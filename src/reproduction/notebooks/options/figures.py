@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.registry import OPTION_TEST, TESTS
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER
 from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, label_ends, panel_row
 from reproduction.run.injection import PLANTINGS

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from transformers import AutoTokenizer
 
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer

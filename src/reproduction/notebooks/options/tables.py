@@ -1,7 +1,7 @@
 """The table of notebook 14: both axes on every planted set, and its layout for readers.
 
 The axes are the order of the records of a set and the order of its items' options. The last row of
-each set combines them by `contamination.audit.verdict.joint`.
+each set combines them by `contamination.audit.run.combine_axes`.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out
@@ -60,13 +60,13 @@ def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> p
     Columns test, p, log10_p, the same under the `clean` model as control_p and control_log10_p, and
     tokens_scored, the tokens that one model reads for it.
     """
-    from contamination.audit.verdict import joint  # figures are drawn without torch
+    from contamination.audit.run import combine_axes  # figures are drawn without torch
 
     outcomes = pd.DataFrame({"test": AXES})
     for prefix, stores in (("", planted), ("control_", clean)):
         of_order = TESTS[ORDER].result(stores[ORDER], 0)
         of_options = TESTS[OPTION_TEST].result(stores[OPTION_TEST], 0)
-        results = [of_order, of_options, joint(of_order, of_options)]
+        results = [of_order, of_options, combine_axes(of_order, of_options)]
         outcomes[f"{prefix}p"] = [result.p for result in results]
         outcomes[f"{prefix}log10_p"] = [result.log10_p for result in results]
     order_tokens = planted[ORDER].header.tokens_of(0)

@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerFast
 
-from contamination.audit import Request, audit
-from contamination.audit.battery import TESTS
+from contamination.audit import Request, run_audit
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
 from contamination.randomness import random_stream
@@ -339,7 +339,7 @@ def verdict_table(
     )
     rows = []
     for test_set in sets:
-        (finding,) = audit(room.scorers[model], test_set, request).findings
+        (finding,) = run_audit(room.scorers[model], test_set, request).findings
         rows.append(
             {
                 "dataset": test_set.name,

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, panel_row
 from reproduction.run.experiment import MODELS
 

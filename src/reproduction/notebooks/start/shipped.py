@@ -24,8 +24,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
-from contamination.audit.battery import TESTS
-from contamination.audit.redrawn import gain_by_position
+from contamination.audit.null_calibration import gain_by_position
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.registry import DEFAULT_TESTS
 from contamination.statistics import dkw_band, ecdf, fisher
 from contamination.tables import MISSING
 from contamination.testsets.registry import entries

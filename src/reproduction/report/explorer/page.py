@@ -22,8 +22,8 @@ import pandas as pd
 import vl_convert
 from IPython.display import IFrame
 
-from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.decision import COMPRESSOR, Evidence, decide, log10_floor
+from contamination.audit.registry import DEFAULT_TESTS, TESTS
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT
 from contamination.testsets.example_set import ExampleSet

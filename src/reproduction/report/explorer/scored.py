@@ -1,6 +1,6 @@
 """What a run has scored: test sets, their stores, and every test on them.
 
-The p-values are those of `contamination.audit.battery`, with the settings that it has.
+The p-values are those of `contamination.audit.registry`, with the settings that it has.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from contamination.audit.battery import COMPARED, TESTS
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.controls.diagnosis import Diagnosis
+from contamination.audit.controls.records import diagnose_order
+from contamination.audit.controls.zlib import zlib_test
+from contamination.audit.registry import COMPARED, TESTS
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import read_units
@@ -147,7 +148,7 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
     for path in store.parts():
         for rows in read_units(path, header):
             permutations = max(permutations, rows.unit[1])
-    control = compressor_test(
+    control = zlib_test(
         scored.test_set,
         kind=header.kind,
         shards=header.shards,

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.scoring.plan import StorePlan
 from contamination.statistics import (
     anytime_test,

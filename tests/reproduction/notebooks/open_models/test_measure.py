@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.audit import Request, audit
-from contamination.audit.compressor import compressor_test
+from contamination.audit import Request, run_audit
+from contamination.audit.controls.zlib import zlib_test
 from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.store import open_store
@@ -120,7 +120,7 @@ def test_the_values_are_those_of_a_single_audit(bench, two):
     for path in two:
         where = {"directory": bench.root / "other", "name": "a"}
         request = Request(TESTS, permutations=5, seed=SEED, **where)
-        one = audit(MadeUpScorer(bench.tokenizer, revision="a"), path, request)
+        one = run_audit(MadeUpScorer(bench.tokenizer, revision="a"), path, request)
         stem = path.stem
         for test, result in zip(TESTS, one.results, strict=True):
             row = cell(table, "a", stem, test)
@@ -162,7 +162,7 @@ def test_a_negative_control_is_that_of_the_others_and_else_a_compressor(bench, t
         old, found = cell(table, "old", name, test), cell(table, "a", name, test)
         assert (found["control"], found["control_p"]) == ("old", old["p"])
         assert cell(table, "older", name, test)["control"] == "old"
-        expected = compressor_test(open_test_set(path), **given, permutations=5, seed=SEED).p
+        expected = zlib_test(open_test_set(path), **given, permutations=5, seed=SEED).p
         assert (old["control"], old["control_p"]) == ("compressor", expected)
     failed = cell(table, "a", "short", "sharded_t")  # and no other cell of the model
     assert failed["status"].startswith("failed: ")

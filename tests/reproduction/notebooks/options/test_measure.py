@@ -13,7 +13,7 @@ import torch
 from scipy.stats import chisquare
 from transformers import GPT2LMHeadModel
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.registry import OPTION_TEST
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.example_set import make_test_set

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test

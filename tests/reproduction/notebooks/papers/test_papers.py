@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.files import write_text
 from contamination.scoring.models import load_models
 from contamination.tables import read_csv

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.tables import SIGNIFICANT

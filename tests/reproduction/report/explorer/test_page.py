@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from contamination.audit.battery import TESTS
-from contamination.audit.diagnostics import OrderState
+from contamination.audit.controls.diagnosis import OrderState
+from contamination.audit.registry import TESTS
 from contamination.statistics import adjust
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE

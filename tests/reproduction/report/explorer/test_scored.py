@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contamination.audit.battery import TESTS
+from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.scoring.store import open_store
@@ -104,7 +104,7 @@ def own(stores: dict[str, Path]) -> dict[str, Outcome]:
     return outcomes_of(SET, *stores.values())
 
 
-def test_every_number_is_that_of_the_battery(stores, own) -> None:
+def test_every_number_is_that_of_the_registry(stores, own) -> None:
     kinds = {"permutation": "whole", "successor": "successors"}
     for name in (*kinds, "sharded_t", "sharded_exact", "token_standardised", "boundary"):
         store = open_store(stores[kinds.get(name, "orderings")])

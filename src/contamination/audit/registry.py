@@ -140,7 +140,7 @@ def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     return statistics.sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
 
 
-def joint_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
+def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
     """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
 
     "all" is as many tokens of an example as the store keeps.
@@ -206,7 +206,7 @@ _REGISTRY = (
         *("min_p", "Best of successors", "#000000", "*"),
         f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
         statistic=_best_successors,
-        from_store=joint_successors,
+        from_store=min_p_successors,
         kind="successors",
         tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
         shard_size=10,

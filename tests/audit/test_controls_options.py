@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from contamination.audit.diagnostics import (
+from contamination.audit.controls.diagnosis import MOST_DIAGNOSTICS
+from contamination.audit.controls.options import (
     ARRANGEMENTS,
-    TESTS,
     diagnose_arrangements,
     number_in,
     option_rows,
@@ -56,7 +56,7 @@ def records():
 def test_options_in_any_order_are_quiet(records):
     found = diagnosis(records)
     assert (found.verdict, rejected(found)) == ("quiet", set())
-    assert found.table["diagnostic"].tolist()[:TESTS] == TESTED
+    assert found.table["diagnostic"].tolist()[:MOST_DIAGNOSTICS] == TESTED
     assert found.counts == {"items": 80, "moving": 80}
 
 
@@ -163,7 +163,7 @@ def test_calibrated_on_options_in_any_order():
         p = {each.diagnostic: each.p for each in option_rows(moving)}
         for name, value in p.items():
             alone[name].append(value)
-        together.append(min(p.values()) * TESTS)
+        together.append(min(p.values()) * MOST_DIAGNOSTICS)
     for name, p in alone.items():
         check_level(p, 0.05, 0.2, reached=False)
         assert len(set(p)) > 1, name  # it applied

@@ -4,12 +4,10 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from contamination.audit.diagnostics import (
-    TESTS,
-    Row,
+from contamination.audit.controls.diagnosis import MOST_DIAGNOSTICS, Row, judge
+from contamination.audit.controls.records import (
     codes,
     diagnose_order,
-    judge,
     label_codes,
     record_rows,
     shown_numbers,
@@ -65,7 +63,11 @@ def records():
 
 def test_shuffled_records_are_quiet(records):
     found = diagnosis(records)
-    assert (found.verdict, rejected(found), len(found.table)) == ("quiet", set(), TESTS - 1)
+    assert (found.verdict, rejected(found), len(found.table)) == (
+        "quiet",
+        set(),
+        MOST_DIAGNOSTICS - 1,
+    )
 
 
 @pytest.mark.parametrize("shards", [1, 5])
@@ -87,7 +89,7 @@ def test_calibrated_on_exchangeable_records(shards):
         for name, value in p.items():
             alone.setdefault(name, []).append(value)
         together.append(min(p.values()) * len(p))
-    assert len(alone) >= TESTS - 2
+    assert len(alone) >= MOST_DIAGNOSTICS - 2
     check_level(together, 0.05, reached=False)
     continuous = ("similarity", "length_autocorrelation", "length_trend", "sequential_id")
     for name, p in alone.items():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contamination.audit.battery import TESTS
-from contamination.audit.redrawn import gain_by_position, redrawn_p_values
+from contamination.audit.null_calibration import gain_by_position, null_calibration_p_values
+from contamination.audit.registry import TESTS
 from contamination.scoring.store import Store
 from contamination.statistics import relabel_canonical, sharded_exact_test
 from fakes.level import check_level
@@ -21,7 +21,7 @@ STORE = SimpleNamespace(header=SimpleNamespace(seed=1, dataset_revision="r", sha
 
 
 def redrawn(test, scores, draws=DRAWS):
-    return redrawn_p_values(test, STORE, scores, draws=draws)
+    return null_calibration_p_values(test, STORE, scores, draws=draws)
 
 
 @pytest.mark.parametrize("name", ["sharded_exact", "sharded_t"])

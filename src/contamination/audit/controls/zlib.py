@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.audit.battery import SAMPLED_ORDERINGS
+from contamination.audit.registry import SAMPLED_ORDERINGS
 from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
 from contamination.statistics import centred_successors, sampled_successor_scores
@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 NATS_PER_BYTE = 8 * math.log(2)
 
 
-def compressor_test(test_set: ExampleSet, **store: Any) -> ShardedExactResult:
+def zlib_test(test_set: ExampleSet, **store: Any) -> ShardedExactResult:
     """Exact test of the shards of an audit under a compressor instead of its model.
 
     A small p says that the order carries information by itself. 1,000 records of 200 characters
     take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Parameters and
-    errors as in `compressor_scores`.
+    errors as in `zlib_scores`.
     """
-    return replace(sharded_exact_test(compressor_scores(test_set, **store)), test="compressor")
+    return replace(sharded_exact_test(zlib_scores(test_set, **store)), test="compressor")
 
 
-def compressor_scores(
+def zlib_scores(
     test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
 ) -> NDArray[np.float64]:
-    """Scores (nats) that `compressor_test` tests, (shards, n + 1), canonical first.
+    """Scores (nats) that `zlib_test` tests, (shards, n + 1), canonical first.
 
     `kind` is what the audit scores: "orderings", the very ones that the model is given, or
     "successors", pairs of whole examples (a code has no first tokens) from which orderings are
@@ -78,7 +78,7 @@ def compressor_scores(
     return np.stack(scores)
 
 
-def compressor_alternatives(alternatives: "VariantSet") -> ShardedExactResult:
+def zlib_option_test(alternatives: "VariantSet") -> ShardedExactResult:
     """Exact test of the published alternatives of all records under a compressor.
 
     The log-probability (nats) of an alternative is that of its size by zlib. A small p says that

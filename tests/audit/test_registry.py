@@ -1,4 +1,4 @@
-"""The tests of the battery against slow references: what min-p combines, and that it may."""
+"""The tests of the registry against slow references: what min-p combines, and that it may."""
 
 import itertools
 from dataclasses import replace
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.audit import battery
-from contamination.audit.battery import COUNTED, TESTS, joint_successors
+from contamination.audit import registry
+from contamination.audit.registry import COUNTED, TESTS, min_p_successors
 from contamination.scoring.store import Header, Store
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
 from fakes.made_up_store import HEADER, unit
@@ -72,15 +72,15 @@ def test_min_p_against_all_choices_of_orderings(gain):
 
 def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
     store = made_up_store(np.random.default_rng(0), size=5)
-    monkeypatch.setattr(battery, "SAMPLED_ORDERINGS", 50)
-    scores = joint_successors(store, 1)
+    monkeypatch.setattr(registry, "SAMPLED_ORDERINGS", 50)
+    scores = min_p_successors(store, 1)
     assert scores.shape == (4, 51)
     everything = all_orderings(store)[:, 1]
     found = np.abs(everything[:, :, None] - scores[:, None, :]).max(axis=0) < 1e-4
     assert found.any(axis=0).all()  # one ordering gives all four scores
     np.testing.assert_allclose(scores[:, 0], everything[:, 0], atol=1e-4)
     assert len(np.unique(scores[0].round(6))) > 30
-    few = joint_successors(made_up_store(np.random.default_rng(4), tokens_per_example=12), 0)
+    few = min_p_successors(made_up_store(np.random.default_rng(4), tokens_per_example=12), 0)
     np.testing.assert_array_equal(few[1], few[3])  # fewer tokens are kept than counted
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.audit import Request, audit
-from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose_order
+from contamination.audit import Request, run_audit
+from contamination.audit.controls.records import diagnose_order
+from contamination.audit.controls.zlib import zlib_test
 from contamination.audit.plan import Work
-from contamination.audit.verdict import audit_work
+from contamination.audit.registry import DEFAULT_TESTS, OPTION_TEST
+from contamination.audit.run import audit_work
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -49,7 +49,7 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
     tests = {"permutation": permutation_test, "sharded_t": sharded_t_test}
     tests["sharded_exact"] = sharded_exact_test
     request = Request([*tests], permutations=6, directory=tmp_path / "stores")
-    found = audit(model_directory, test_set, request)
+    found = run_audit(model_directory, test_set, request)
     scorer = TransformersScorer(model_directory)
     assert [(r.test, r.shards) for r in found.results] == [*zip(tests, (1, 5, 5), strict=True)]
     for result in found.results:
@@ -67,11 +67,11 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
 
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
     tests = ["successor", "sharded_exact", "sharded_t", "min_p"]
-    found = audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
+    found = run_audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
     pairs, whole, whole_again, pairs_again = (each.control for each in found.findings)
     assert whole is whole_again and pairs is pairs_again
     for control, kind, shards in ((pairs, "successors", 2), (whole, "orderings", 5)):
-        alone = compressor_test(test_set, kind=kind, shards=shards, permutations=4, seed=0)
+        alone = zlib_test(test_set, kind=kind, shards=shards, permutations=4, seed=0)
         assert control.p == alone.p
     told = [control["p"] for control in found.as_dict()["control"]]
     assert told == [pairs.p, whole.p, whole.p, pairs.p]
@@ -83,7 +83,7 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
 def test_where_no_ordering_differs_nothing_can_be_said(tokenizer, tmp_path):
     """A model that sees one token back never looks past the newline between two records."""
     words = made_up_set(40)
-    found = audit(MadeUpScorer(tokenizer), words, Request(["successor"], directory=tmp_path))
+    found = run_audit(MadeUpScorer(tokenizer), words, Request(["successor"], directory=tmp_path))
     verdict = found.verdict()
     assert (verdict.conclusion, verdict.status, verdict.power) == ("cannot say", 3, ())
     assert "same probability" in verdict.reason
@@ -103,7 +103,7 @@ def test_the_least_p_knows_how_few_orders_a_small_shard_has(scorer, test_set, tm
     """Two records have two orders, however many are drawn: p of one shard is about a half."""
     two = replace(test_set, examples=test_set.examples[:4])
     request = Request(["sharded_exact"], shards=2, permutations=99, directory=tmp_path)
-    found = audit(scorer, two, request)
+    found = run_audit(scorer, two, request)
     assert 0.4**2 < found.as_dict()["results"][0]["min_p"] < 0.6**2
     assert found.verdict().conclusion == "cannot say"
 
@@ -158,8 +158,8 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
     shuffled = np.random.default_rng(1).permutation(40)  # its numbers count up otherwise
     words = replace(words, examples=tuple(words.examples[i] for i in shuffled))
     request = Request(["successor", "sharded_exact"], permutations=10, directory=tmp_path)
-    suspect = audit(MadeUpScorer(tokenizer), words, replace(request, name="suspect"))
-    control = audit(Remembers(tokenizer, words, 40.0), words, replace(request, name="old"))
+    suspect = run_audit(MadeUpScorer(tokenizer), words, replace(request, name="suspect"))
+    control = run_audit(Remembers(tokenizer, words, 40.0), words, replace(request, name="old"))
     verdict = replace(suspect, beside=control).verdict()
     assert (verdict.conclusion, verdict.status, verdict.power) == ("no evidence", 0, ())
     assert "the control old prefers the order" in verdict.reason
@@ -187,7 +187,7 @@ def test_bad_requests_are_refused_before_scoring(
 ):
     monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("scored"))
     with pytest.raises(InputError, match=re.escape(named)):
-        audit(scorer, test_set, Request(directory=tmp_path / "stores", **arguments))
+        run_audit(scorer, test_set, Request(directory=tmp_path / "stores", **arguments))
     assert not (tmp_path / "stores").exists()
 
 
@@ -204,7 +204,7 @@ def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose
     path, request = tmp_path / "long.txt", Request(directory=tmp_path / "stores")
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     with pytest.raises(InputError, match="the context is 16"):
-        audit(scorer, path, request)
+        run_audit(scorer, path, request)
     with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
-        audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
+        run_audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
     assert not (tmp_path / "stores").exists()

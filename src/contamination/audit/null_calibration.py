@@ -10,11 +10,13 @@ was read, or whether the records are exchangeable (a sorted set passes, too).
 import numpy as np
 
 from contamination import statistics
-from contamination.audit.battery import Test, store_stream
+from contamination.audit.registry import Test, store_stream
 from contamination.scoring.store import Store
 
 
-def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int) -> np.ndarray:
+def null_calibration_p_values(
+    test: Test, store: Store, scores: np.ndarray, *, draws: int
+) -> np.ndarray:
     """p-values of a test on so many redrawn canonical orders, each as if published, (draws,).
 
     The published order takes no part: each p-value is that of the test with one ordering of each

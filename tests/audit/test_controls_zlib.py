@@ -5,10 +5,10 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from contamination.audit.compressor import (
-    compressor_alternatives,
-    compressor_scores,
-    compressor_test,
+from contamination.audit.controls.zlib import (
+    zlib_option_test,
+    zlib_scores,
+    zlib_test,
 )
 from contamination.statistics import centred_successors, successor_scores
 from contamination.testsets.example_set import ExampleSet
@@ -40,9 +40,9 @@ def size_of(text):
 def test_scores_by_brute_force():
     """Bytes of every example given the one before: of orderings of the model, and of pairs."""
     settings = {"shards": 2, "permutations": 5, "seed": 3}
-    scores = compressor_scores(set_of(SEVEN), kind="orderings", **settings)
+    scores = zlib_scores(set_of(SEVEN), kind="orderings", **settings)
     assert scores.shape == (2, 6)
-    sampled = compressor_scores(set_of(SEVEN), kind="successors", **settings)
+    sampled = zlib_scores(set_of(SEVEN), kind="successors", **settings)
     for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
         sizes = np.array([[size_of(a + b) - size_of(a) for b in SEVEN] for a in SEVEN])
         for index in range(6):
@@ -60,14 +60,14 @@ def test_scores_by_brute_force():
 def test_the_control_finds_shared_passages(kind):
     texts = list(passages(np.random.default_rng(2), 48, 2))
     settings = {"kind": kind, "shards": 4, "permutations": 25, "seed": 0}
-    assert compressor_test(set_of(texts), **settings).log10_p < -4
+    assert zlib_test(set_of(texts), **settings).log10_p < -4
 
 
 def test_alternatives_by_brute_force():
     texts = (("aa bb aa bb\n", "ab ab ba ab\n", "é日本\n"), ("x\n", "x\n", "x\n"))
     alternatives = VariantSet("made up", texts, "text/1", "options")
     sizes = [[-size_of(text) for text in row] for row in texts]
-    found = compressor_alternatives(alternatives)
+    found = zlib_option_test(alternatives)
     assert found.test == "compressor" and found.shards == 2
     below = sum(size >= sizes[0][0] for size in sizes[0])
     assert found.p == pytest.approx(below / 3)  # the second record says nothing

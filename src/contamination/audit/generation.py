@@ -26,12 +26,13 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 from contamination import statistics
-from contamination.audit.compressor import compressor_alternatives, compressor_test
-from contamination.audit.diagnostics import Diagnosis, diagnose_arrangements, diagnose_order
+from contamination.audit.controls.diagnosis import Diagnosis
+from contamination.audit.controls.options import diagnose_arrangements
+from contamination.audit.controls.records import diagnose_order
+from contamination.audit.controls.zlib import zlib_option_test, zlib_test
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
-from contamination.audit.result import Finding
-from contamination.audit.verdict import Audit
+from contamination.audit.result import Audit, Finding
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
@@ -63,7 +64,7 @@ _ANSWER = re.compile(r"\W*([A-Z])\b")
 
 
 @dataclass(frozen=True, eq=False)
-class Writing:
+class GenerationAudit:
     """The work of an audit of what one model writes about one set.
 
     Raises InputError for what the request cannot ask of texts, and for a set that is too small.
@@ -258,7 +259,7 @@ class Usable:
         )
 
 
-def audit_written(work: Writing, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
+def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
     Diagnosis and compressor stand beside, unless a key has `drawn` what is tested. `alpha` is 1 -
@@ -298,7 +299,7 @@ def audit_written(work: Writing, *, alpha: float = 0.05, drawn: bool = False) ->
 
 
 def _test_answers(
-    work: Writing, answers: Sequence[str], alpha: float
+    work: GenerationAudit, answers: Sequence[str], alpha: float
 ) -> tuple[statistics.TestResult, Usable]:
     """Count the questions whose right letter was answered."""
     letters = [letter_of(answer) for answer in answers]
@@ -311,7 +312,7 @@ def _test_answers(
 
 
 def _test_continuations(
-    work: Writing, texts: Sequence[Sequence[str]]
+    work: GenerationAudit, texts: Sequence[Sequence[str]]
 ) -> tuple[statistics.TestResult, Usable]:
     """Test what was written after each record for what comes next."""
     records = [words(example) for example in work.test_set.examples]
@@ -347,15 +348,15 @@ def _usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:
     return Usable(texts=len(texts), empty=empty, unusable=unusable, repeated=repeated)
 
 
-def _controls(work: Writing) -> tuple[Diagnosis, statistics.TestResult]:
+def _controls(work: GenerationAudit) -> tuple[Diagnosis, statistics.TestResult]:
     """Return what the order gives away without the model, and the same test under a compressor."""
     request = work.request
     if request.axis == "options":
         diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
-        return diagnosis, compressor_alternatives(work.alternatives)
+        return diagnosis, zlib_option_test(work.alternatives)
     shards = max(work.shards, -(-len(work.test_set.examples) // COMPRESSED))
     diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=work.shards)
-    control = compressor_test(
+    control = zlib_test(
         work.test_set, kind="successors", shards=shards, permutations=0, seed=request.seed
     )
     return diagnosis, control

@@ -1,0 +1,1 @@
+"""Controls that need no model: diagnoses of an order, and the zlib baseline."""
