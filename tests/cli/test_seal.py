@@ -99,7 +99,9 @@ def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
     found = result_of(out)
     assert [each["test"] for each in found["results"]] == ["successor", "options", "wordings"]
     assert found["verdict"]["p"] == found["joint"]["p"]
-    assert found["verdict"]["status"] == status == (found["joint"]["p"] <= found["alpha"])
+    is_positive = found["joint"]["p"] <= found["alpha"]
+    assert status == found["verdict"]["status"]
+    assert status == 1 if is_positive else 3  # a large p of such texts says nothing
     assert found["seal"]["commitment"] == json.loads(Path(SEALED[1]).read_bytes())["commitment"]
     assert not [secret for secret in secrets() if secret in out + told]
 
@@ -112,10 +114,13 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
     found = json.loads(out)
     assert [each["test"] for each in found["results"]] == ["record_quiz", "arrangement_quiz"]
     assert found["verdict"]["p"] == found["joint"]["p"]
-    assert found["verdict"]["status"] == status == (found["joint"]["p"] <= found["alpha"])
+    is_positive = found["joint"]["p"] <= found["alpha"]
+    assert status == found["verdict"]["status"]
+    assert status == 1 if is_positive else 3  # a large p of such texts says nothing
     with serving(None, "chat", LocalGenerator(TransformersScorer(model), "tiny")) as server:
         status, told, err = call(*asked, "--quiz", "--endpoint", server.url)
-    assert status in (0, 1) and "14 requests" in err, err
+    assert status in (1, 3)
+    assert "requests" in err
     assert not [secret for secret in secrets() if secret in told + err]
     told = call(*asked, "--samples", "2", "--tokens", "4")[1]
     assert "generated_suc" in told

@@ -84,7 +84,7 @@ class Totals(Part):
     total_samples: int | None = None
 
 
-class Header(Part):
+class LogHeader(Part):
     """A log without its samples."""
 
     eval: About
@@ -92,7 +92,7 @@ class Header(Part):
     results: Totals | None = None
 
 
-class Whole(Header):
+class Whole(LogHeader):
     """A log in one .json file."""
 
     samples: list[Sample] | None = None
@@ -111,7 +111,7 @@ def read_eval(path: Path) -> Log:
             raise InputError(
                 f"{path}: no {HEADER} in it, so no log of Inspect; give the .eval file"
             )
-        header = parsed(Header, archive.read(HEADER), f"{path}, {HEADER}", NAME)
+        header = parsed(LogHeader, archive.read(HEADER), f"{path}, {HEADER}", NAME)
         samples = list[tuple[str, Sample]]()
         for name in names:
             where = f"{path}, {name}"
@@ -134,7 +134,7 @@ def read_json(path: Path, value: Any) -> Log:
     return _log(path, whole, places)
 
 
-def _log(path: Path, header: Header, samples: Sequence[tuple[str, Sample]]) -> Log:
+def _log(path: Path, header: LogHeader, samples: Sequence[tuple[str, Sample]]) -> Log:
     numbers = _numbers(header.eval.dataset, [sample for _, sample in samples])
     records = [
         _record(where, header.eval.model, sample, numbers.get(sample.id))
@@ -143,7 +143,7 @@ def _log(path: Path, header: Header, samples: Sequence[tuple[str, Sample]]) -> L
     return Log(path, tuple(records), _claimed(header))
 
 
-def _claimed(header: Header) -> int | None:
+def _claimed(header: LogHeader) -> int | None:
     if header.results is None or header.results.total_samples is None:
         return None
     return header.results.total_samples // max(1, header.eval.config.epochs or 1)
