@@ -17,7 +17,8 @@ def run() -> Iterator[ModuleType]:
     """Return the module `run` of the attack, which changes the size of parts in this process."""
     from contamination.scoring import score
 
-    folder, size = str(ROOT / "benchmarks" / "attack"), score.SMALLEST_PART
+    folder = str(ROOT / "benchmarks" / "attack")
+    size = score.SMALLEST_PART
     sys.path.insert(0, folder)
     try:
         made = importlib.import_module("run")

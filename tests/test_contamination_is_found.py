@@ -50,7 +50,8 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     spec = TrainingSpec(**steps, learning_rate=3e-3, weight_decay=0.1)
     train(tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
     scorer = TransformersScorer(directory / "model")
-    plan, options = StorePlan("orderings", SHARDS), {"permutations": PERMUTATIONS, "seed": 1}
+    plan = StorePlan("orderings", SHARDS)
+    options = {"permutations": PERMUTATIONS, "seed": 1}
     stores = {
         name: score(test_set, scorer, directory / name, plan, model="contaminated", **options)
         for name, test_set in SETS.items()

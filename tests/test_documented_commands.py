@@ -80,7 +80,8 @@ class Block(NamedTuple):
 @cache
 def parsed(document: Path) -> tuple[list[Block], list[str]]:
     """What stands between fences, and commands inside the text."""
-    name, text = document.relative_to(ROOT).as_posix(), document.read_text(encoding="utf-8")
+    name = document.relative_to(ROOT).as_posix()
+    text = document.read_text(encoding="utf-8")
     tokens = MarkdownIt().enable("table").parse(text)
     fences = [token for token in tokens if token.type == "fence"]
     children = [child for token in tokens for child in token.children or []]
@@ -93,7 +94,8 @@ def parsed(document: Path) -> tuple[list[Block], list[str]]:
 
 def words(command: str) -> tuple[dict[str, str], list[str]]:
     """Split a command into the variables set before it and its words."""
-    variables, rest = {}, shlex.split(command)
+    variables = {}
+    rest = shlex.split(command)
     while rest and re.match(r"[A-Z_]+=", rest[0]):
         name, _, value = rest.pop(0).partition("=")
         variables[name] = value

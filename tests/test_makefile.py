@@ -244,7 +244,8 @@ def test_cleaning_leaves_what_git_holds(tmp_path: Path) -> None:
     for name in ("Makefile", "profiles", "requirements.lock", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
     made = ["manifest.json", "tables/a.csv", "report/report.pdf", "explorer.html"]
-    kept, quick = [f"reference/{name}" for name in made], ["quick/tables/a.csv"]
+    kept = [f"reference/{name}" for name in made]
+    quick = ["quick/tables/a.csv"]
     results = tmp_path / "results"
     for name in (*made, *kept, *quick):
         (results / name).parent.mkdir(parents=True, exist_ok=True)

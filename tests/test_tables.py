@@ -72,7 +72,8 @@ def test_rows_and_columns_come_as_named_else_as_they_appear(
     ]
     first = {"rows_first": ["c", "none", "a"], "columns_first": ["z", "w", "x"]}
     named = lay_out(measured, {"set": "Set"}, _auc, **first)
-    assert (list(named), [*named["Set"]]) == (["Set", "z", "x", "y"], ["c", "a", "b"])
+    assert list(named) == ["Set", "z", "x", "y"]
+    assert [*named["Set"]] == ["c", "a", "b"]
 
 
 def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
@@ -85,7 +86,8 @@ def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
 
 
 def test_markdown(tmp_path: Path) -> None:
-    half, small = format_p(0.5), format_p(1e-9)
+    half = format_p(0.5)
+    small = format_p(1e-9)
     table = pd.DataFrame(
         {"name": ["a", "2nd", "c"], "count": [1, 20, 300], "p": [half, small, "—"]}
         | {"holm": [half, f"**{small}**", f"**{format_p(0.01)}**"], "hidden": [0, 0, 0]}

@@ -56,7 +56,8 @@ def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
         stdout=subprocess.PIPE,
         text=True,
     )
-    (ended, *killed), errors = json.loads(launched.stdout), sorted(folder.glob("errors-none-*"))
+    (ended, *killed) = json.loads(launched.stdout)
+    errors = sorted(folder.glob("errors-none-*"))
     assert ended == [0, 0], [path.read_text() for path in errors]
     seen = [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]
     return SimpleNamespace(folder=folder, seen=seen, killed=killed)
@@ -70,7 +71,8 @@ def test_a_store_has_the_bytes_of_one(one, two) -> None:
 
 
 def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, two) -> None:
-    alone, (first, second) = one.seen["measured"], (seen["measured"] for seen in two.seen)
+    alone = one.seen["measured"]
+    (first, second) = (seen["measured"] for seen in two.seen)
     assert first["table"] == second["table"] == alone["table"]
     assert np.isfinite(alone["table"]["neighbour"]).all()
     for part in ("parts", "spread", "large"):

@@ -218,7 +218,8 @@ def _train_models(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    what, where = sys.argv[1], Path(sys.argv[2])
+    what = sys.argv[1]
+    where = Path(sys.argv[2])
     if what == "items":
         write_tasks(where)
         write_sealed(where)

@@ -98,7 +98,8 @@ def start_gains() -> Case:
 
 
 def beyond_power() -> Case:
-    rows, tests = reference("power_per_token"), [variant_name(n, TESTS[n].b) for n in COMPARED]
+    rows = reference("power_per_token")
+    tests = [variant_name(n, TESTS[n].b) for n in COMPARED]
     figure = plot_power_per_token(rows)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
@@ -151,7 +152,8 @@ def open_models() -> Case:
 
 
 def mmlu_ecdf() -> Case:
-    few, many = np.linspace(0.1, 0.9, 5), np.linspace(0.01, 1, 50)
+    few = np.linspace(0.1, 0.9, 5)
+    many = np.linspace(0.01, 1, 50)
     figure = plot_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
     assert [axes.get_title() for axes in figure.axes] == ["Published", "Measured"]
     band = figure.axes[1].collections[0].get_paths()[0].vertices[:, 1]

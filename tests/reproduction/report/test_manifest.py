@@ -25,7 +25,8 @@ from reproduction.report.render import DOCUMENTS
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import load_profile
 
-PUBLISHED, REFERENCE = ROOT / "data" / "published", ROOT / "results" / "reference"
+PUBLISHED = ROOT / "data" / "published"
+REFERENCE = ROOT / "results" / "reference"
 Variables = dict[str, dict[str, str]]
 
 

@@ -96,7 +96,8 @@ def test_a_part_is_drawn_with_the_seed_and_the_rest_is_kept_too(tmp_path: Path, 
     names = ["documents.jsonl", "tokens.bin", "ends.npy", "tokenizer/tokenizer.json"]
     for name in [*names, "canaries/piqa.jsonl"]:
         assert (runs[0].corpus / name).read_bytes() == (runs[1].corpus / name).read_bytes(), name
-    read, unread = list(members(run.corpus)), list(non_members(run.corpus))
+    read = list(members(run.corpus))
+    unread = list(non_members(run.corpus))
     assert read == documents(run)
     texts = [text for _, text in read]
     assert sum(map(len, texts)) >= 300 > sum(map(len, texts[:-1]))

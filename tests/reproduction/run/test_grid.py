@@ -11,7 +11,8 @@ from contamination.scoring.models import ModelEntry
 from fakes.made_up_scorer import Breakdown
 from reproduction.run.grid import grid, load_each
 
-A, B = ModelEntry("a", "org/a"), ModelEntry("b", "org/b")
+A = ModelEntry("a", "org/a")
+B = ModelEntry("b", "org/b")
 
 
 def away(message: str) -> InputError:

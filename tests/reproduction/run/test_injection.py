@@ -60,7 +60,8 @@ def test_taking_the_copies_out_leaves_the_corpus_in_order(seed):
 
 def test_a_copy_goes_before_between_and_after_the_documents_equally_often():
     """Counts of 11 gaps are multinomial: 5500 copies, chi-squared with 10 degrees of freedom."""
-    corpus, copies = documents(10), 5500
+    corpus = documents(10)
+    copies = 5500
     tokens, injections = make(7, corpus, {"a": (np.array([1], dtype=np.int32), copies)})
     last_tokens = np.array([d[-1] for d in corpus])
     gaps = []
@@ -88,7 +89,8 @@ def test_blocks_are_full_of_whole_copies_and_of_the_beginning_of_the_background(
     planted = sum((len(ids) + 1) * count for ids, count in CANARIES.values())
     whole = (tokens or planted + len(join(background))) // 8 * 8
     assert blocks.shape == (whole // 8, 8) and blocks.dtype == np.int64
-    stream, rest = blocks.ravel(), np.ones(blocks.size, dtype=bool)
+    stream = blocks.ravel()
+    rest = np.ones(blocks.size, dtype=bool)
     for copy in injections:
         assert stream[copy.start : copy.stop].tolist() == CANARIES[copy.name][0].tolist()
         assert stream[copy.stop] == END and (copy.start == 0 or stream[copy.start - 1] == END)

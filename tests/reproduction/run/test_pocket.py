@@ -42,9 +42,12 @@ class Sets(Access):
             made = [("", {"input": f"{i}?", "A": f"pink {i}"} | OTHERS) for i in range(8)]
             return make_test_set(name, made, "mmlu/1", name)
         if name == "gsm8k":
-            people = [(each, who) for who, names in NAMES.items() for each in names]
-            texts = [f"{n} had eggs{' and more' * 32}. Has {who} any left?" for n, who in people]
-            return make_test_set(name, [("", {"question": t}) for t in texts], "{{question}}", name)
+            records = []
+            for pronoun, names in NAMES.items():
+                for person in names:
+                    question = f"{person} had eggs{' and more' * 32}. Has {pronoun} any left?"
+                    records.append(("", {"question": question}))
+            return make_test_set(name, records, "{question}", name)
         made = [("", {"text": f"{name} {i}"}) for i in range(8)]
         return make_test_set(name, made, "text/1", name)
 
@@ -107,5 +110,6 @@ def test_a_random_half_of_the_questions_gets_another_name(run):
     renamed = cells.loc["gsm8k, renamed"]
     assert set(renamed["length"]) == set(settings.lengths) and set(renamed["status"]) == {"ok"}
     for _, found in tables["scored"].groupby("cell"):
-        assert (found["member"].sum(), len(found)) == (4, 8)
+        assert found["member"].sum() == 4
+        assert len(found) == 8
         assert found[["loss", "min_k_20", "neighbour"]].notna().all(axis=None)

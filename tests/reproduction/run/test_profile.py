@@ -67,7 +67,8 @@ def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
         ("fourth", "laptpo", ""),
     ):
         (tmp_path / f"{name}.yaml").write_text(f"base: {base}\n{own}\n", "utf-8")
-    first, third = load_profile(tmp_path / "first.yaml"), load_profile(tmp_path / "third.yaml")
+    first = load_profile(tmp_path / "first.yaml")
+    third = load_profile(tmp_path / "third.yaml")
     ends = CanarySpec("one", 12, 1, kind="question"), CanarySpec("a", 9, 1, **FILE)
     assert (first.canaries[0], first.canaries[-1]) == ends
     assert (third.name, third.seed, third.scoring.shards) == ("third", 6, 2)

@@ -108,7 +108,8 @@ def test_planned_tokens_are_those_that_the_measurement_scores(
     parameters: dict[str, Any] = {"models": [str(make_model(48))], "sets": sets}
     parameters |= {"tests": ["sharded_t", "sharded_exact", "successor"], "permutations": 3}
     parameters |= {"max_records": 30}
-    profile, folder = tmp_path / "mine.yaml", tmp_path / "build"
+    profile = tmp_path / "mine.yaml"
+    folder = tmp_path / "build"
     content = {"seed": 1, "notebooks": {"03_open_model_audit": parameters}}
     profile.write_text(yaml.safe_dump(content))
     (model,) = cost_table(count_profile(Experiment(profile, folder))).to_dict("records")

@@ -95,7 +95,8 @@ def test_within_is_the_auc_of_all_pairs_and_finds_a_planted_memory_alone(within,
     for phase, (scorer, side) in zip(PHASES, sides, strict=True):
         found = []
         for name in ("alpha", "beta"):
-            members, others = getattr(domains[name], side), domains[name].non_members
+            members = getattr(domains[name], side)
+            others = domains[name].non_members
             expected = auc(loss(scorer, members), loss(scorer, others))
             row = cell(within, phase=phase, domain=name, metric="loss")
             assert row["auc_percent"] == pytest.approx(expected)
@@ -119,7 +120,8 @@ def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> N
         ("fine-tuning", AFTER, "beta", "alpha", "spare"),
     ):
         where = {"phase": phase, "seen_domain": first, "unseen_domain": second, "metric": "loss"}
-        row, others = cell(cross, **where), loss(scorer, domains[second].non_members)
+        row = cell(cross, **where)
+        others = loss(scorer, domains[second].non_members)
         members = loss(scorer, getattr(domains[first], read))
         assert row["auc_percent"] == pytest.approx(auc(members, others))
         alike = loss(scorer, domains[first].non_members)

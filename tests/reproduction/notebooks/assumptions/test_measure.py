@@ -34,7 +34,8 @@ from reproduction.notebooks.assumptions.tables import (
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
 
-SMALL, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated", parameters=7)
+SMALL = ModelEntry("small", "org/small")
+GATED = ModelEntry("gated", "org/gated", parameters=7)
 MODELS = {"gated": GATED, "small": SMALL}
 
 SETTINGS = Settings(
@@ -90,7 +91,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     settings = SETTINGS.model_copy(update={"models": tuple(MODELS)})
     tables = passes.measure(experiment, settings, access)
     assert access.opened == ["gated", "small"]  # no model is loaded for nothing
-    cells, scored = tables["cells"], tables["scored"].drop(columns="model")
+    cells = tables["cells"]
+    scored = tables["scored"].drop(columns="model")
     table = cells.set_index(["model", "domain"])
     small, gated = table.loc["small", "status"], table.loc["gated", "status"]
     assert list(small.index) == list(gated.index) == list(DOMAINS)

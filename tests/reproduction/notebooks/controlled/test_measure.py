@@ -66,7 +66,8 @@ def background(tokenizer) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def experiment(make_model, tmp_path_factory) -> SimpleNamespace:
     profile = SimpleNamespace(seed=5, model=SimpleNamespace(n_positions=CONTEXT))
-    model, build = {"clean": make_model(CONTEXT)}.__getitem__, tmp_path_factory.mktemp("build")
+    model = {"clean": make_model(CONTEXT)}.__getitem__
+    build = tmp_path_factory.mktemp("build")
     return SimpleNamespace(build=build, profile=profile, model=model)
 
 
@@ -117,7 +118,8 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
     texts, settings = {}, {}
 
     def record(model, blocks, directory, **given):
-        texts[directory.name], settings[directory.name] = np.stack(blocks), given
+        texts[directory.name] = np.stack(blocks)
+        settings[directory.name] = given
         return directory
 
     monkeypatch.setattr(measure, "fine_tune", record)
@@ -155,7 +157,8 @@ def test_every_text_is_where_it_belongs(scored) -> None:
     assert scored[["lowercase", "neighbour"]].notna().all(axis=None)
     counts = scored.groupby(["experiment", "model", "corpus_tokens", "learning_rate"]).size()
     once = 2 * HALF * len(SETS[OUTLIER])
-    all_sets, times = once + 2 * HALF, once + HALF * len(SETS[OUTLIER])
+    all_sets = once + 2 * HALF
+    times = once + HALF * len(SETS[OUTLIER])
     # Non-members stand beside either duplication count, members beside their own.
     assert counts.to_dict() == {
         (SIZE, BASE, 0, 0.0): all_sets,

@@ -117,7 +117,8 @@ def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
 
 
 def test_torn_records_are_another_set_and_found_and_whole_ones_are_quiet() -> None:
-    records, single = passages(40), single_lines(80)
+    records = passages(40)
+    single = single_lines(80)
     both = segmented({"passages": records, "single": single, "lost": "failed: gone"})
     assert both["record"] == {"passages": records, "single": single}
     lines = both["line"]["passages"]

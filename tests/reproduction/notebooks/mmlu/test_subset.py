@@ -25,7 +25,8 @@ from reproduction.notebooks.mmlu.subset import (
 )
 from reproduction.output.published import load_published
 
-PUBLISHED, MEASUREMENTS = ROOT / "data" / "published", ROOT / "docs" / "measurements"
+PUBLISHED = ROOT / "data" / "published"
+MEASUREMENTS = ROOT / "docs" / "measurements"
 RELEASED = ROOT / "results" / "reference" / "pocket"
 VIEWS = [exclusion_of, p_values_of, segmentation_of, lines_of, combination_layout, examples_of]
 KEPT, EXCLUDED = "anatomy", "high_school_european_history"

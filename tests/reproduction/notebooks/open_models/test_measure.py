@@ -107,7 +107,8 @@ def test_a_row_for_every_model_set_and_test_whatever_cannot_be_had(bench, two):
     found = zip(table["model"], table["dataset"], table["test"], strict=True)
     assert list(found) == list(product(("a", "gone", "old"), (missing, "first", "second"), TESTS))
     assert bench.opened == ["a", "gone", "old"]
-    gone, lost = table["model"] == "gone", table["dataset"] == missing
+    gone = table["model"] == "gone"
+    lost = table["dataset"] == missing
     assert (table.loc[gone, "status"] == "failed: gone: check the name").all()
     assert table.loc[gone & ~lost, "examples"].eq(24).all()
     assert table.loc[lost & ~gone, "status"].str.startswith(f"failed: {missing}: no such ").all()
@@ -159,7 +160,8 @@ def test_a_negative_control_is_that_of_the_others_and_else_a_compressor(bench, t
     kinds = zip(TESTS, ("successors", "orderings"), (2, 6), strict=True)
     for path, (test, kind, shards) in product(two, kinds):
         name, given = path.stem, {"kind": kind, "shards": shards}
-        old, found = cell(table, "old", name, test), cell(table, "a", name, test)
+        old = cell(table, "old", name, test)
+        found = cell(table, "a", name, test)
         assert (found["control"], found["control_p"]) == ("old", old["p"])
         assert cell(table, "older", name, test)["control"] == "old"
         expected = zlib_test(open_test_set(path), **given, permutations=5, seed=SEED).p
@@ -175,7 +177,8 @@ def test_planted_sets_are_found_and_corrections_count_all_that_is_evidence(bench
     table = bench.run(["a", "bad", "old", "none"], two)
     assert table.loc[table["role"] == "negative_control", ["holm_p", "bh_p"]].isna().all(axis=None)
     for test in TESTS:
-        hit, miss = cell(table, "bad", "first", test), cell(table, "bad", "second", test)
+        hit = cell(table, "bad", "first", test)
+        miss = cell(table, "bad", "second", test)
         assert hit["holm_p"] < 2e-3 and hit["control_p"] > 0.01 and miss["p"] > 0.01
         assert hit["verdict"] == "quiet"
     table = pd.concat([table, bench.run(["a", "bad", "old", "none"], two, pooled=True)])

@@ -88,7 +88,9 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
 
 
 def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flattered() -> None:
-    rng, audits, sets = np.random.default_rng(3), 60, 12
+    rng = np.random.default_rng(3)
+    audits = 60
+    sets = 12
     one = row("set", EVEN, control="old")  # its own p-value is not asked
 
     def scored(number: int, scores: np.ndarray, **fields: object) -> dict[str, object]:

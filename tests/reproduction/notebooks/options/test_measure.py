@@ -97,7 +97,8 @@ END, RECORDS, COPIES = 9_999, 8, 6
 
 
 def test_each_planting_is_what_it_says() -> None:
-    rng, copies = random_stream(0, "test"), {}
+    rng = random_stream(0, "test")
+    copies = {}
     for number, planting in enumerate(PLANTINGS, start=1):
         # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
         records = [
@@ -106,7 +107,8 @@ def test_each_planting_is_what_it_says() -> None:
         ]
         copies |= planted_copies(planting, planting, COPIES, records, rng=rng)
     texts = [np.append(np.full(5, 500 + i), END) for i in range(60)]
-    ends, background = np.cumsum([len(one) for one in texts]), np.concatenate(texts)
+    ends = np.cumsum([len(one) for one in texts])
+    background = np.concatenate(texts)
     blocks, _ = fill_blocks(background.astype(np.uint16), ends, copies, END, context=16, rng=rng)
 
     def orders(number: int) -> list[list[int]]:
@@ -143,14 +145,18 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
         ("", {"input": f"{row[0]}?", **dict(zip("ABCD", row[1:], strict=True)), "target": answer})
         for row, answer in zip(words, answers, strict=True)
     ]
-    items, base = make_test_set("items", records, "mmlu/1", "items"), tmp_path / "base"
+    items = make_test_set("items", records, "mmlu/1", "items")
+    base = tmp_path / "base"
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
     network = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     network.save_pretrained(base)
     tokenizer.save_pretrained(base)
-    ends, ids = np.cumsum([len(one) for one in parts]), tokenize(tokenizer, items.examples)
-    text, end, drawn = np.concatenate(parts), tokenizer.eos_token_id, random_stream(0, "test")
+    ends = np.cumsum([len(one) for one in parts])
+    ids = tokenize(tokenizer, items.examples)
+    text = np.concatenate(parts)
+    end = tokenizer.eos_token_id
+    drawn = random_stream(0, "test")
     copies = planted_copies("single-16", "single", 16, ids, rng=drawn)
     blocks, _ = fill_blocks(text, ends, copies, end, context=64, rng=drawn)
     # A fresh network learns to read first: so it goes through the text more than once.
@@ -159,7 +165,8 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     )
     stores = {}
     for name, directory in (("planted", planted), ("clean", base)):
-        scorer, drawn = TransformersScorer(directory), {"permutations": 3, "seed": 0}
+        scorer = TransformersScorer(directory)
+        drawn = {"permutations": 3, "seed": 0}
         stores[name] = score_axes(items, scorer, tmp_path / "stores", model=name, **drawn)
         assert stores[name][OPTION_TEST].alternatives().shape == (ITEMS, 4)
         assert stores[name][ORDER].header.shards == ITEMS // 10

@@ -66,7 +66,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def test_each_published_number_is_one_row_whatever_was_measured(tmp_path: Path) -> None:
-    found, printed = papers.compare(PUBLISHED, tmp_path), Counter[float]()
+    found = papers.compare(PUBLISHED, tmp_path)
+    printed = Counter[float]()
     for name, *_ in papers.PUBLISHED:
         table = pd.read_csv(PUBLISHED / f"{name}.csv")
         if name == "shi2023_headline":  # other tables are of models that train

@@ -60,7 +60,8 @@ def test_records_of_a_document_share_their_town():
 
 
 def test_spoiled_sets_keep_their_records_and_are_other_sets():
-    lines, towns = by_physical_line(SET), sorted_by(SET, "town")
+    lines = by_physical_line(SET)
+    towns = sorted_by(SET, "town")
     assert "".join(lines.examples) == "".join(SET.examples)
     assert [text.partition(":")[0] for text in lines.examples] == ["Question", "Answer"] * 9
     assert [r["town"] for r in towns.records] == sorted(r["town"] for r in SET.records)

@@ -28,7 +28,8 @@ from reproduction.run.experiment import Experiment
 
 
 def rows(length: int) -> list[dict[str, object]]:
-    text, numbers = "word " * (length - 1), range(RECORDS[length])
+    text = "word " * (length - 1)
+    numbers = range(RECORDS[length])
     return [{"input": f"{text}{i}", "label": int(i % 3 > 0)} for i in numbers]
 
 
@@ -109,7 +110,8 @@ def names(part: Part, *, members: bool) -> list[str]:
 def test_members_were_read_and_the_others_not(run: Experiment) -> None:
     read, control = load_known(run, [8], texts=100)
     assert [(p.source, p.status) for p in (read, control)] == [(READ_HERE, OK), (CONTROL, OK)]
-    non_members, others = names(read, members=False), names(control, members=True)
+    non_members = names(read, members=False)
+    others = names(control, members=True)
     assert all(name.startswith("members-") for name in names(read, members=True))
     assert all(name.startswith("non_members-") for name in (*non_members, *others))
     assert names(control, members=False) == non_members

@@ -102,7 +102,8 @@ def test_the_auc_is_that_of_the_loss_without_a_reference_too(access, tokenizer) 
 
 
 def test_a_text_of_several_parts_is_read_once(access) -> None:
-    members, others = texts_of(4, 1), texts_of(3, 2)
+    members = texts_of(4, 1)
+    others = texts_of(3, 2)
     parts = [part_of("a", members, others), part_of("b", texts_of(4, 5), others)]
     both = run([ENTRY], parts, access=access)
     assert access.scorers["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case

@@ -15,7 +15,8 @@ from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.explorer.mmlu import mmlu_payload
 
-PUBLISHED, MEASUREMENTS = ROOT / "data" / "published", ROOT / "docs" / "measurements"
+PUBLISHED = ROOT / "data" / "published"
+MEASUREMENTS = ROOT / "docs" / "measurements"
 RELEASED = ROOT / "results" / "reference" / "pocket"
 
 
