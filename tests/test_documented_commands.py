@@ -5,6 +5,7 @@ says what it would do, since continuous integration runs `make setup lint test s
 """
 
 import io
+import itertools
 import os
 import re
 import shlex
@@ -84,7 +85,7 @@ def parsed(document: Path) -> tuple[list[Block], list[str]]:
     text = document.read_text(encoding="utf-8")
     tokens = MarkdownIt().enable("table").parse(text)
     fences = [token for token in tokens if token.type == "fence"]
-    children = [child for token in tokens for child in token.children or []]
+    children = itertools.chain.from_iterable(token.children or [] for token in tokens)
     found = [child.content for child in children if child.type == "code_inline"]
     return (
         [Block(f"{name}:{f.map[0] + 1}", f.info.strip(), f.content) for f in fences],
@@ -106,8 +107,14 @@ def _program(command: str) -> str:
     return Path(words(command)[1][0]).name
 
 
-TYPED = sorted({c for document in DOCUMENTS for b in parsed(document)[0] for c in b.commands})
-IN_TEXT = sorted({text for document in DOCUMENTS for text in parsed(document)[1]})
+TYPED_COMMANDS: set[str] = set()
+COMMANDS_IN_TEXT: set[str] = set()
+for _document in DOCUMENTS:
+    _blocks, _texts = parsed(_document)
+    TYPED_COMMANDS.update(*(block.commands for block in _blocks))
+    COMMANDS_IN_TEXT.update(_texts)
+TYPED = sorted(TYPED_COMMANDS)
+IN_TEXT = sorted(COMMANDS_IN_TEXT)
 MADE = [command for command in {*TYPED, *IN_TEXT} if _program(command) == "make"]
 RUN = [d for d in DOCUMENTS if any(b.language in ("sh", "python") for b in parsed(d)[0])]
 

@@ -4,6 +4,7 @@ The repository is copied beside a stand-in for `.venv/bin/python`, whose stages 
 ones would, empty. So a complete run takes seconds, and make and the stamps are what is tested.
 """
 
+import itertools
 import os
 import re
 import shutil
@@ -233,7 +234,7 @@ def test_a_profile_without_a_corpus_runs_what_it_lists_and_trains_nothing(projec
 def test_the_table_the_notebooks_and_the_reference_agree(project: Path) -> None:
     assert {path.stem for path in ROOT.glob("notebooks/[01]*.ipynb")} == set(NOTEBOOKS)
     command = make(project, "-n", "reference").split("--results results ")[1].split("\n")[0]
-    listed = [path for name in TRAINED for path in written(name)]
+    listed = list(itertools.chain.from_iterable(written(name) for name in TRAINED))
     assert sorted(command.split()) == sorted(f"results/{path}" for path in listed)
     reference = ROOT / "results" / "reference"
     held = {path.relative_to(reference).as_posix() for path in reference.glob("[tf]*/*.*")}

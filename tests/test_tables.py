@@ -70,8 +70,13 @@ def test_rows_and_columns_come_as_named_else_as_they_appear(
         ["a", "—", "—", "1.00", "—"],
         ["c", "3", "—", "—", "—"],  # a heading stays, also where no row has a text for it
     ]
-    first = {"rows_first": ["c", "none", "a"], "columns_first": ["z", "w", "x"]}
-    named = lay_out(measured, {"set": "Set"}, _auc, **first)
+    named = lay_out(
+        measured,
+        {"set": "Set"},
+        _auc,
+        rows_first=["c", "none", "a"],
+        columns_first=["z", "w", "x"],
+    )
     assert list(named) == ["Set", "z", "x", "y"]
     assert [*named["Set"]] == ["c", "a", "b"]
 

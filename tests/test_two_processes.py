@@ -76,11 +76,8 @@ def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, 
     assert first["table"] == second["table"] == alone["table"]
     assert np.isfinite(alone["table"]["neighbour"]).all()
     for part in ("parts", "spread", "large"):
-        made, expected = (
-            {path.name: path.read_bytes() for path in (run.folder / "measured" / part).iterdir()}
-            for run in (two, one)
-        )
-        assert made == expected
+        expected = contents(one.folder / "measured" / part)
+        assert contents(two.folder / "measured" / part) == expected
     assert len(expected) > 3
     squares = [i * i for i in range(measuring_run.TASKS)]
     assert first["dealt"] == second["dealt"]
@@ -98,7 +95,8 @@ def test_the_passes_of_a_notebook_give_its_table(one, two) -> None:
     assert here["status"].str.partition(":")[0].value_counts().to_dict() == {"ok": 12, "failed": 6}
     here = here.replace(str(one.folder), str(two.folder), regex=True)
     pd.testing.assert_frame_equal(there, here)
-    assert all(count > 0 for seen in two.seen for count in seen["scored"].values())  # both worked
+    for seen in two.seen:
+        assert min(seen["scored"].values()) > 0  # both worked
 
 
 def test_training_gives_the_weights_of_one(one, two) -> None:

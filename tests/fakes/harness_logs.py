@@ -79,9 +79,14 @@ def write_sealed(directory: Path) -> None:
             for i in range(60)
         )
     )
-    stated = {"options": False, "template": "{question} {answer}\n", "answers_of": "answer"}
     with patch("contamination.seal.files.secrets.token_bytes", bytes):  # the same draw every time
-        made = seal_file(directory / "authors.jsonl", directory / "sealed", **stated)
+        made = seal_file(
+            directory / "authors.jsonl",
+            directory / "sealed",
+            options=False,
+            template="{question} {answer}\n",
+            answers_of="answer",
+        )
     (directory / "sealed.yaml").write_text(SEALED_TASK.format(path=made.published))
 
 

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -84,11 +86,20 @@ def test_copies_in_the_same_gap_come_in_random_order():
 def test_blocks_are_full_of_whole_copies_and_of_the_beginning_of_the_background(tokens):
     background = documents(60)
     ends = np.cumsum([len(d) + 1 for d in background])
-    settings = {"context": 8, "rng": np.random.default_rng(3), "tokens": tokens}
-    blocks, injections = fill_blocks(join(background), ends, CANARIES, END, **settings)
+    fill = partial(
+        fill_blocks,
+        join(background),
+        ends,
+        CANARIES,
+        END,
+        context=8,
+        rng=np.random.default_rng(3),
+    )
+    blocks, injections = fill(tokens=tokens)
     planted = sum((len(ids) + 1) * count for ids, count in CANARIES.values())
     whole = (tokens or planted + len(join(background))) // 8 * 8
-    assert blocks.shape == (whole // 8, 8) and blocks.dtype == np.int64
+    assert blocks.shape == (whole // 8, 8)
+    assert blocks.dtype == np.int64
     stream = blocks.ravel()
     rest = np.ones(blocks.size, dtype=bool)
     for copy in injections:
@@ -98,7 +109,7 @@ def test_blocks_are_full_of_whole_copies_and_of_the_beginning_of_the_background(
     assert stream[rest].tolist() == join(background)[: rest.sum()].tolist()
     for most in (30, 10_000):  # no room, and too little background
         with pytest.raises(InputError, match="give more background"):
-            fill_blocks(join(background), ends, CANARIES, END, **settings | {"tokens": most})
+            fill(tokens=most)
 
 
 @pytest.mark.parametrize("kind", [np.uint16, np.uint32])

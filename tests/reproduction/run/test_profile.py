@@ -39,7 +39,8 @@ def test_profiles_load(path: Path) -> None:
         assert path.stem.startswith(("open", "pocket", "checkpoints"))
         return
     assert profile.canaries
-    if isinstance(shape := profile.model, Architecture):
+    shape = profile.model
+    if isinstance(shape, Architecture):
         assert shape.n_embd % shape.n_head == 0
     training = profile.pretraining.training
     assert training.batch_size % training.micro_batch_size == 0

@@ -1,6 +1,6 @@
 """Controlled contamination: what was injected is found, the rest is not, nothing is done twice."""
 
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,11 +48,11 @@ SETS = {OUTLIER: ("lists", "numbers"), INSIDE: ("left",)}
 @pytest.fixture(scope="module")
 def sets() -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    rows = [
-        (contaminant, name, member, i, f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n")
-        for contaminant, names in SETS.items()
-        for name, member, i in product(names, (True, False), range(HALF))
-    ]
+    rows = []
+    for contaminant, names in SETS.items():
+        for name, member, number in product(names, (True, False), range(HALF)):
+            text = f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n"
+            rows.append((contaminant, name, member, number, text))
     return pd.DataFrame(rows, columns=[*CONTAMINANT, "example"])
 
 
@@ -90,17 +90,16 @@ def test_every_experiment_changes_one_thing() -> None:
         "dup_counts": (1, 4),
     }
     given = measure.training_runs(SETTINGS.model_copy(update=changed))
-    runs = {
-        name: [(r.corpus_tokens, r.learning_rate, r.dup_counts) for r in found]
-        for name, found in given.items()
-    }
+    runs = {}
+    for name, specs in given.items():
+        runs[name] = [(run.corpus_tokens, run.learning_rate, run.dup_counts) for run in specs]
     assert runs == {
         SIZE: [(100, 1e-3, (1,)), (300, 1e-3, (1,))],
         COUNT: [(100, 1e-3, (1, 4))],
         RATE: [(100, 1e-3, (1,)), (100, 1e-4, (1,)), (100, 1e-5, (1,))],
     }
     assert given[RATE][0] == given[SIZE][0]  # one run serves both
-    every = {run for found in given.values() for run in found}
+    every = set(chain.from_iterable(given.values()))
     assert len({run.name for run in every}) == len(every) == 5  # names are directories
     few = [{"sizes": (14_000,)}, {"dup_counts": (1, 1, 2)}]
     for changed in (*few, {"other_rates": ()}, {"other_rates": (RATE_OF_ALL,)}):

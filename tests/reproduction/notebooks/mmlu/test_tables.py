@@ -73,11 +73,11 @@ def made_up_measurements() -> pd.DataFrame:
         ("other", "sharded_t"): [0.03, 0.5, 0.9],
         ("other", "successor"): [0.9, 0.5, 0.9],
     }
-    rows = [
-        (model, subset, "record", 20, test, 5, 6, 1.0, p, np.log10(p), np.nan, 100)
-        for (model, test), row in values.items()
-        for subset, p in zip(NAMES, row, strict=True)
-    ]
+    rows = []
+    for (model, test), p_values in values.items():
+        for subset, p in zip(NAMES, p_values, strict=True):
+            measured = (5, 6, 1.0, p, np.log10(p), np.nan, 100)
+            rows.append((model, subset, "record", 20, test, *measured))
     by_line = [("clean", "nutrition", "line", 40, "sharded_t", 5, 6, 1.0, 1e-9, -9.0, np.nan, 1)]
     return pd.DataFrame(rows + by_line, columns=list(ROWS))
 
@@ -85,11 +85,10 @@ def made_up_measurements() -> pd.DataFrame:
 def filtered(
     controls: list[str], compressor: Sequence[float], table4: pd.DataFrame = TABLE4
 ) -> pd.DataFrame:
-    rows = [
-        (subset, kind, 20, 1.0, 0.0, 0.0, "quiet", value if kind == "record" else -20.0)
-        for subset, value in zip(NAMES, compressor, strict=True)
-        for kind in ("record", "line")
-    ]
+    rows = []
+    for subset, log10_p in zip(NAMES, compressor, strict=True):
+        rows.append((subset, "record", 20, 1.0, 0.0, 0.0, "quiet", log10_p))
+        rows.append((subset, "line", 20, 1.0, 0.0, 0.0, "quiet", -20.0))
     free = pd.DataFrame(rows, columns=list(MODEL_FREE))
     printed = published_subsets(table4, 0.05)
     return measured_subsets(NOTHING, made_up_measurements(), free, controls, 0.05, printed)

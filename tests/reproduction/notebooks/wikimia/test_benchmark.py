@@ -4,6 +4,7 @@ The numbers of records are those of the real splits; the texts are made up. That
 are found by name is proved with the hub (`testsets/test_fetching.py`).
 """
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,7 +131,8 @@ def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     (run.corpus / NON_MEMBERS).unlink()
     parts = load_known(run, [32, 64], texts=3)
     found = [(part.source, part.length, part.texts, part.status) for part in parts]
-    wanted = [(source, n, (), TAKEN_WHOLE) for source in (READ_HERE, CONTROL) for n in (32, 64)]
+    places = itertools.product((READ_HERE, CONTROL), (32, 64))
+    wanted = [(source, length, (), TAKEN_WHOLE) for source, length in places]
     assert found == wanted
 
 
