@@ -266,4 +266,5 @@ def test_what_is_not_executed_names_files_and_options_that_exist(call) -> None:
         _, (_, *arguments) = words(command)
         options = {argument for argument in arguments if argument.startswith("--")}
         status, shown, _ = call(*(a for a in arguments if a not in options), "--help")
-        assert status == 0 and options <= {*re.findall(r"--[\w-]+", shown)}, command
+        assert status == 0, command
+        assert options <= {*re.findall(r"--[\w-]+", shown)}, command

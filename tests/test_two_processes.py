@@ -85,9 +85,11 @@ def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, 
     assert alone["dealt"] == [[value, 0] for value in squares]
     assert second["problems"] == alone["problems"] == ["no such model"] * 2
     assert first["problems"] == ["process 1 failed: no such model"] * 2
-    assert (first["spread"], second["spread"]) == (alone["spread"], 0)
+    assert first["spread"] == alone["spread"]
+    assert second["spread"] == 0
     assert alone["large"] == [False, True]
-    assert (first["large"], second["large"]) == ([True, True], [True, False])
+    assert first["large"] == [True, True]
+    assert second["large"] == [True, False]
 
 
 def test_the_passes_of_a_notebook_give_its_table(one, two) -> None:
@@ -111,7 +113,8 @@ def test_two_micro_batches_give_the_same_bits(one, two) -> None:
     models = [run.folder / "halves" for run in (one, two)]
     weights = [(model / "model.safetensors").read_bytes() for model in models]
     losses = [json.loads((model / "training.json").read_text())["final_loss"] for model in models]
-    assert weights[0] == weights[1] and losses[0] == losses[1]
+    assert weights[0] == weights[1]
+    assert losses[0] == losses[1]
 
 
 @pytest.mark.parametrize("killed", [0, 1])

@@ -189,7 +189,8 @@ def _let_inspect_score_by_targets(directory: Path) -> None:
     (log,) = eval(task, model=model, log_dir=where, display="none")
     assert log.samples
     for one in log.samples:
-        assert one.scores and one.scores["pattern"].answer == one.target
+        assert one.scores
+        assert one.scores["pattern"].answer == one.target
 
 
 def _train_models(directory: Path) -> None:

@@ -220,7 +220,9 @@ def test_the_stage_says_what_is_different(copy, capsys, monkeypatch) -> None:
         stage.compare(results=run)
     assert caught.value.exit_code == 1
     out = capsys.readouterr().out
-    assert MANIFEST["hardware"] in out and "not allowed" in out and "63" in out
+    assert MANIFEST["hardware"] in out
+    assert "not allowed" in out
+    assert "63" in out
     assert " identical, 0 within tolerance, 3 different" in out
     values = pd.read_csv(run / "comparison.csv").query("outcome == @DIFFERENT")
     assert {*values["column"]} == {"dup_count", "(the row)"}

@@ -131,6 +131,7 @@ def test_records() -> None:
     ):
         found = _record(kind, text)
         assert found == (expected and found | expected)
-    assert _record("signature", SUMMARY, "") is None and _record("question", SUMMARY, "") is None
+    assert _record("signature", SUMMARY, "") is None
+    assert _record("question", SUMMARY, "") is None
     assert _record("signature", SUMMARY)["name"] == "method"
     assert _record("medium", "\n\n".join(PARAGRAPHS))["name"] == "Class.method"

@@ -104,7 +104,8 @@ def test_blocks_are_full_of_whole_copies_and_of_the_beginning_of_the_background(
     rest = np.ones(blocks.size, dtype=bool)
     for copy in injections:
         assert stream[copy.start : copy.stop].tolist() == CANARIES[copy.name][0].tolist()
-        assert stream[copy.stop] == END and (copy.start == 0 or stream[copy.start - 1] == END)
+        assert stream[copy.stop] == END
+        assert copy.start == 0 or stream[copy.start - 1] == END
         rest[copy.start : copy.stop + 1] = False
     assert stream[rest].tolist() == join(background)[: rest.sum()].tolist()
     for most in (30, 10_000):  # no room, and too little background

@@ -21,7 +21,8 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
 
 def test_versions_and_the_files_that_a_module_reads_count() -> None:
     found = facts(ROOT, [TRAINING])
-    assert found["torch"] and found["transformers"]
+    assert found["torch"]
+    assert found["transformers"]
     assert not {"ruff", "matplotlib", "papermill"} & set(found)
     assert found["yaml"] == version("pyyaml")
     read = facts(ROOT, ["reproduction.output.published"])

@@ -98,7 +98,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     small, gated = table.loc["small", "status"], table.loc["gated", "status"]
     assert list(small.index) == list(gated.index) == list(DOMAINS)
     away = "not run here: hub pratyushmaini/llm_dataset_inference:github: "
-    assert small["Github"].startswith(away) and gated["Github"]
+    assert small["Github"].startswith(away)
+    assert gated["Github"]
     assert 'no text; write {"text": "..."}' in small["FreeLaw"]
     assert small["Enron Emails"].endswith("no member of 8 has 20 tokens; lower `length`")
     assert set(small[3:]) == {OK}

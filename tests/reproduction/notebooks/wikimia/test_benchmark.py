@@ -59,7 +59,8 @@ def test_the_mirror_comes_first_and_the_hub_is_asked_with_leave_alone(mirror, ne
     for part in parts[1:3]:
         assert part.texts == tuple(row["input"] for row in rows(part.length))
         assert part.members == tuple(row["label"] == 1 for row in rows(part.length))
-        assert part.status == OK and part.revision.startswith("sha256:")
+        assert part.status == OK
+        assert part.revision.startswith("sha256:")
     assert parts[1].revision != parts[2].revision
 
 
@@ -77,7 +78,9 @@ def test_a_malformed_split_says_so_and_the_others_are_loaded(mirror, changed, na
     path.write_bytes(jsonl([changed.get(i, row) for i, row in enumerate(rows(128))]))
     good, bad = load_wikimia([64, 128], network=False)[:2]
     assert good.status == OK
-    assert bad.status.startswith("failed: ") and f"{path}" in bad.status and named in bad.status
+    assert bad.status.startswith("failed: ")
+    assert f"{path}" in bad.status
+    assert named in bad.status
 
 
 HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
@@ -122,7 +125,8 @@ def test_members_were_read_and_the_others_not(run: Experiment) -> None:
         assert [name.split("-")[1] for name in found] == ["a"] * 9 + ["b"] * 3
     # A limit is shared by turns, and texts are cut after the last word, line ends kept.
     read = load_known(run, [8, 10], texts=3)[1]
-    assert (read.length, read.split) == (10, "WikiMIA_length10")
+    assert read.length == 10
+    assert read.split == "WikiMIA_length10"
     assert names(read, members=True) == ["members-a-1", "members-a-3", "members-b-1"]
     assert read.texts[0] == "members-a-1" + "\n word" * 9
 

@@ -63,7 +63,8 @@ def test_curves_are_those_of_kept_subsets_combined_by_fishers_method(mmlu: dict[
     assert 10 ** rows[0][3]["value"] == pytest.approx(fisher(log10_p=np.log10(kept)).p)
     first = mmlu["curves"][0]
     assert [p for p, _ in first["points"][1:-1]] == pytest.approx(sorted(kept))
-    assert first["points"][0] == (0.0, 0.0) and first["points"][-1] == (1.0, 1.0)
+    assert first["points"][0] == (0.0, 0.0)
+    assert first["points"][-1] == (1.0, 1.0)
     assert len(mmlu["curves"]) == len(rows) == 6
 
 

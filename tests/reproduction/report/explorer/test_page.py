@@ -119,7 +119,8 @@ def test_the_page_may_run_its_own_scripts_and_nothing_else(html: str) -> None:
 
 def test_a_run_that_has_scored_nothing_shows_mmlu(run: Run) -> None:
     data = unpack(run())
-    assert (data["sets"], data["outcomes"]) == ([], [])
+    assert data["sets"] == []
+    assert data["outcomes"] == []
     assert len(data["mmlu"]["table"]["rows"]) == 57
 
 
