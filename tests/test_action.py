@@ -72,7 +72,8 @@ def act(runner, tmp_path):
 @pytest.mark.parametrize(("verdict", "ends"), [(0, 0), (1, 1), (3, 0)])
 def test_the_action_passes_a_verdict_on(verdict: int, ends: int, act) -> None:
     status, shown, outputs = act(status=verdict, told=verdict)
-    assert (status, outputs) == (ends, [f"status={verdict}"])
+    assert status == ends
+    assert outputs == [f"status={verdict}"]
     assert ("::warning::" in shown) == (verdict == 3)
 
 
@@ -89,7 +90,8 @@ def test_the_action_passes_a_verdict_on(verdict: int, ends: int, act) -> None:
 )
 def test_the_action_has_no_status_without_a_verdict(status, told, ends, act) -> None:
     found, shown, outputs = act(status=status, told=told)
-    assert (found, outputs) == (ends, [])
+    assert found == ends
+    assert outputs == []
     assert "::error::" in shown
 
 
@@ -130,5 +132,6 @@ def test_the_words_of_the_action_are_a_command(act, call, model_directory, tmp_p
     words = json.loads(shown.splitlines()[1])
     result = Path(words[words.index("--output") + 1])
     status, out, _ = call("test", "--store", tmp_path / "stores", *words[1:])
-    assert (status, "verdict" in out) == (0, True)
+    assert status == 0
+    assert "verdict" in out
     assert json.loads(result.read_text())["template"] == "Q {text}\n"

@@ -17,13 +17,14 @@ def run() -> Iterator[ModuleType]:
     """Return the module `run` of the attack, which changes the size of parts in this process."""
     from contamination.scoring import score
 
-    folder, size = str(ROOT / "benchmarks" / "attack"), score.SMALLEST_PART
+    folder = str(ROOT / "benchmarks" / "attack")
+    size = score.SMALLEST_PART
     sys.path.insert(0, folder)
     try:
         made = importlib.import_module("run")
         made.SECONDS = 600  # that an attempt may take on a machine with other work
-        few = {"max_examples": 3, "phases": [Phase.generate]}  # what fails is not made smaller
-        made.sealing.CHECKS = settings(made.sealing.CHECKS, **few)
+        # What fails is not made smaller.
+        made.sealing.CHECKS = settings(made.sealing.CHECKS, max_examples=3, phases=[Phase.generate])
         yield made
     finally:
         sys.path.remove(folder)

@@ -3,6 +3,8 @@
 The only test in which every part is the real one.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -18,7 +20,7 @@ from reproduction.run.tokenizer import train_tokenizer
 from reproduction.run.training import train
 
 # Many words make a memorised order easy to learn: few words stand in two places of a set.
-WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]
+WORDS = ["".join(letters) for letters in itertools.product("bdfgklmnprst", "aeiou", "lnrs")]
 DUP_COUNT = 200
 SHARDS, PERMUTATIONS = 8, 20
 
@@ -46,16 +48,30 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     pieces, _ = mix(np.concatenate(documents), ends, {"seen": (ids, DUP_COUNT)}, end, rng=rng)
     tokens = np.concatenate(pieces)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
-    steps = {"batch_size": 4, "micro_batch_size": 4, "warmup_steps": 10, "checkpoint_steps": 1000}
-    spec = TrainingSpec(**steps, learning_rate=3e-3, weight_decay=0.1)
+    spec = TrainingSpec(
+        batch_size=4,
+        micro_batch_size=4,
+        warmup_steps=10,
+        checkpoint_steps=1000,
+        learning_rate=3e-3,
+        weight_decay=0.1,
+    )
     train(tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
     scorer = TransformersScorer(directory / "model")
-    plan, options = StorePlan("orderings", SHARDS), {"permutations": PERMUTATIONS, "seed": 1}
-    stores = {
-        name: score(test_set, scorer, directory / name, plan, model="contaminated", **options)
-        for name, test_set in SETS.items()
-    }
-    return {name: store.log_probs(PERMUTATIONS) for name, store in stores.items()}
+    plan = StorePlan("orderings", SHARDS)
+    log_probs = {}
+    for name, test_set in SETS.items():
+        store = score(
+            test_set,
+            scorer,
+            directory / name,
+            plan,
+            model="contaminated",
+            permutations=PERMUTATIONS,
+            seed=1,
+        )
+        log_probs[name] = store.log_probs(PERMUTATIONS)
+    return log_probs
 
 
 def test_the_injected_set_alone_is_found(log_probs):

@@ -85,7 +85,8 @@ def test_data_are_on_disk_before_the_name_is_and_the_name_before_it_ends(
     kind, tmp_path, monkeypatch
 ):
     """Otherwise a power cut could leave the new name on an empty file, or no name at all."""
-    path, order = tmp_path / "target.txt", []
+    path = tmp_path / "target.txt"
+    order = []
     flush, rename = os.fsync, Path.replace
 
     def flushing(descriptor: int) -> None:

@@ -70,9 +70,15 @@ def test_rows_and_columns_come_as_named_else_as_they_appear(
         ["a", "—", "—", "1.00", "—"],
         ["c", "3", "—", "—", "—"],  # a heading stays, also where no row has a text for it
     ]
-    first = {"rows_first": ["c", "none", "a"], "columns_first": ["z", "w", "x"]}
-    named = lay_out(measured, {"set": "Set"}, _auc, **first)
-    assert (list(named), [*named["Set"]]) == (["Set", "z", "x", "y"], ["c", "a", "b"])
+    named = lay_out(
+        measured,
+        {"set": "Set"},
+        _auc,
+        rows_first=["c", "none", "a"],
+        columns_first=["z", "w", "x"],
+    )
+    assert list(named) == ["Set", "z", "x", "y"]
+    assert [*named["Set"]] == ["c", "a", "b"]
 
 
 def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
@@ -85,7 +91,8 @@ def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
 
 
 def test_markdown(tmp_path: Path) -> None:
-    half, small = format_p(0.5), format_p(1e-9)
+    half = format_p(0.5)
+    small = format_p(1e-9)
     table = pd.DataFrame(
         {"name": ["a", "2nd", "c"], "count": [1, 20, 300], "p": [half, small, "—"]}
         | {"holm": [half, f"**{small}**", f"**{format_p(0.01)}**"], "hidden": [0, 0, 0]}

@@ -56,7 +56,8 @@ def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
         stdout=subprocess.PIPE,
         text=True,
     )
-    (ended, *killed), errors = json.loads(launched.stdout), sorted(folder.glob("errors-none-*"))
+    (ended, *killed) = json.loads(launched.stdout)
+    errors = sorted(folder.glob("errors-none-*"))
     assert ended == [0, 0], [path.read_text() for path in errors]
     seen = [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]
     return SimpleNamespace(folder=folder, seen=seen, killed=killed)
@@ -70,15 +71,13 @@ def test_a_store_has_the_bytes_of_one(one, two) -> None:
 
 
 def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, two) -> None:
-    alone, (first, second) = one.seen["measured"], (seen["measured"] for seen in two.seen)
+    alone = one.seen["measured"]
+    (first, second) = (seen["measured"] for seen in two.seen)
     assert first["table"] == second["table"] == alone["table"]
     assert np.isfinite(alone["table"]["neighbour"]).all()
     for part in ("parts", "spread", "large"):
-        made, expected = (
-            {path.name: path.read_bytes() for path in (run.folder / "measured" / part).iterdir()}
-            for run in (two, one)
-        )
-        assert made == expected
+        expected = contents(one.folder / "measured" / part)
+        assert contents(two.folder / "measured" / part) == expected
     assert len(expected) > 3
     squares = [i * i for i in range(measuring_run.TASKS)]
     assert first["dealt"] == second["dealt"]
@@ -86,9 +85,11 @@ def test_scores_of_texts_have_the_bytes_of_one_and_a_failure_is_everybodys(one, 
     assert alone["dealt"] == [[value, 0] for value in squares]
     assert second["problems"] == alone["problems"] == ["no such model"] * 2
     assert first["problems"] == ["process 1 failed: no such model"] * 2
-    assert (first["spread"], second["spread"]) == (alone["spread"], 0)
+    assert first["spread"] == alone["spread"]
+    assert second["spread"] == 0
     assert alone["large"] == [False, True]
-    assert (first["large"], second["large"]) == ([True, True], [True, False])
+    assert first["large"] == [True, True]
+    assert second["large"] == [True, False]
 
 
 def test_the_passes_of_a_notebook_give_its_table(one, two) -> None:
@@ -96,7 +97,8 @@ def test_the_passes_of_a_notebook_give_its_table(one, two) -> None:
     assert here["status"].str.partition(":")[0].value_counts().to_dict() == {"ok": 12, "failed": 6}
     here = here.replace(str(one.folder), str(two.folder), regex=True)
     pd.testing.assert_frame_equal(there, here)
-    assert all(count > 0 for seen in two.seen for count in seen["scored"].values())  # both worked
+    for seen in two.seen:
+        assert min(seen["scored"].values()) > 0  # both worked
 
 
 def test_training_gives_the_weights_of_one(one, two) -> None:
@@ -111,7 +113,8 @@ def test_two_micro_batches_give_the_same_bits(one, two) -> None:
     models = [run.folder / "halves" for run in (one, two)]
     weights = [(model / "model.safetensors").read_bytes() for model in models]
     losses = [json.loads((model / "training.json").read_text())["final_loss"] for model in models]
-    assert weights[0] == weights[1] and losses[0] == losses[1]
+    assert weights[0] == weights[1]
+    assert losses[0] == losses[1]
 
 
 @pytest.mark.parametrize("killed", [0, 1])

@@ -19,10 +19,11 @@ import pandas as pd
 
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import TEMPLATES, make_test_set
+from contamination.testsets.example_set import make_test_set
 from contamination.testsets.records import Record, normalise
 from contamination.testsets.registry import Entry, Hub, entries
 from contamination.testsets.sources import checksum
+from contamination.testsets.templates import TEMPLATES
 from fakes.hub_server import HubServer, Repository
 from reproduction.notebooks.assumptions import measure as public
 from reproduction.notebooks.wikimia import measure as benchmark

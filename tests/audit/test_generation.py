@@ -250,7 +250,7 @@ def test_a_quiz_from_before_there_were_secrets_is_not_gone_on_with(tmp_path):
     del fields["secret"]
     path.write_text(json.dumps(fields))
     again = GenerationAudit(work.generator, ITEMS, work.request)
-    with pytest.raises(InputError, match="drawn from --seed"):
+    with pytest.raises(InputError, match="drawn from the seed"):
         audit_generation(again)
 
 
@@ -364,5 +364,5 @@ def test_who_knows_what_comes_next_is_found_by_the_quiz_about_records(tmp_path):
     assert result.p == pytest.approx(4**-8)
     assert result.known_at_least == 6
     assert found.verdict(0.05).status == 1
-    with pytest.raises(InputError, match="--quiz"):
+    with pytest.raises(InputError, match="leave out axis='options'"):
         GenerationAudit(Writer([]), ITEMS, Request(axis="options"), next_record=True)

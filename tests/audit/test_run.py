@@ -205,6 +205,6 @@ def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     with pytest.raises(InputError, match="the context is 16"):
         run_audit(scorer, path, request)
-    with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
+    with pytest.raises(InputError, match=r"takes \d+ tokens, over context=16"):
         run_audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
     assert not (tmp_path / "stores").exists()

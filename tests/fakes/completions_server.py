@@ -87,6 +87,22 @@ class Failure:
     pause: float = 0.0  # seconds between the times
 
 
+def _read_as_sent(ids: list[int]) -> list[int]:
+    return ids
+
+
+def _leave_answer(answer: dict[str, Any], number: int) -> None:
+    pass
+
+
+def _hold_nothing(body: Any) -> None:
+    pass
+
+
+def _refuse_nothing(body: Any) -> str:
+    return ""
+
+
 class CompletionsServer(LocalServer):
     """What it has seen, and how it misbehaves.
 
@@ -111,10 +127,10 @@ class CompletionsServer(LocalServer):
         self.style = style
         self.seen: list[tuple[dict[str, str], Any]] = []
         self.failures: deque[Failure] = deque()
-        self.read: Callable[[list[int]], list[int]] = lambda ids: ids
-        self.tamper: Callable[[dict[str, Any], int], None] = lambda answer, number: None
-        self.hold: Callable[[Any], None] = lambda body: None
-        self.refuses: Callable[[Any], str] = lambda body: ""
+        self.read: Callable[[list[int]], list[int]] = _read_as_sent
+        self.tamper: Callable[[dict[str, Any], int], None] = _leave_answer
+        self.hold: Callable[[Any], None] = _hold_nothing
+        self.refuses: Callable[[Any], str] = _refuse_nothing
         self.closing = threading.Event()
         super().__init__(_Handler)
 

@@ -15,7 +15,8 @@ def write_gguf(directory: Path, kind: str) -> Path:
     """Write a Qwen2 model beside its directory, its matrices as `kind`; return the path."""
     model = AutoModelForCausalLM.from_pretrained(directory)
     tokenizer = AutoTokenizer.from_pretrained(directory)
-    config, path = model.config, directory.parent / f"{kind}.gguf"
+    config = model.config
+    path = directory.parent / f"{kind}.gguf"
     writer = gguf.GGUFWriter(path, config.model_type)
     names = {index: token for token, index in tokenizer.get_vocab().items()}
     merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
@@ -51,7 +52,8 @@ def write_gguf(directory: Path, kind: str) -> Path:
 def wheel_in(index: Path, name: str, content: bytes) -> Part:
     """Write a wheel that holds a file, and describe it."""
     module = name.replace("-", "_")
-    path, info = index / f"{module}-1.0-py3-none-any.whl", f"{module}-1.0.dist-info"
+    path = index / f"{module}-1.0-py3-none-any.whl"
+    info = f"{module}-1.0.dist-info"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{module}/weights", content)
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")

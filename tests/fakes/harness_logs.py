@@ -79,9 +79,14 @@ def write_sealed(directory: Path) -> None:
             for i in range(60)
         )
     )
-    stated = {"options": False, "template": "{question} {answer}\n", "answers_of": "answer"}
     with patch("contamination.seal.files.secrets.token_bytes", bytes):  # the same draw every time
-        made = seal_file(directory / "authors.jsonl", directory / "sealed", **stated)
+        made = seal_file(
+            directory / "authors.jsonl",
+            directory / "sealed",
+            options=False,
+            template="{question} {answer}\n",
+            answers_of="answer",
+        )
     (directory / "sealed.yaml").write_text(SEALED_TASK.format(path=made.published))
 
 
@@ -184,7 +189,8 @@ def _let_inspect_score_by_targets(directory: Path) -> None:
     (log,) = eval(task, model=model, log_dir=where, display="none")
     assert log.samples
     for one in log.samples:
-        assert one.scores and one.scores["pattern"].answer == one.target
+        assert one.scores
+        assert one.scores["pattern"].answer == one.target
 
 
 def _train_models(directory: Path) -> None:
@@ -218,7 +224,8 @@ def _train_models(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    what, where = sys.argv[1], Path(sys.argv[2])
+    what = sys.argv[1]
+    where = Path(sys.argv[2])
     if what == "items":
         write_tasks(where)
         write_sealed(where)

@@ -130,7 +130,9 @@ class Loaded(Wrong):
         name = int(sha256_of(repr(prompts))[:8], 16)
         first = name % len(prompts) if self.divided else 0
         parts = (prompts[:first], prompts[first:])
-        self.load = {p: (len(part) - 1) / (len(prompts) - 1) for part in parts for p in part}
+        self.load = {}
+        for part in parts:
+            self.load |= dict.fromkeys(part, (len(part) - 1) / (len(prompts) - 1))
 
     def error(self, ids: list[int], number: int) -> np.ndarray:
         place = (number - FIRST_ASKED - 1) % (self.each + LAST_ASKED)

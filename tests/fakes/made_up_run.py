@@ -90,7 +90,8 @@ def read_page(path: Path) -> BeautifulSoup:
 def whole_page(path: Path, *documents: Path) -> BeautifulSoup:
     """Read a page; fail unless it has every variable, table and figure of its documents."""
     page = read_page(path)
-    text, source = page.get_text(), "".join(d.read_text(encoding="utf-8") for d in documents)
+    text = page.get_text()
+    source = "".join(d.read_text(encoding="utf-8") for d in documents)
     assert [n for n in variables_used(*documents) if made_up_value(n) not in text] == []
     assert len(page.find_all("table")) >= source.count("{{< include tables/")
     assert len(page.find_all("img")) == source.count("](figures/")

@@ -26,7 +26,8 @@ def made_up(
 
     Documents gain `inside` times as much. What a text is like is the same under every model.
     """
-    rng, parts = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    parts = []
     for contaminant, names in SETS.items():
         for dataset in names:
             tastes = rng.normal(size=(2, half, 2))

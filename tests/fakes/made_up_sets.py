@@ -76,6 +76,7 @@ def fill(directory: Path) -> dict[str, ExampleSet]:
             gain = 3.0 if (model, name) == ("reader", "planted") else 0.0
             for shards in (6, 1):
                 make_store(directory, model, test_set, "orderings", shards, gain=gain)
-            own = {"tokens_per_example": 32, "gain": gain}
-            make_store(directory, model, test_set, "successors", 2, **own)
+            make_store(
+                directory, model, test_set, "successors", 2, tokens_per_example=32, gain=gain
+            )
     return sets

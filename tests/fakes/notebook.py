@@ -23,7 +23,8 @@ def run_cells(path: Path, folder: Path | None = None, **parameters: object) -> l
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DeprecationWarning)
         for number, cell in enumerate(code):
-            source, where = "".join(cell["source"]), f"{path.name}, cell {number}"
+            source = "".join(cell["source"])
+            where = f"{path.name}, cell {number}"
             tree = ast.parse(source)
             last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
             exec(compile(tree, where, "exec"), names)

@@ -87,7 +87,8 @@ def killed(how: str, tokenizer, directory: Path) -> int:
 
 
 if __name__ == "__main__":
-    tokenizer, folder = AutoTokenizer.from_pretrained(sys.argv[1]), Path(sys.argv[2])
+    tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+    folder = Path(sys.argv[2])
     print(*sys.modules, flush=True)  # before it parts
     statuses = [killed(how, tokenizer, folder / how / "model") for how in KILLS]
     sys.exit(statuses != [-signal.SIGKILL] * len(KILLS))

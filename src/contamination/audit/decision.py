@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from contamination.audit.power import Power, SimulatedPower
 
-if TYPE_CHECKING:  # `contamination --help` does without pandas
+if TYPE_CHECKING:  # the help of the command does without pandas
     from contamination.audit.controls.diagnosis import OrderState
     from contamination.statistics.results import TestResult
 

@@ -114,9 +114,17 @@ def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str])
         own = rows[rows["score"] == score].sort_values(x)
         aside = SPREAD * ((index + 0.5) / len(labels) - 0.5)
         places = own[x].map(values.index) + aside
-        style = score_style(score) | {"ms": 4.5, "lw": 1.2, "elinewidth": 0.8, "label": label}
         ends = [own["auc"] - own["auc_low"], own["auc_high"] - own["auc"]]
-        axes.errorbar(places, own["auc"], ends, **style)
+        axes.errorbar(
+            places,
+            own["auc"],
+            ends,
+            ms=4.5,
+            lw=1.2,
+            elinewidth=0.8,
+            label=label,
+            **score_style(score),
+        )
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
     axes.set_xticks(range(len(values)), [short_count(value) for value in values])
     axes.grid(axis="x", visible=False)
@@ -155,19 +163,19 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     level, whose line is returned, and the strongest evidence can both be read. It is linear
     throughout if the strongest evidence is little more.
     """
-    name = "x" if sideways else "y"
     axis = axes.xaxis if sideways else axes.yaxis
+    set_scale = axes.set_xscale if sideways else axes.set_yscale
+    set_limits = axes.set_xlim if sideways else axes.set_ylim
     if most <= LITTLE:
         top = 1.15 * max(most, 2)
-        axes.set(**{f"{name}lim": (-0.1, top), f"{name}ticks": range(int(top) + 1)})
-        return mark_level(axes, sideways=sideways)
-    top = 1.15 * most
-    set_scale = axes.set_xscale if sideways else axes.set_yscale
-    set_scale("asinh", linear_width=1.0)
-    shown = [tick for tick in TICKS if tick < top]
-    axis.set_ticks(shown, [str(tick) for tick in shown])
-    axes.minorticks_off()
-    axes.set(**{f"{name}lim": (-0.1, top)})
+        axis.set_ticks(range(int(top) + 1))
+    else:
+        top = 1.15 * most
+        set_scale("asinh", linear_width=1.0)
+        shown = [tick for tick in TICKS if tick < top]
+        axis.set_ticks(shown, [str(tick) for tick in shown])
+        axes.minorticks_off()
+    set_limits(-0.1, top)
     return mark_level(axes, sideways=sideways)
 
 
@@ -210,7 +218,9 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
     setting : the column of the horizontal axis.
     label : of that axis.
     """
-    size = (1.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.6, 4.0)
+    size = (6.6, 4.0)
+    if len(panels) > 1:
+        size = (1.4 + 3.6 * len(panels), 4.2)
     figure, row = panel_row(panels, size=size)
     for axes, rows in zip(row, panels.values(), strict=True):
         means = []
@@ -223,8 +233,8 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
         evidence_axis(axes, -rows["log10_p"].min())
     row[0].set_ylabel(EVIDENCE)
     label_ends(row[-1], means)
-    thin = tuple(Line2D([], [], color=line.get_color(), lw=0.7, alpha=0.5) for line in means)
-    _key(figure, {"single sets": thin})
+    thin = [Line2D([], [], color=line.get_color(), lw=0.7, alpha=0.5) for line in means]
+    _key(figure, {"single sets": tuple(thin)})
     return figure
 
 

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -87,24 +86,18 @@ class Measurement:
     Attributes
     ----------
     measure : the function of the notebook's package.
-    parameters : of the notebook on which its tables depend.
-    settings : the same as a model, where the package has one; else `measure` takes the parameters.
+    settings : the parameters of the notebook on which its tables depend.
     """
 
     measure: Callable[..., dict[str, pd.DataFrame]]
-    parameters: dict[str, Any]
-    settings: NotebookSettings | None = None
+    settings: NotebookSettings
 
     def run(self, experiment: Experiment) -> dict[str, pd.DataFrame]:
         """Make the passes; return the tables by name."""
-        if self.settings is None:
-            return self.measure(experiment, **self.parameters)
         return self.measure(experiment, self.settings)
 
     def count(self, experiment: Experiment, access: Access) -> dict[str, pd.DataFrame]:
         """Make the passes on sets and models that `access` gives; return the tables by name."""
-        if self.settings is None:
-            return self.measure(experiment, **self.parameters, access=access)
         return self.measure(experiment, self.settings, access=access)
 
 
@@ -125,15 +118,12 @@ def measurement_of(source: Path, experiment: Experiment, profile: Path) -> Measu
     measure = getattr(module, "measure", None)
     if measure is None:
         return None
-    if not hasattr(module, "Settings"):
-        names = [name for name in signature(measure).parameters if name in values]
-        return Measurement(measure, {name: values[name] for name in names})
     try:
         settings = module.Settings.from_parameters(values)
     except ValidationError as error:
         message = f"{profile}: {source.stem}: {first_mistake(error)}; correct the parameter"
         raise InputError(message) from error
-    return Measurement(measure, settings.model_dump(), settings)
+    return Measurement(measure, settings)
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:

@@ -16,7 +16,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -154,7 +153,7 @@ def parts_of(experiment: Experiment, package: str) -> Path:
 def write_measured(
     experiment: Experiment,
     package: str,
-    parameters: Mapping[str, Any],
+    settings: NotebookSettings,
     tables: Mapping[str, pd.DataFrame],
 ) -> None:
     """Write the tables that the passes of a notebook gave, whole or not at all.
@@ -163,21 +162,18 @@ def write_measured(
     ----------
     experiment : the run.
     package : of the notebook, in `reproduction.notebooks`.
-    parameters : of the notebook, on which the tables depend.
+    settings : of the notebook, on which the tables depend.
     tables : by name.
     """
     with replacing(experiment.build / "scores" / package / TABLES) as temporary:
         temporary.mkdir()
-        write_json(temporary / PARAMETERS, dict(parameters))
+        write_json(temporary / PARAMETERS, settings.model_dump())
         for name, table in tables.items():
             table.to_parquet(temporary / f"{name}.parquet", index=False)
 
 
 def read_measured(
-    experiment: Experiment,
-    package: str,
-    settings: NotebookSettings | None = None,
-    **parameters: Any,
+    experiment: Experiment, package: str, settings: NotebookSettings
 ) -> dict[str, pd.DataFrame]:
     """Read the tables of a notebook, by name, as they were measured with these settings.
 
@@ -185,19 +181,16 @@ def read_measured(
     ----------
     experiment : the run.
     package : of the notebook, in `reproduction.notebooks`.
-    settings : of the notebook; None if its package has no model of them.
-    parameters : of such a notebook.
+    settings : of the notebook.
 
     Raises
     ------
     InputError
         If nothing was measured with these settings.
     """
-    if settings is not None:
-        parameters = settings.model_dump()
     folder = experiment.build / "scores" / package / TABLES
     measured_with = folder / PARAMETERS
-    as_written = json.loads(json.dumps(parameters))  # tuples become lists
+    as_written = json.loads(json.dumps(settings.model_dump()))  # tuples become lists
     if not measured_with.is_file() or read_json(measured_with) != as_written:
         message = "nothing was measured with these parameters; run `make reproduce`"
         raise InputError(f"{folder}: {message}")

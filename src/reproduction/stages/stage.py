@@ -148,7 +148,7 @@ def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -
         if processes().is_main_process:
             if tables:
                 package = notebook_of(source).package
-                write_measured(experiment, package, measurement.parameters, tables)
+                write_measured(experiment, package, measurement.settings, tables)
             seconds = time.perf_counter() - started
             record = {"seconds": seconds, "processes": processes().num_processes}
             write_json(build / "scores" / f"{source.stem}.json", record)

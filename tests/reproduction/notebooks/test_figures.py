@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain, product
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,7 +66,7 @@ def with_numbers(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 def canaries() -> Case:
     rows = reference("canaries").query("model == 'contaminated'")
     figure = plot_power({"all": with_floors(rows)}, TESTS.values())
-    counts = {count for line in figure.axes[0].lines[1:] for count in line.get_xdata()}
+    counts = set(chain.from_iterable(line.get_xdata() for line in figure.axes[0].lines[1:]))
     assert counts - {0.0, 1.0} <= set(rows["dup_count"])  # no mean beside its count
     means = rows.groupby(["dup_count", "test"])["log10_p"].mean()
     texts = ["all", "single sets", "at the least p of its test", "Successor"]
@@ -98,7 +99,8 @@ def start_gains() -> Case:
 
 
 def beyond_power() -> Case:
-    rows, tests = reference("power_per_token"), [variant_name(n, TESTS[n].b) for n in COMPARED]
+    rows = reference("power_per_token")
+    tests = [variant_name(n, TESTS[n].b) for n in COMPARED]
     figure = plot_power_per_token(rows)
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
@@ -151,7 +153,8 @@ def open_models() -> Case:
 
 
 def mmlu_ecdf() -> Case:
-    few, many = np.linspace(0.1, 0.9, 5), np.linspace(0.01, 1, 50)
+    few = np.linspace(0.1, 0.9, 5)
+    many = np.linspace(0.01, 1, 50)
     figure = plot_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
     assert [axes.get_title() for axes in figure.axes] == ["Published", "Measured"]
     band = figure.axes[1].collections[0].get_paths()[0].vertices[:, 1]
@@ -241,7 +244,7 @@ def assumptions_density() -> Case:
         peaks = [points[points[:, 1].argmax(), 0] for points in densities]
         assert peaks == pytest.approx([10, 5], abs=1)  # non-members, members
     pairs = ("within domains", "a against c")
-    return figure, [f"{phase}, {pair}" for phase in phases for pair in pairs]
+    return figure, [", ".join(panel) for panel in product(phases, pairs)]
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
@@ -255,7 +258,8 @@ def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:
     figure.canvas.draw()
     found = [np.empty(0)]
     for axes in figure.axes:
-        found += [np.asarray(data, float) for line in axes.lines for data in line.get_data()]
+        for line in axes.lines:
+            found += [np.asarray(data, float) for data in line.get_data()]
         found += [bar.get_bbox().extents for bar in axes.patches]
         for collection in axes.collections:
             found += [path.vertices for path in collection.get_paths()]

@@ -21,11 +21,13 @@ from reproduction.notebooks.wikimia import tables as wikimia
 from reproduction.output import published
 from reproduction.run.null_calibration import pooled_null_calibration
 
-REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
+REFERENCE = ROOT / "results" / "reference"
+PUBLISHED = ROOT / "data" / "published"
 LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
 METHODS = {"neighbour": "Neighbor", "zlib": "Zlib", "lowercase": "Lowercase", "loss": "PPL"}
 METHODS |= {name: LABELS[name] for name in ("min_k_20", "min_k_pp_20")}
-table, paper = partial(read_csv, REFERENCE), partial(published.load_published, PUBLISHED)
+table = partial(read_csv, REFERENCE)
+paper = partial(published.load_published, PUBLISHED)
 
 
 def of_clean(name: str) -> pd.DataFrame:

@@ -16,9 +16,11 @@ PUBLISHED = ROOT / "data" / "published"
 @pytest.mark.parametrize("name", sorted(path.stem for path in PUBLISHED.glob("*.csv")))
 def test_published_tables_are_clean(name: str) -> None:
     table = load_published(PUBLISHED, name)
-    assert len(table) and not table.duplicated().any()
+    assert len(table)
+    assert not table.duplicated().any()
     for column in table.select_dtypes("str"):
-        assert table[column].notna().all() and (table[column].str.strip() == table[column]).all()
+        assert table[column].notna().all()
+        assert (table[column].str.strip() == table[column]).all()
     for column in table.columns[table.columns.str.endswith("_percent")]:
         assert table[column].dropna().between(0, 100).all()
 

@@ -66,7 +66,8 @@ def test_a_run_that_goes_on_is_refused(results: Path, newer: str) -> None:
 
 def test_a_run_of_another_profile_has_a_folder_of_its_own(results: Path) -> None:
     _renew(results)
-    before, manifest = _held(results), results / "manifest.json"
+    before = _held(results)
+    manifest = results / "manifest.json"
     age = manifest.stat().st_mtime
     manifest.write_text('{"profile": "pocket"}')
     os.utime(manifest, (age, age))

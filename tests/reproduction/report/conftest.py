@@ -38,7 +38,8 @@ def project(tmp_path: Path) -> Callable[[str], tuple[Path, Path]]:
     """Return a function that makes a paper and a results directory around a small document."""
 
     def make(body: str) -> tuple[Path, Path]:
-        paper, results = tmp_path / "paper", tmp_path / "results"
+        paper = tmp_path / "paper"
+        results = tmp_path / "results"
         paper.mkdir()
         for name in ("_quarto.yml", "styles.css", "slides.css", "styles.typ", "references.bib"):
             shutil.copy(PAPER / name, paper / name)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -27,6 +28,10 @@ def _document(i: int, package: str) -> Docstring:
         + "    They are not changed.\n"
     )
     return Docstring(package, "1", f"{package}/m.py", f"Module.function_{i}", "(values)", text)
+
+
+def _share(marked: set[str], texts: list[str]) -> float:
+    return float(np.mean([text in marked for text in texts]))
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +60,7 @@ def _source(record: dict[str, str]) -> str:
 
 
 def test_every_docstring_serves_once_and_not_more() -> None:
-    sources = [_source(record) for records in _build(0).values() for record in records]
+    sources = [_source(record) for record in chain.from_iterable(_build(0).values())]
     assert len(sources) == 20 * len(KINDS)
     assert len(set(sources)) == len(sources)
     sets = _build(0, [CanarySpec("all", 2 * N, 1, kind="question")])
@@ -87,20 +92,17 @@ def test_what_is_left_is_like_what_is_planted(packages: dict[str, list[Docstring
     ]  # too long a summary for a signature, not for a question
     wanted = {"question": 20, "signature": 30}
     specs = [CanarySpec(kind, count, 1, kind=kind) for kind, count in wanted.items()]
-    repeated, long = ({f"{name} {i}" for i in range(n)} for name, n in (("beta", 30), ("alpha", N)))
+    repeated = {f"beta {number}" for number in range(30)}
+    long = {f"alpha {number}" for number in range(N)}
     differences = []
     for seed in range(150):
         sets, left = build_canaries(["alpha", "beta"], specs, seed=seed)
         planted, others = (list(map(_source, one["question"])) for one in (sets, left))
         assert not set(planted) & set(others)
         assert len(others) >= 20
-        differences.append(
-            [
-                np.mean([one in marked for one in planted])
-                - np.mean([one in marked for one in others])
-                for marked in (repeated, long)
-            ]
-        )
+        of_repeated = _share(repeated, planted) - _share(repeated, others)
+        of_long = _share(long, planted) - _share(long, others)
+        differences.append([of_repeated, of_long])
     z = np.mean(differences, axis=0) / (np.std(differences, axis=0) / np.sqrt(len(differences)))
     assert (np.abs(z) < 3.5).all(), z
 
@@ -129,6 +131,7 @@ def test_records() -> None:
     ):
         found = _record(kind, text)
         assert found == (expected and found | expected)
-    assert _record("signature", SUMMARY, "") is None and _record("question", SUMMARY, "") is None
+    assert _record("signature", SUMMARY, "") is None
+    assert _record("question", SUMMARY, "") is None
     assert _record("signature", SUMMARY)["name"] == "method"
     assert _record("medium", "\n\n".join(PARAGRAPHS))["name"] == "Class.method"

@@ -55,7 +55,8 @@ def test_the_stage_on_files(tmp_path: Path, data: Path) -> None:
     expected = [article.strip() for article in ARTICLES] + TEXTS
     assert [text for _, text in documents(run)] == expected
     facts = run.corpus_facts
-    assert (facts["documents"], facts["characters"]) == (13, sum(map(len, expected)))
+    assert facts["documents"] == 13
+    assert facts["characters"] == sum(map(len, expected))
     by_source = {row["package"]: row["documents"] for row in facts["packages"]}
     assert by_source == {"wiki.txt": 5, "more.jsonl": 8}
 
@@ -96,7 +97,8 @@ def test_a_part_is_drawn_with_the_seed_and_the_rest_is_kept_too(tmp_path: Path, 
     names = ["documents.jsonl", "tokens.bin", "ends.npy", "tokenizer/tokenizer.json"]
     for name in [*names, "canaries/piqa.jsonl"]:
         assert (runs[0].corpus / name).read_bytes() == (runs[1].corpus / name).read_bytes(), name
-    read, unread = list(members(run.corpus)), list(non_members(run.corpus))
+    read = list(members(run.corpus))
+    unread = list(non_members(run.corpus))
     assert read == documents(run)
     texts = [text for _, text in read]
     assert sum(map(len, texts)) >= 300 > sum(map(len, texts[:-1]))

@@ -9,6 +9,7 @@ from contamination.files import read_json
 from contamination.scoring import local
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
+from fakes.made_up_store import contents
 from reproduction.run import network
 from reproduction.run.fine_tuning import RECORD, fine_tune
 
@@ -47,8 +48,10 @@ def test_the_texts_gain_more_than_others(model_directory, tuned, both) -> None:
 def test_the_first_loss_is_that_of_the_engine(model_directory, texts, tmp_path, monkeypatch):
     for module in (network, local):
         monkeypatch.setattr(module, "has_bfloat16", lambda device: False)
-    settings = SETTINGS | {"epochs": 1, "batch_size": len(texts)}
-    directory = fine_tune(model_directory, texts, tmp_path / "once", **settings)
+    once = tmp_path / "once"
+    directory = fine_tune(
+        model_directory, texts, once, **SETTINGS | {"epochs": 1, "batch_size": len(texts)}
+    )
     (loss,) = read_json(directory / RECORD)["epoch_losses"]
     assert loss == pytest.approx(-mean(model_directory, texts), abs=1e-4)
 
@@ -65,8 +68,7 @@ def test_any_process_saves_as_transformers_does(
     monkeypatch.setattr(mixin, "_is_torch_distributed_initialized", lambda: True)
     monkeypatch.setattr(mixin, "_get_torch_distributed_rank", lambda: 1)
     second = fine_tune(model_directory, texts, tmp_path / "second", **SETTINGS)
-    read = [{p.name: p.read_bytes() for p in one.iterdir()} for one in (tuned, second)]
-    assert read[0] == read[1]
+    assert contents(second) == contents(tuned)
 
 
 def test_the_same_again_is_not_trained_and_anything_else_is(

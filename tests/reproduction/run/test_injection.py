@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -60,7 +62,8 @@ def test_taking_the_copies_out_leaves_the_corpus_in_order(seed):
 
 def test_a_copy_goes_before_between_and_after_the_documents_equally_often():
     """Counts of 11 gaps are multinomial: 5500 copies, chi-squared with 10 degrees of freedom."""
-    corpus, copies = documents(10), 5500
+    corpus = documents(10)
+    copies = 5500
     tokens, injections = make(7, corpus, {"a": (np.array([1], dtype=np.int32), copies)})
     last_tokens = np.array([d[-1] for d in corpus])
     gaps = []
@@ -83,20 +86,31 @@ def test_copies_in_the_same_gap_come_in_random_order():
 def test_blocks_are_full_of_whole_copies_and_of_the_beginning_of_the_background(tokens):
     background = documents(60)
     ends = np.cumsum([len(d) + 1 for d in background])
-    settings = {"context": 8, "rng": np.random.default_rng(3), "tokens": tokens}
-    blocks, injections = fill_blocks(join(background), ends, CANARIES, END, **settings)
+    fill = partial(
+        fill_blocks,
+        join(background),
+        ends,
+        CANARIES,
+        END,
+        context=8,
+        rng=np.random.default_rng(3),
+    )
+    blocks, injections = fill(tokens=tokens)
     planted = sum((len(ids) + 1) * count for ids, count in CANARIES.values())
     whole = (tokens or planted + len(join(background))) // 8 * 8
-    assert blocks.shape == (whole // 8, 8) and blocks.dtype == np.int64
-    stream, rest = blocks.ravel(), np.ones(blocks.size, dtype=bool)
+    assert blocks.shape == (whole // 8, 8)
+    assert blocks.dtype == np.int64
+    stream = blocks.ravel()
+    rest = np.ones(blocks.size, dtype=bool)
     for copy in injections:
         assert stream[copy.start : copy.stop].tolist() == CANARIES[copy.name][0].tolist()
-        assert stream[copy.stop] == END and (copy.start == 0 or stream[copy.start - 1] == END)
+        assert stream[copy.stop] == END
+        assert copy.start == 0 or stream[copy.start - 1] == END
         rest[copy.start : copy.stop + 1] = False
     assert stream[rest].tolist() == join(background)[: rest.sum()].tolist()
     for most in (30, 10_000):  # no room, and too little background
         with pytest.raises(InputError, match="give more background"):
-            fill_blocks(join(background), ends, CANARIES, END, **settings | {"tokens": most})
+            fill(tokens=most)
 
 
 @pytest.mark.parametrize("kind", [np.uint16, np.uint32])

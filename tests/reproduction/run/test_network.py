@@ -46,13 +46,15 @@ def gradients(loss: torch.Tensor, of: PreTrainedModel) -> dict[str, torch.Tensor
 def test_loss_and_gradients_are_those_of_torch(monkeypatch, block, attention, shared):
     monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
     monkeypatch.setattr(network, "BLOCK", {"cpu": block})
-    theirs, ours = model(shared=shared), model(attention, shared=shared)
+    theirs = model(shared=shared)
+    ours = model(attention, shared=shared)
     logits = theirs(input_ids=IDS[:, :-1]).logits
     expected = functional.cross_entropy(logits.flatten(0, 1), IDS[:, 1:].flatten())
     loss = NextTokenLoss(ours)(IDS)
     assert loss.dtype == torch.float32
     torch.testing.assert_close(loss, expected)
-    wanted, found = gradients(expected / 4, theirs), gradients(loss / 4, ours)  # part of a batch
+    wanted = gradients(expected / 4, theirs)
+    found = gradients(loss / 4, ours)  # part of a batch
     torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
 
 

@@ -42,9 +42,12 @@ class Sets(Access):
             made = [("", {"input": f"{i}?", "A": f"pink {i}"} | OTHERS) for i in range(8)]
             return make_test_set(name, made, "mmlu/1", name)
         if name == "gsm8k":
-            people = [(each, who) for who, names in NAMES.items() for each in names]
-            texts = [f"{n} had eggs{' and more' * 32}. Has {who} any left?" for n, who in people]
-            return make_test_set(name, [("", {"question": t}) for t in texts], "{{question}}", name)
+            records = []
+            for pronoun, names in NAMES.items():
+                for person in names:
+                    question = f"{person} had eggs{' and more' * 32}. Has {pronoun} any left?"
+                    records.append(("", {"question": question}))
+            return make_test_set(name, records, "{question}", name)
         made = [("", {"text": f"{name} {i}"}) for i in range(8)]
         return make_test_set(name, made, "text/1", name)
 
@@ -83,14 +86,16 @@ def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
     table = audit_models(run, cells, settings, published=published, alpha=0.05, redrawn=redrawn)
     options = table[table["test"] == "options"].set_index("dataset")
     have = options.index.str.contains("mmlu")
-    assert have.sum() == 3 and ((options["status"] == "ok") == have).all()
+    assert have.sum() == 3
+    assert ((options["status"] == "ok") == have).all()
     assert options.loc[~have, "status"].str.startswith("not asked: ").all()
     request = Request(axis="options", arrangements=settings.arrangements, seed=run.profile.seed)
     request = replace(request, directory=run.build / "own")
     scorer = open_scorer(find_model("smollm2-135m"))
     for name, row in options[have].iterrows():
         (alone,) = run_audit(scorer, Sets().open_set(name), request).findings
-        assert (row["p"], row["control_p"]) == (alone.result.p, alone.control.p)
+        assert row["p"] == alone.result.p
+        assert row["control_p"] == alone.control.p
         assert row["verdict"] == alone.diagnosis.verdict
     drawn = table["test"].ne("options") & table["dataset"].ne(POOLED)
     assert (table.loc[drawn, "status"] == "ok").all()
@@ -105,7 +110,9 @@ def test_a_random_half_of_the_questions_gets_another_name(run):
     cells = tables["cells"].set_index("source")
     assert cells.loc[WIKIMIA, "status"].str.contains("not at hand").all()
     renamed = cells.loc["gsm8k, renamed"]
-    assert set(renamed["length"]) == set(settings.lengths) and set(renamed["status"]) == {"ok"}
+    assert set(renamed["length"]) == set(settings.lengths)
+    assert set(renamed["status"]) == {"ok"}
     for _, found in tables["scored"].groupby("cell"):
-        assert (found["member"].sum(), len(found)) == (4, 8)
+        assert found["member"].sum() == 4
+        assert len(found) == 8
         assert found[["loss", "min_k_20", "neighbour"]].notna().all(axis=None)

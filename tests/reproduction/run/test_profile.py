@@ -39,7 +39,8 @@ def test_profiles_load(path: Path) -> None:
         assert path.stem.startswith(("open", "pocket", "checkpoints"))
         return
     assert profile.canaries
-    if isinstance(shape := profile.model, Architecture):
+    shape = profile.model
+    if isinstance(shape, Architecture):
         assert shape.n_embd % shape.n_head == 0
     training = profile.pretraining.training
     assert training.batch_size % training.micro_batch_size == 0
@@ -67,11 +68,15 @@ def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
         ("fourth", "laptpo", ""),
     ):
         (tmp_path / f"{name}.yaml").write_text(f"base: {base}\n{own}\n", "utf-8")
-    first, third = load_profile(tmp_path / "first.yaml"), load_profile(tmp_path / "third.yaml")
+    first = load_profile(tmp_path / "first.yaml")
+    third = load_profile(tmp_path / "third.yaml")
     ends = CanarySpec("one", 12, 1, kind="question"), CanarySpec("a", 9, 1, **FILE)
     assert (first.canaries[0], first.canaries[-1]) == ends
-    assert (third.name, third.seed, third.scoring.shards) == ("third", 6, 2)
-    assert (third.canaries, third.corpus) == (first.canaries, first.corpus)
+    assert third.name == "third"
+    assert third.seed == 6
+    assert third.scoring.shards == 2
+    assert third.canaries == first.canaries
+    assert third.corpus == first.corpus
     with pytest.raises(InputError, match=r"unknown profile 'laptpo': .* has first, second"):
         load_profile(tmp_path / "fourth.yaml")
     (tmp_path / "fifth.yaml").write_text(f"base: {tmp_path / 'first'}\n", "utf-8")  # no name
@@ -82,8 +87,12 @@ def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
 def test_a_profile_without_a_corpus_trains_nothing(tmp_path: Path) -> None:
     experiment = Experiment(write_profile(tmp_path / "mine.yaml", released_data()), tmp_path / "b")
     profile = experiment.profile
-    assert (profile.name, profile.seed, profile.pretraining) == ("mine", 5, None)
-    assert (profile.canaries, experiment.shapes, experiment.sizes) == ((), {}, ())
+    assert profile.name == "mine"
+    assert profile.seed == 5
+    assert profile.pretraining is None
+    assert profile.canaries == ()
+    assert experiment.shapes == {}
+    assert experiment.sizes == ()
     assert trained_here(experiment) == []
     for needs_a_corpus in (lambda: profile.corpus, lambda: experiment.model("clean")):
         with pytest.raises(InputError, match="profile mine has no corpus"):

@@ -1,6 +1,8 @@
 """Who has read what: domains of a divided corpus, of a whole one, and what was never planted."""
 
 import gzip
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +74,7 @@ def test_members_are_what_the_corpus_has_and_nothing_else_is(run, domains, token
         assert not (sides[1] | sides[2]) & known
         known |= sides[1] | sides[2]
         assert sum(map(len, sides)) == len(set().union(*sides))
-        assert {len(ids) for side in sides for ids in side} == {LENGTH}
+        assert set(map(len, chain.from_iterable(sides))) == {LENGTH}
     # Text of a held-out package that the corpus holds, too, is no non-member.
     for ids in (*domains["beta"].non_members, *domains["beta"].spare):
         assert tokenizer.decode(ids).startswith("beta")
@@ -94,7 +96,8 @@ def test_a_whole_corpus_has_no_non_members_but_the_mirror(
     tmp_path: Path, folder: Path, tokenizer
 ) -> None:
     texts = [" ".join(np.random.default_rng(i).choice(WORDS, 30)) for i in range(60)]
-    one, two, law = (jsonl([{"text": text} for text in texts[i::3]]) for i in range(3))
+    records = [{"text": text} for text in texts]
+    one, two, law = (jsonl(records[start::3]) for start in range(3))
     (folder / "one.jsonl").write_bytes(one)
     (folder / "two.jsonl").write_bytes(two)
     (folder / "pile_domains").mkdir()
@@ -121,7 +124,9 @@ def _document(package: str, i: int) -> Docstring:
 
 @pytest.fixture
 def docstrings(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Docstring]]:
-    found = {name: [_document(name, i) for i in range(120)] for name in ("alpha", "beta")}
+    found = {}
+    for name in ("alpha", "beta"):
+        found[name] = [_document(name, number) for number in range(120)]
     for module in (canary_sets, corpus):
         monkeypatch.setattr(module, "harvest", found.__getitem__)
     return found
@@ -140,13 +145,14 @@ def from_files(tmp_path: Path, folder: Path) -> Experiment:
         "more.jsonl": [*RECORDS[:30], {"goal": "G", "sol1": "a", "sol2": "b"}],
     }.items():
         (folder / name).write_bytes(jsonl(records))
-    piqa = {"file": "piqa.jsonl", "template": "piqa/1"}
-    sets = [planted("short", 8, **piqa), planted("long", 15, **piqa)]
+    piqa = partial(planted, file="piqa.jsonl", template="piqa/1")
+    sets = [piqa("short", 8), piqa("long", 15)]
     return run_of(tmp_path, sets, files=["text.jsonl"])
 
 
 def _planted(run: Experiment) -> set[str]:
-    return {t for spec in run.profile.canaries for t in run.test_set(spec.name).examples}
+    sets = [run.test_set(spec.name) for spec in run.profile.canaries]
+    return set(chain.from_iterable(test_set.examples for test_set in sets))
 
 
 def test_docstrings_of_every_kind_and_none_that_is_planted(from_docstrings: Experiment) -> None:

@@ -1,6 +1,7 @@
 """The code that a stage depends on."""
 
 from importlib.metadata import version
+from itertools import chain
 
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
@@ -20,7 +21,8 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
 
 def test_versions_and_the_files_that_a_module_reads_count() -> None:
     found = facts(ROOT, [TRAINING])
-    assert found["torch"] and found["transformers"]
+    assert found["torch"]
+    assert found["transformers"]
     assert not {"ruff", "matplotlib", "papermill"} & set(found)
     assert found["yaml"] == version("pyyaml")
     read = facts(ROOT, ["reproduction.output.published"])
@@ -31,7 +33,7 @@ def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
     stamps = rules_of(run, ROOT)[1]
-    lines = {line for facts in stamps.values() for line in facts}
+    lines = set(chain.from_iterable(stamps.values()))
     assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}
     expected = {"seed", *vars(run.profile.require_pretraining()), *notebooks}

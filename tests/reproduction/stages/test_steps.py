@@ -46,7 +46,8 @@ def test_every_step_has_its_number_and_the_time_that_is_left(plan, capsys):
     assert begun(capsys, "train", "clean") == []  # make did not plan it
     assert begun(capsys, "summary") == []
     planned, started = read_run()
-    assert (planned, list(started)) == ([*SECONDS, "report"], list(SECONDS))
+    assert planned == [*SECONDS, "report"]
+    assert list(started) == list(SECONDS)
 
 
 def test_stages_by_hand_and_further_processes_say_nothing(plan, capsys, monkeypatch):
@@ -54,7 +55,8 @@ def test_stages_by_hand_and_further_processes_say_nothing(plan, capsys, monkeypa
     assert begun(capsys, "corpus") == []
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("STEPS", "")
-    assert begun(capsys, "corpus") == [] and finished() is None
+    assert begun(capsys, "corpus") == []
+    assert finished() is None
     assert plan.read_text() == PLAN
     # Without a reference run of this profile no time is invented.
     quick = plan.parent.rename(plan.parent.with_name("quick"))
@@ -73,7 +75,8 @@ def test_the_summary_says_how_many_steps_there_were_and_how_long_they_took(plan,
 @pytest.mark.parametrize("beside", [1, 2])
 def test_the_estimate_comes_near_the_truth_as_the_run_goes_on(slower, beside):
     known = {f"step {i}": 40.0 + 10 * (i % 5) for i in range(20)}
-    free, begins = [0.0] * beside, {}
+    free = [0.0] * beside
+    begins = {}
     for step, seconds in known.items():
         place = free.index(min(free))
         begins[step] = free[place]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -16,10 +17,8 @@ SIDES = {True: "members", False: "non-members"}
 COLOURS = {"members": READ, "non-members": UNREAD}
 
 # Scores that are the logarithm of what their label names.
-AXES = {
-    "loss": "Log-probability (nats per token)",
-    **{f"ppl_{k}": f"Log-probability, first {k} tokens (nats per token)" for k in FIRST},
-}
+AXES = {"loss": "Log-probability (nats per token)"}
+AXES |= {f"ppl_{k}": f"Log-probability, first {k} tokens (nats per token)" for k in FIRST}
 # Scores that are mean probabilities: most lie near 0, and only their magnitudes can be told apart.
 PROBABILITIES = ("min_prob_",)
 # Titles in the place of the names of columns.
@@ -34,7 +33,8 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
         return say_nothing("No cell was measured")
-    rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
+    rows = list(chosen["seen_domain"].unique())
+    columns = list(chosen["unseen_domain"].unique())
     down = len(metrics) // 2
     size = (1.8 + len(columns), 1.4 + (0.4 + 0.34 * len(rows)) * down)
     figure, grid = plt.subplots(down, 2, figsize=size, sharex=True, sharey=True, squeeze=False)
@@ -53,9 +53,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
             fmt=".0f",
             annot_kws={"fontsize": "small"},
         )
-        for name in [name for name in rows if name in columns]:
-            corner = (columns.index(name), rows.index(name))
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
+        _frame_own_domains(axes, rows, columns)
         axes.set(title=TITLES[metric], xlabel="", ylabel="")
         axes.tick_params(axis="x", rotation=60)
         axes.tick_params(axis="y", rotation=0)
@@ -66,26 +64,29 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     return figure
 
 
+def _frame_own_domains(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Draw a frame around each cell whose row and column are the same domain."""
+    for line, name in enumerate(rows):
+        if name in columns:
+            corner = (columns.index(name), line)
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
+
+
 def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
     """Draw densities of a score of members and non-members, within and across (Fu, Figures 2-17).
 
     A row for each phase of `cross`. Within: all domains that have both sides. Across: the pair of
     domains whose AUC is furthest from 50.
     """
-    parts = []
-    cross = cross.assign(off=(cross["auc_percent"] - 50).abs())
-    for phase, pairs in cross[cross["metric"] == metric].groupby("phase", sort=False):
+    panels = []
+    cells = cross[cross["metric"] == metric]
+    for phase, pairs in cells.groupby("phase", sort=False):
         texts = scored[scored["phase"] == phase].dropna(subset=metric)
-        both = texts.groupby("domain")["member"].transform("nunique") == 2
-        parts.append(texts[both].assign(panel=f"{phase}, within domains"))
-        apart = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
-        for pair in apart.nlargest(1, "off").itertuples():
-            sides = texts["member"].map({True: pair.seen_domain, False: pair.unseen_domain})
-            name = f"{phase}, {pair.seen_domain} against {pair.unseen_domain}"
-            parts.append(texts[texts["domain"] == sides].assign(panel=name))
-    if not parts:
+        panels.append(_within_domains(texts, str(phase)))
+        panels += _across_domains(texts, pairs, str(phase))
+    if not panels:
         return say_nothing("No cell was measured")
-    drawn = pd.concat(parts, ignore_index=True).replace({"member": SIDES})
+    drawn = pd.concat(panels, ignore_index=True).replace({"member": SIDES})
     # A logarithm needs values above 0.
     logarithmic = metric.startswith(PROBABILITIES) and bool((drawn[metric] > 0).all())
     with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
@@ -113,3 +114,24 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     figure.set_layout_engine("constrained")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
     return figure
+
+
+def _within_domains(texts: pd.DataFrame, phase: str) -> pd.DataFrame:
+    """Return the texts of the domains that have members and non-members, with their panel."""
+    sides = texts.groupby("domain")["member"].transform("nunique")
+    return texts[sides == 2].assign(panel=f"{phase}, within domains")
+
+
+def _across_domains(texts: pd.DataFrame, pairs: pd.DataFrame, phase: str) -> list[pd.DataFrame]:
+    """Return members of one domain and non-members of another, whose AUC is furthest from 50.
+
+    The list is empty if no pair of domains was measured.
+    """
+    pairs = pairs.assign(distance=(pairs["auc_percent"] - 50).abs())
+    apart = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
+    panels = []
+    for pair in apart.nlargest(1, "distance").itertuples():
+        domains = texts["member"].map({True: pair.seen_domain, False: pair.unseen_domain})
+        name = f"{phase}, {pair.seen_domain} against {pair.unseen_domain}"
+        panels.append(texts[texts["domain"] == domains].assign(panel=name))
+    return panels

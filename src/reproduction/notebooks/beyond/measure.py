@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, product
 from operator import attrgetter
 from typing import Any
 
@@ -19,82 +20,132 @@ from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.processes import deal
+from contamination.statistics import TestResult
 from contamination.tables import outcome_row
 from reproduction.notebooks.beyond import tables
+from reproduction.notebooks.beyond.settings import Settings
 from reproduction.run.experiment import MODELS, Experiment, parts_of
 
 ORDER_TESTS = ("successor", "sharded_exact")
 ORDER_PERMUTATIONS = 10
 
 
-def measure(
-    experiment: Experiment,
-    *,
-    permutations: Sequence[int],
-    successor_shards: Sequence[int],
-    null_datasets: Sequence[str],
-    null_permutations: Sequence[int],
-    generated_datasets: Sequence[str],
-) -> dict[str, pd.DataFrame]:
-    """Fill the stores of the power study and of the null, score misleading orders, and write texts.
+def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
+    """Fill the stores of the power study and of the null, score other orders, and generate texts.
 
-    The table `orders` is that of `score_orders`: of a set that nobody has read, in all orders, and
-    of the one that was planted most often, joined to long examples. The table `generated` is that
-    of `score_texts`, of both models.
+    Returns
+    -------
+    orders : of `score_orders`: a set that nobody has read, in all orders, and the set that was
+        planted most often, joined to long examples.
+    generated : of `score_texts`, under both models.
     """
-    canaries, orderings = experiment.profile.canaries, experiment.profile.scoring.shards
-    study = (max(permutations), successor_shards, max(tables.TOKENS.values()))
-    null = (max(null_permutations), successor_shards[:1], SUCCESSOR_TOKENS)
-    wanted = [("contaminated", spec.name, *study) for spec in canaries]
-    for model, name, most, counts, tokens in wanted + [("clean", n, *null) for n in null_datasets]:
-        experiment.score(model, name, StorePlan("orderings", orderings), most)
-        for count in counts:
-            experiment.score(model, name, StorePlan("successors", count, tokens))
+    canaries = experiment.profile.canaries
+    for spec in canaries:
+        _fill_stores(
+            experiment,
+            "contaminated",
+            spec.name,
+            permutations=max(settings.permutations),
+            successor_shards=settings.successor_shards,
+            tokens=max(tables.TOKENS.values()),
+        )
+    for name in settings.null_datasets:
+        _fill_stores(
+            experiment,
+            "clean",
+            name,
+            permutations=max(settings.null_permutations),
+            successor_shards=settings.successor_shards[:1],
+            tokens=SUCCESSOR_TOKENS,
+        )
+    unread = settings.null_datasets[0]
     most_planted = max(canaries, key=attrgetter("dup_count")).name
     scored = [
-        score_orders(experiment, "clean", null_datasets[0], list(tables.ORDERS)),
+        score_orders(experiment, "clean", unread, list(tables.ORDERS)),
         score_orders(experiment, "clean", most_planted, [tables.LONG]),
         score_orders(experiment, "contaminated", most_planted, [tables.AS_PUBLISHED, tables.LONG]),
     ]
-    writers = [LocalGenerator(TransformersScorer(experiment.model(one)), one) for one in MODELS]
-    asked = [partial(score_texts, experiment, w, n) for w in writers for n in generated_datasets]
-    written = [row for rows in deal("texts", asked) for row in rows]
+    generators = []
+    for model in MODELS:
+        generators.append(LocalGenerator(TransformersScorer(experiment.model(model)), model))
+    jobs = []
+    for generator, name in product(generators, settings.generated_datasets):
+        jobs.append(partial(score_texts, experiment, generator, name))
+    rows = chain.from_iterable(deal("texts", jobs))
+    generated = pd.DataFrame(rows, columns=tables.GENERATED)
     return {
         "orders": pd.concat(scored, ignore_index=True),
-        "generated": pd.DataFrame(written, columns=tables.GENERATED).astype({"samples": "Int64"}),
+        "generated": generated.astype({"samples": "Int64"}),
     }
 
 
-def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
-    """Test the order of a canary set by what a model writes after each record; also by its scores.
+def _fill_stores(
+    experiment: Experiment,
+    model: str,
+    dataset: str,
+    *,
+    permutations: int,
+    successor_shards: Sequence[int],
+    tokens: int,
+) -> None:
+    """Score a canary set in whole orderings, and in successors with each number of shards."""
+    shards = experiment.profile.scoring.shards
+    experiment.score(model, dataset, StorePlan("orderings", shards), permutations)
+    for count in successor_shards:
+        experiment.score(model, dataset, StorePlan("successors", count, tokens))
 
-    A row for each access, with `tables.GENERATED`. With log-probabilities it is the successor test
-    of notebook 01, and `tokens` are those that count of each example.
+
+def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
+    """Test the order of a canary set by the texts that a model writes after each record.
+
+    Returns
+    -------
+    Two rows with `tables.GENERATED`: one of the texts, one of the successor test of notebook 01 on
+    log-probabilities, whose `tokens` are those that count of each example.
     """
-    spec, successor = experiment.spec(dataset), TESTS["successor"]
+    spec = experiment.spec(dataset)
     # Another model has other texts: nothing has to be removed first.
     place = parts_of(experiment, "beyond") / f"texts-{by.revision[:8]}"
     request = Request(seed=experiment.profile.seed, directory=place, name=by.name)
     work = GenerationAudit(by, experiment.test_set(dataset), request)
-    (generated,) = audit_generation(work).results
+    (from_texts,) = audit_generation(work).results
+    successor = TESTS["successor"]
     store, permutations = experiment.store_for(by.name, dataset, successor)
-    about: dict[str, Any] = {"model": by.name, "dataset": dataset}
-    about |= {"examples": spec.examples, "dup_count": spec.dup_count}
-    asked = {"access": "generated", "samples": work.asked.samples, "tokens": work.asked.tokens}
-    read = {"access": "log-probabilities", "samples": None, "tokens": SUCCESSOR_TOKENS}
-    scored = successor.result(store, permutations)
-    return [about | asked | outcome_row(generated), about | read | outcome_row(scored)]
+    from_scores = successor.result(store, permutations)
+    about: dict[str, Any] = {
+        "model": by.name,
+        "dataset": dataset,
+        "examples": spec.examples,
+        "dup_count": spec.dup_count,
+    }
+    texts = {"access": "generated", "samples": work.asked.samples, "tokens": work.asked.tokens}
+    scores = {"access": "log-probabilities", "samples": None, "tokens": SUCCESSOR_TOKENS}
+    return [
+        about | texts | outcome_row(from_texts),
+        about | scores | outcome_row(from_scores),
+    ]
 
 
 def score_orders(
     experiment: Experiment, model: str, dataset: str, orders: Sequence[str]
 ) -> pd.DataFrame:
-    """Score a canary set in each order, and test it: a row per order.
+    """Score a canary set in each order, and test it.
 
-    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics and
-    log10_p_compressor that of the negative control, both of the successor test.
+    Parameters
+    ----------
+    experiment : the run.
+    model : name of the model.
+    dataset : name of the canary set.
+    orders : names of `tables.ORDERS`.
+
+    Returns
+    -------
+    A row for each order: `longer` is the share of examples that exceed the context, `verdict` that
+    of the diagnostics and log10_p_compressor that of the zlib baseline, both in the shards of the
+    successor test.
     """
-    original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
+    original = experiment.test_set(dataset)
+    scorer = TransformersScorer(experiment.model(model))
     # Another corpus or model has other stores: nothing has to be removed first.
     revision = f"{original.revision[:8]}-{scorer.revision[:8]}"
     request = Request(
@@ -104,7 +155,7 @@ def score_orders(
         directory=experiment.build / "stores" / "failures" / revision,
         name=model,
     )
-    rows, m = [], ORDER_PERMUTATIONS
+    rows = []
     for order in orders:
         changed = replace(
             original,
@@ -117,13 +168,27 @@ def score_orders(
         lengths = np.array(work.tokenised.lengths)
         stores = dict(zip(ORDER_TESTS, work.fill(replace=True), strict=True))
         header = stores["successor"].header
-        shards = {"shards": header.shards, "seed": header.seed}
-        silent = zlib_test(changed, kind=header.kind, permutations=m, **shards)
-        tested = {test: TESTS[test].result(store, m) for test, store in stores.items()}
-        results = {"compressor": silent} | tested
-        row = {"model": model, "dataset": dataset, "order": order, "examples": len(lengths)}
-        row |= {"longer": float(np.mean(lengths > scorer.context))}
-        row |= {"verdict": diagnose_order(changed, **shards).verdict}
-        p = {f"log10_p_{name}": float(np.round(one.log10_p, 3)) for name, one in results.items()}
-        rows.append(row | p)
+        diagnosis = diagnose_order(changed, shards=header.shards, seed=header.seed)
+        results: dict[str, TestResult] = {
+            "compressor": zlib_test(
+                changed,
+                kind=header.kind,
+                permutations=ORDER_PERMUTATIONS,
+                shards=header.shards,
+                seed=header.seed,
+            )
+        }
+        for test, store in stores.items():
+            results[test] = TESTS[test].result(store, ORDER_PERMUTATIONS)
+        row: dict[str, Any] = {
+            "model": model,
+            "dataset": dataset,
+            "order": order,
+            "examples": len(lengths),
+            "longer": float(np.mean(lengths > scorer.context)),
+            "verdict": diagnosis.verdict,
+        }
+        for name, result in results.items():
+            row[f"log10_p_{name}"] = float(np.round(result.log10_p, 3))
+        rows.append(row)
     return pd.DataFrame(rows)

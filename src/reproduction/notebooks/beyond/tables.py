@@ -7,7 +7,7 @@ scored, fewer shards a random subset of the shards.
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,14 +28,51 @@ TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in b
 SAMPLED_ORDERINGS = 2_000
 Variant = tuple[str, str | None]  # a test, and how many first tokens count in it
 # The name in the study of calibration of those that it takes.
-POOLED: dict[Variant, str] = {
-    ("sharded_exact", None): "sum",
-    **{(name, TESTS[name].b): name for name in ("token_standardised", "boundary", "successor")},
-}
+POOLED: dict[Variant, str] = {("sharded_exact", None): "sum"}
+POOLED |= {(name, TESTS[name].b): name for name in ("token_standardised", "boundary", "successor")}
 ACCESSES = {"generated": "What it writes", "log-probabilities": "Log-probabilities"}
-GENERATED = ["model", "dataset", "examples", "dup_count", "test", "access", "samples", "tokens"]
-GENERATED += ["p", "log10_p"]
+GENERATED = [
+    "model",
+    "dataset",
+    "examples",
+    "dup_count",
+    "test",
+    "access",
+    "samples",
+    "tokens",
+    "p",
+    "log10_p",
+]
+POWER_COLUMNS = (
+    "dataset",
+    "dup_count",
+    "test",
+    "shards",
+    "permutations",
+    "fraction",
+    "replicate",
+    "tokens",
+    "passes",
+    "log10_p",
+)
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
+
+
+class ShardScores(NamedTuple):
+    """The scores of a set in one test, shard by shard.
+
+    Attributes
+    ----------
+    test : the test, and how many first tokens count in it.
+    scores : (r, orderings), the canonical one first.
+    tokens : (r,), that the model reads for each shard.
+    permutations : shuffled orderings that the model has read; 0 for successors.
+    """
+
+    test: Variant
+    scores: np.ndarray
+    tokens: np.ndarray
+    permutations: int
 
 
 def power_rows(
@@ -50,28 +87,65 @@ def power_rows(
 ) -> pd.DataFrame:
     """Run every test on every set, with all permutations and fractions of the shards.
 
-    Columns are dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
-    orderings cost nothing), fraction (of the shards that are used), replicate, tokens (that the
-    model reads), passes (tokens over those of the set) and log10_p. `replicates` are draws of each
-    fraction that is not all shards.
+    Parameters
+    ----------
+    experiment : the run.
+    model : name of the model.
+    permutations, successor_shards : of the stores, as in the settings of the notebook.
+    fractions : of the shards that are used, chosen at random.
+    replicates : draws of each fraction that is not all shards.
+    rng : draws the shards, and the orderings of successors.
+
+    Returns
+    -------
+    Rows with `POWER_COLUMNS`: shards are those of the set, permutations is 0 for successors, whose
+    orderings cost nothing, tokens are those that the model reads, and passes is their number over
+    the number of tokens of the set.
     """
     rows: list[dict[str, Any]] = []
-    settings = permutations, successor_shards, SAMPLED_ORDERINGS, rng
     for spec in tqdm(experiment.profile.canaries, desc="power per token", unit="set"):
-        passed = experiment.corpus_facts["canaries"][spec.name]["tokens"]
-        for test, scores, cost, m in _scored(experiment, model, spec.name, *settings):
-            label, count = variant_name(*test), len(scores)
-            for fraction in fractions:
-                size = max(2, round(fraction * count))
-                for replicate in range(1 if size == count else replicates):
-                    chosen = rng.permutation(count)[:size]
-                    tokens = int(cost[chosen].sum())
-                    row = {"dataset": spec.name, "dup_count": spec.dup_count, "test": label}
-                    row |= {"shards": count, "permutations": m, "fraction": fraction}
-                    row |= {"replicate": replicate, "tokens": tokens, "passes": tokens / passed}
-                    result = TESTS[test[0]].statistic(scores[chosen], rng)
-                    rows.append(row | {"log10_p": result.log10_p})
-    return pd.DataFrame(rows)
+        tokens_of_set = experiment.corpus_facts["canaries"][spec.name]["tokens"]
+        scored_tests = _scored_tests(
+            experiment,
+            model,
+            spec.name,
+            permutations=permutations,
+            successor_shards=successor_shards,
+            sampled_orderings=SAMPLED_ORDERINGS,
+            rng=rng,
+        )
+        for scored in scored_tests:
+            about = {
+                "dataset": spec.name,
+                "dup_count": spec.dup_count,
+                "test": variant_name(*scored.test),
+                "shards": len(scored.scores),
+                "permutations": scored.permutations,
+            }
+            for row in _test_fractions(scored, fractions, replicates, rng):
+                passes = row["tokens"] / tokens_of_set
+                rows.append(about | row | {"passes": passes})
+    return pd.DataFrame(rows, columns=list(POWER_COLUMNS))
+
+
+def _test_fractions(
+    scored: ShardScores, fractions: Sequence[float], replicates: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Yield fraction, replicate, tokens and log10_p of a test on random parts of the shards."""
+    name, _ = scored.test
+    count = len(scored.scores)
+    for fraction in fractions:
+        size = max(2, round(fraction * count))
+        draws = 1 if size == count else replicates
+        for replicate in range(draws):
+            chosen = rng.permutation(count)[:size]
+            result = TESTS[name].statistic(scored.scores[chosen], rng)
+            yield {
+                "fraction": fraction,
+                "replicate": replicate,
+                "tokens": int(scored.tokens[chosen].sum()),
+                "log10_p": result.log10_p,
+            }
 
 
 def pools_of(
@@ -83,58 +157,94 @@ def pools_of(
     successor_shards: int,
     rng: np.random.Generator,
 ) -> dict[tuple[str, int], np.ndarray]:
-    """Collect the scores of the shards of all sets, (shards, m + 1) by (statistic, permutations).
+    """Collect the scores of the shards of all sets.
 
-    Statistics are those of `POOLED`; "successor" has as many sampled orderings as the largest
-    number of permutations.
+    Parameters
+    ----------
+    experiment : the run.
+    model : name of a model that has read none of the sets.
+    datasets : names of the canary sets.
+    permutations : numbers of shuffled orderings.
+    successor_shards : of the store of successors.
+    rng : samples the orderings of successors, as many as the largest number of permutations.
+
+    Returns
+    -------
+    Scores (shards, m + 1) by statistic, a name of `POOLED`, and m.
     """
-    rows: dict[tuple[str, int], list[np.ndarray]] = {}
-    settings = permutations, [successor_shards], max(permutations), rng
+    pools: dict[tuple[str, int], list[np.ndarray]] = {}
     for name in tqdm(datasets, desc="scores under the null", unit="set"):
-        for test, scores, *_ in _scored(experiment, model, name, *settings, only=POOLED):
-            rows.setdefault((POOLED[test], scores.shape[1] - 1), []).append(scores)
-    return {key: np.concatenate(values) for key, values in rows.items()}
+        scored_tests = _scored_tests(
+            experiment,
+            model,
+            name,
+            permutations=permutations,
+            successor_shards=[successor_shards],
+            sampled_orderings=max(permutations),
+            rng=rng,
+            only=POOLED,
+        )
+        for scored in scored_tests:
+            key = (POOLED[scored.test], scored.scores.shape[1] - 1)
+            pools.setdefault(key, []).append(scored.scores)
+    return {key: np.concatenate(scores) for key, scores in pools.items()}
 
 
-def _scored(
+def _scored_tests(
     experiment: Experiment,
     model: str,
-    name: str,
+    dataset: str,
+    *,
     permutations: Sequence[int],
     successor_shards: Sequence[int],
-    orderings: int,
+    sampled_orderings: int,
     rng: np.random.Generator,
-    *,
     only: Collection[Variant] = (),
-) -> Iterator[tuple[Variant, np.ndarray, np.ndarray, int]]:
-    """Yield tests (all, or `only` some) with their scores of a set, what each shard cost, and m."""
-    most, count = max(permutations), experiment.profile.scoring.shards
-    store = experiment.scored(model, name, StorePlan("orderings", count), most)
-    shards = [store.shard_tokens(shard, most) for shard in range(count)]
-    lengths = np.array([len(tokens.position) for tokens in shards])
+) -> Iterator[ShardScores]:
+    """Yield the scores of a set in all tests, or in those of `only`, whole orderings first."""
+    most = max(permutations)
+    shards = experiment.profile.scoring.shards
+    store = experiment.scored(model, dataset, StorePlan("orderings", shards), most)
+    statistics = [store.shard_tokens(shard, most) for shard in range(shards)]
+    lengths = np.array([len(tokens.position) for tokens in statistics])
     for m in permutations:
-        fewer = [tokens.first_orderings(m) for tokens in shards]
+        fewer = [tokens.first_orderings(m) for tokens in statistics]
         for test, score in TOKEN_SCORES.items():
-            if test[0] in COMPARED and (not only or test in only):
-                yield test, np.stack([score(tokens) for tokens in fewer]), lengths * (m + 1), m
+            name, _ = test
+            if name in COMPARED and (not only or test in only):
+                scores = np.stack([score(tokens) for tokens in fewer])
+                yield ShardScores(test, scores, tokens=lengths * (m + 1), permutations=m)
     for count in successor_shards:
         plan = StorePlan("successors", count, max(TOKENS.values()))
-        store = experiment.scored(model, name, plan)
+        store = experiment.scored(model, dataset, plan)
         for choice, b in TOKENS.items():
-            if not only or ("successor", choice) in only:
-                pairs = (store.successors(shard, b) for shard in range(count))
-                centred = (centred_successors(s, resolution=store.resolution(b)) for s in pairs)
-                sampled = [
-                    sampled_successor_scores(s, resamples=orderings, rng=rng) for s in centred
-                ]
-                yield ("successor", choice), np.stack(sampled), successor_tokens(store, b), 0
+            test = ("successor", choice)
+            if not only or test in only:
+                scores = _sampled_scores(store, b, sampled_orderings, rng)
+                tokens_read = successor_tokens(store, b)
+                yield ShardScores(test, scores, tokens=tokens_read, permutations=0)
+
+
+def _sampled_scores(
+    store: Store, tokens_per_example: int, orderings: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return successor scores of sampled orderings, (r, orderings + 1), the canonical one first."""
+    rows = []
+    for shard in range(store.header.shards):
+        successors = store.successors(shard, tokens_per_example)
+        centred = centred_successors(successors, resolution=store.resolution(tokens_per_example))
+        rows.append(sampled_successor_scores(centred, resamples=orderings, rng=rng))
+    return np.stack(rows)
 
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
-    """Count the tokens that each shard's matrix costs with so many tokens a pair, int64 (r,)."""
+    """Count the tokens that each shard's matrix costs, int64 (r,)."""
     header = replace(store.header, tokens_per_example=tokens_per_example)
-    shards = range(header.shards)
-    return np.array([sum(map(header.tokens_read, header.units(0, shard))) for shard in shards])
+    counts = []
+    for shard in range(header.shards):
+        units = header.units(0, shard)
+        counts.append(sum(header.tokens_read(unit) for unit in units))
+    return np.array(counts)
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
@@ -145,8 +255,12 @@ def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     mean log10 p its standard error (`se_log10_p`).
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
-    rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
-    powers = [f"power_{a:g}" for a in alphas]
+    rows = rows.copy()
+    powers = []
+    for alpha in alphas:
+        name = f"power_{alpha:g}"
+        rows[name] = rows["log10_p"] <= np.log10(alpha)
+        powers.append(name)
     numbers = ["tokens", "passes", "log10_p", *powers]
     sets = rows.groupby([*keys, "dataset"], as_index=False)[numbers].mean()
     grouped = sets.groupby(keys)
@@ -156,8 +270,10 @@ def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     table["se_log10_p"] = grouped["log10_p"].sem()
     count = table["datasets"]
     for alpha in alphas:
-        interval = proportion_confint(table[f"power_{alpha:g}"] * count, count, method="wilson")
-        table[f"low_{alpha:g}"], table[f"high_{alpha:g}"] = interval
+        rejected = table[f"power_{alpha:g}"] * count
+        low, high = proportion_confint(rejected, count, method="wilson")
+        table[f"low_{alpha:g}"] = low
+        table[f"high_{alpha:g}"] = high
     return table.reset_index()
 
 
@@ -166,7 +282,8 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 
     With all shards and the most permutations; `passes` is what that costs.
     """
-    whole, keys = table[table["fraction"] == 1.0], ["test", "shards"]
+    keys = ["test", "shards"]
+    whole = table[table["fraction"] == 1.0]
     most = whole.groupby("test")["permutations"].transform("max")
     chosen = whole[whole["permutations"] == most]
     means = chosen.pivot_table(index=keys, columns="dup_count", values="mean_log10_p")
@@ -192,18 +309,40 @@ def generated_layout(table: pd.DataFrame) -> Layout:
 AS_PUBLISHED = "as published (shuffled)"
 SHORT = "very short (three words)"
 LONG = "joined in tens (longer than the context)"
+
+
+def _sorted_by_length(examples: Sequence[str]) -> list[str]:
+    return sorted(examples, key=len)
+
+
+def _paired(examples: Sequence[str]) -> list[str]:
+    """Return the first half of the examples, each followed by a near-duplicate."""
+    texts = []
+    for example in examples[: len(examples) // 2]:
+        texts += [example, example.replace("the ", "a ")]
+    return texts
+
+
+def _numbered(examples: Sequence[str]) -> list[str]:
+    return [f"{number}. {text}" for number, text in enumerate(examples, start=1)]
+
+
+def _shortened(examples: Sequence[str]) -> list[str]:
+    return [" ".join(text.split()[:3]) + "\n" for text in examples]
+
+
+def _joined(examples: Sequence[str]) -> list[str]:
+    """Return the examples joined in tens; a rest of fewer is left out."""
+    stops = range(JOINED, len(examples) + 1, JOINED)
+    return ["".join(examples[stop - JOINED : stop]) for stop in stops]
+
+
 ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     AS_PUBLISHED: list,
     "sorted by text": sorted,
-    "sorted by length": lambda examples: sorted(examples, key=len),
-    "near-duplicates in pairs": lambda examples: [
-        text
-        for record in examples[: len(examples) // 2]
-        for text in (record, record.replace("the ", "a "))
-    ],
-    "numbered": lambda examples: [f"{i}. {text}" for i, text in enumerate(examples, start=1)],
-    SHORT: lambda examples: [" ".join(text.split()[:3]) + "\n" for text in examples],
-    LONG: lambda examples: [
-        "".join(examples[stop - JOINED : stop]) for stop in range(JOINED, len(examples) + 1, JOINED)
-    ],
+    "sorted by length": _sorted_by_length,
+    "near-duplicates in pairs": _paired,
+    "numbered": _numbered,
+    SHORT: _shortened,
+    LONG: _joined,
 }

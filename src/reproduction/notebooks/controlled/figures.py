@@ -28,7 +28,8 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         rows = table[(table["experiment"] == experiment) & (table["contaminant"] == contaminant)]
         if contaminant == tables.OUTLIER:
             rows = rows[rows["dataset"] == tables.MEAN]
-        key, trained = tables.VARIED[experiment], rows["model"] == tables.TRAINED
+        key = tables.VARIED[experiment]
+        trained = rows["model"] == tables.TRAINED
         values = draw_aucs(axes, rows[trained], key, labels)
         for score in labels:
             base = rows[~trained & (rows["score"] == score)].sort_values(key)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.audit.registry import TESTS
@@ -25,38 +26,57 @@ def plot_min_k(
     is what a threshold without power detects. Below, how many of the sets each test rejects at
     `alpha` after Holm's correction. The clean model stands at 0. `canaries` is notebook 01's.
     """
-    shares, verdicts = (
-        rows.assign(dup_count=rows["dup_count"] * (rows["model"] != "clean"))
-        for rows in (table, canaries)
-    )
+    shares = _clean_at_0(table)
+    verdicts = _clean_at_0(canaries)
     counts = sorted(shares["dup_count"].unique())
     place = {count: index for index, count in enumerate(counts)}
+    names = [str(count) if count else "0 (clean)" for count in counts]
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(6.4, 4.6), sharex=True, height_ratios=[4.5, 0.5 * len(tests)]
     )
-    for index, (score, label) in enumerate(labels.items()):
-        rows = shares[shares["score"] == score]
-        x = rows["dup_count"].map(place) + 0.13 * (index - (len(labels) - 1) / 2)
-        style = score_style(score)
-        above.plot(x, 100 * rows["share_detected"], ls="", ms=4.5, alpha=0.6, **style)
-        mean = (100 * rows.groupby("dup_count")["share_detected"].mean()).reindex(counts)
-        above.plot(range(len(counts)), mean, ls="", label=label, **style)
-        above.plot(range(len(counts))[1:], mean.iloc[1:], color=style["color"], lw=1.2)
-    name = f"{100 * fpr:g}%, as tuned"
-    above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--", label=name)
+    _draw_shares(above, shares, place, labels)
+    tuned = f"{100 * fpr:g}%, as tuned"
+    above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--", label=tuned)
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
     figure.legend(loc="outside upper center", ncols=len(labels) + 1, fontsize="small")
     for line, test in enumerate(tests):
         own = verdicts[verdicts["test"] == test]
         rejected = (own["holm_p"] <= alpha).groupby(own["dup_count"]).agg(["sum", "size"])
-        colour = TESTS[test].colour
-        for count, (hits, sets) in rejected.iterrows():
-            at = (place[count], line)
-            below.scatter(*at, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
-            below.annotate(f"{hits}/{sets}", at, ha="center", va="center", fontsize="small")
+        _draw_rejections(below, line, rejected, place, colour=TESTS[test].colour)
     below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
-    below.set_xticks(range(len(counts)), [str(c) if c else "0 (clean)" for c in counts])
+    below.set_xticks(range(len(counts)), names)
     below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(tests) - 0.4, -0.6))
     below.set(xlabel="Duplication count", ylabel="Sets rejected")
     below.grid(visible=False)
     return figure
+
+
+def _clean_at_0(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with duplication count 0 for the clean model, which has read no set."""
+    return rows.assign(dup_count=rows["dup_count"].where(rows["model"] != "clean", 0))
+
+
+def _draw_shares(
+    axes: Axes, shares: pd.DataFrame, place: Mapping[int, int], labels: Mapping[str, str]
+) -> None:
+    """Draw a point for every set and score, and a line through the means of each score."""
+    places = list(place.values())
+    for index, (score, label) in enumerate(labels.items()):
+        rows = shares[shares["score"] == score]
+        percent = 100 * rows["share_detected"]
+        aside = 0.13 * (index - (len(labels) - 1) / 2)
+        style = score_style(score)
+        axes.plot(rows["dup_count"].map(place) + aside, percent, ls="", ms=4.5, alpha=0.6, **style)
+        means = percent.groupby(rows["dup_count"]).mean().reindex(list(place))
+        axes.plot(places, means, ls="", label=label, **style)
+        axes.plot(places[1:], means.iloc[1:], color=style["color"], lw=1.2)
+
+
+def _draw_rejections(
+    axes: Axes, line: int, rejected: pd.DataFrame, place: Mapping[int, int], *, colour: str
+) -> None:
+    """Draw on a test's line how many sets of each duplication count it rejects: "2/3"."""
+    for count, (hits, sets) in rejected.iterrows():
+        at = (place[count], line)
+        axes.scatter(*at, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
+        axes.annotate(f"{hits}/{sets}", at, ha="center", va="center", fontsize="small")

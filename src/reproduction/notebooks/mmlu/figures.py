@@ -56,16 +56,14 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     height = rows.groupby("subset")["lines_per_record"].first().sort_values(kind="stable")
     free = rows.drop_duplicates(["subset", "segmentation"])
     panels = {COMPRESSOR.capitalize(): free.assign(log10_p=free["compressor_log10_p"])}
-    panels |= {
-        f"{model}, {TESTS[test].label.lower()}": found
-        for (model, test), found in rows.groupby(["model", "test"], sort=False)
-    }
+    for (model, test), tested in rows.groupby(["model", "test"], sort=False):
+        panels[f"{model}, {TESTS[test].label.lower()}"] = tested
     size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)
     figure, row = panel_row(panels, size=size, sharex=True, sharey=True)
     at = np.arange(len(height))
-    most = -min(found["log10_p"].min() for found in panels.values())
-    for panel, found in zip(row, panels.values(), strict=True):
-        wide = -found.pivot(index="subset", columns="segmentation", values="log10_p")
+    most = -min(tested["log10_p"].min() for tested in panels.values())
+    for panel, tested in zip(row, panels.values(), strict=True):
+        wide = -tested.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
         panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[1], mfc="white", label="record")
@@ -100,10 +98,10 @@ def plot_subset(rows: pd.DataFrame) -> Figure:
     height = 0.9 + 0.26 * len(rows)
     figure, axes = plt.subplots(figsize=(6.4, height))
     for kind, (_, colour) in KINDS.items():
-        found = rows[rows["kind"] == kind]
-        faces = np.where(found["excluded"], "white", colour)
-        evidence = -found["log10_p"]
-        axes.scatter(evidence, found.index, c=faces, edgecolors=colour, zorder=3)
+        own = rows[rows["kind"] == kind]
+        faces = np.where(own["excluded"], "white", colour)
+        evidence = -own["log10_p"]
+        axes.scatter(evidence, own.index, c=faces, edgecolors=colour, zorder=3)
         for line, value in evidence.items():
             text = format_p(10.0**-value, -value)
             place = (value, line)
@@ -135,8 +133,8 @@ def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
     kept = audited[~audited["excluded"]]
     _draw_uniform(axes, fewest=int(kept.groupby("curve").size().min()))
     curves = dict(list(kept.groupby("curve", sort=False)))
-    for (curve, found), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
-        x, heights = ecdf(10.0 ** found["log10_p"])
+    for (curve, p_values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        x, heights = ecdf(10.0 ** p_values["log10_p"])
         axes.step([0, *x, 1], [0, *heights, 1], where="post", color=colour, lw=1, label=curve)
         for place in places[places["curve"] == curve].itertuples():
             face = colour if place.kept else "white"

@@ -12,8 +12,8 @@ than the text that they come from. So subsets are read in both segmentations, by
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from contamination.testsets import example_set
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available
+from reproduction.notebooks.mmlu.settings import Settings
 from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 
@@ -41,8 +42,14 @@ TEMPLATE = "csv-line/1"
 COMPRESSOR = "compressor"
 COMPRESSOR_PERMUTATIONS = 25
 MODEL_FREE = (
-    *("subset", "segmentation", "examples", "lines_per_record", "spanning", "shared_passages"),
-    *("verdict", "compressor_log10_p"),
+    "subset",
+    "segmentation",
+    "examples",
+    "lines_per_record",
+    "spanning",
+    "shared_passages",
+    "verdict",
+    "compressor_log10_p",
 )
 
 STORES = Path("stores") / "mmlu"  # in the build directory
@@ -82,9 +89,13 @@ def physical_lines(record: Record) -> list[str]:
     Fields are quoted where they must be, as in the files in which MMLU is published; the choices
     may be four fields or a list.
     """
-    row, fields = io.StringIO(), list[object]()
+    fields: list[object] = []
     for value in record.values():
-        fields += value if isinstance(value, list | tuple) else [value]
+        if isinstance(value, list | tuple):
+            fields += value
+        else:
+            fields.append(value)
+    row = io.StringIO()
     csv.writer(row, lineterminator="\n").writerow(fields)
     return [line for line in row.getvalue().split("\n") if line.strip()]
 
@@ -94,10 +105,13 @@ def by_line(test_set: ExampleSet) -> ExampleSet:
 
     It has a name and a revision of its own, and with them its own stores and orderings.
     """
+    lines = []
+    for record in test_set.records:
+        lines += [f"{line}\n" for line in physical_lines(record)]
     return replace(
         test_set,
         name=f"{test_set.name}-by-line",
-        examples=tuple(f"{line}\n" for one in test_set.records for line in physical_lines(one)),
+        examples=tuple(lines),
         template=TEMPLATE,
         revision=sha256_of(test_set.revision, TEMPLATE),
         records=(),
@@ -106,76 +120,124 @@ def by_line(test_set: ExampleSet) -> ExampleSet:
 
 def segmented(sets: Mapping[str, ExampleSet | str]) -> dict[str, dict[str, ExampleSet]]:
     """Return the subsets that could be opened by record, as they are, and by line."""
-    opened = {name: one for name, one in sets.items() if not isinstance(one, str)}
-    return {"record": opened, "line": {name: by_line(one) for name, one in opened.items()}}
+    opened = {name: subset for name, subset in sets.items() if not isinstance(subset, str)}
+    lines = {name: by_line(subset) for name, subset in opened.items()}
+    return {"record": opened, "line": lines}
 
 
 def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.DataFrame:
-    """Measure what the order of the examples gives away without a model, in both segmentations.
+    """Measure how far the order of the examples can be told without a model, in both segmentations.
 
-    Of the records: lines_per_record (mean), spanning (share on more than one line) and
-    shared_passages (share whose longest line stands in another record, too). `verdict` is that of
-    `contamination.audit.controls.records.diagnose_order` within the shards of the sharded t-test,
-    compressor_log10_p that of the exact test on a compressor's scores in the same shards.
+    Parameters
+    ----------
+    sets : of `segmented`.
+    seed : of the shuffled orderings.
+    shards : of the sharded t-test; None for as many as leave four records in each.
+
+    Returns
+    -------
+    A row for each subset and segmentation, `MODEL_FREE`. Of the records: lines_per_record (mean),
+    spanning (share on more than one line) and shared_passages (share whose longest line stands in
+    another record, too). `verdict` is that of `contamination.audit.controls.records.diagnose_order`
+    within the shards of the sharded t-test, compressor_log10_p that of the exact test on the scores
+    of the zlib baseline in the same shards.
     """
     rows = []
     for subset, records in sets.get("record", {}).items():
-        lines = [physical_lines(record) for record in records.records]
-        holders = Counter(line for single in lines for line in set(single))
-        shared = float(np.mean([holders[max(single, key=len)] > 1 for single in lines]))
-        lengths = np.array([len(single) for single in lines])
-        facts = float(lengths.mean()), float((lengths > 1).mean()), shared
+        facts = _line_facts(records)
         for segmentation in SEGMENTATIONS:
-            one = sets[segmentation][subset]
-            count = len(one.examples)
-            cut = {"shards": plan_store(TESTS["sharded_t"], count, shards).shards, "seed": seed}
-            verdict = diagnose_order(one, **cut).verdict
-            log10_p = zlib_test(
-                one, kind="orderings", permutations=COMPRESSOR_PERMUTATIONS, **cut
-            ).log10_p
-            rows.append((subset, segmentation, count, *facts, verdict, log10_p))
+            examples = sets[segmentation][subset]
+            count = len(examples.examples)
+            plan = plan_store(TESTS["sharded_t"], count, shards)
+            diagnosis = diagnose_order(examples, seed=seed, shards=plan.shards)
+            control = zlib_test(
+                examples,
+                kind="orderings",
+                permutations=COMPRESSOR_PERMUTATIONS,
+                seed=seed,
+                shards=plan.shards,
+            )
+            row: Row = {"subset": subset, "segmentation": segmentation, "examples": count}
+            row |= facts
+            row |= {"verdict": diagnosis.verdict, "compressor_log10_p": control.log10_p}
+            rows.append(row)
     return pd.DataFrame(rows, columns=list(MODEL_FREE))
 
 
+def _line_facts(records: ExampleSet) -> Row:
+    """Return how the records of a subset lie in lines, as columns of `MODEL_FREE`."""
+    lines_of_records = [physical_lines(record) for record in records.records]
+    holders = Counter[str]()
+    for lines in lines_of_records:
+        holders.update(set(lines))
+    longest = [max(lines, key=len) for lines in lines_of_records]
+    lengths = np.array([len(lines) for lines in lines_of_records])
+    return {
+        "lines_per_record": float(lengths.mean()),
+        "spanning": float((lengths > 1).mean()),
+        "shared_passages": float(np.mean([holders[line] > 1 for line in longest])),
+    }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A subset in one segmentation, and the test for which a model scores it."""
+
+    test: str
+    examples: ExampleSet
+
+
 def measure(
-    experiment: Experiment,
-    *,
-    models: Sequence[str],
-    controls: Sequence[str],
-    tests: Sequence[str],
-    permutations: int,
-    max_records: int,
-    shards: int | None,
-    start_each: bool,
-    access: Access = ACCESS,
+    experiment: Experiment, settings: Settings, access: Access = ACCESS
 ) -> dict[str, pd.DataFrame]:
     """Score the subsets: models by record, controls also by line.
 
-    `controls` are models that cannot have read MMLU; shards are those of whole orderings.
-    `start_each` reads subsets as `contamination.testsets.example_set.start_each`. The table `cells`
-    has a row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in
-    `STORES`; where there is none, `status` says why. Raises InputError for a name twice, an unknown
-    test, or no permutation.
+    Returns
+    -------
+    cells
+        A row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in
+        `STORES`; where there is none, `status` says why.
+
+    Raises
+    ------
+    InputError
+        For a name twice, an unknown test, or no permutation.
     """
-    seed, directory = experiment.profile.seed, experiment.build / STORES
-    request = Request(tests, permutations=permutations, seed=seed, directory=directory)
-    entries = named_models(experiment, [*models, *controls])
-    silent = {entry.name for entry in entries[len(models) :]}
-    sets = subsets_at_hand(max_records, access)
+    request = Request(
+        settings.tests,
+        permutations=settings.permutations,
+        seed=experiment.profile.seed,
+        directory=experiment.build / STORES,
+    )
+    entries = named_models(experiment, [*settings.models, *settings.controls])
+    controls = entries[len(settings.models) :]
+    sets = subsets_at_hand(settings.max_records, access)
     opened = segmented(sets)
 
-    def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, ExampleSet] | str]]:
-        kinds = SEGMENTATIONS if entry.name in silent else SEGMENTATIONS[:1]
-        for kind, (subset, one), test in product(kinds, sets.items(), request.order_tests):
-            row = {"segmentation": kind, "subset": subset, "test": test, "store": ""}
-            yield row, one if isinstance(one, str) else (test, opened[kind][subset])
+    def cells_of(entry: ModelEntry) -> Iterator[tuple[Row, Cell | str]]:
+        segmentations = SEGMENTATIONS if entry in controls else SEGMENTATIONS[:1]
+        for segmentation, name, test in product(segmentations, sets, request.order_tests):
+            row = {"segmentation": segmentation, "subset": name, "test": test, "store": ""}
+            subset = sets[name]
+            if isinstance(subset, str):
+                yield row, subset
+            else:
+                yield row, Cell(test=test, examples=opened[segmentation][name])
 
-    def cell(entry: ModelEntry, scorer: Scorer, wanted: tuple[str, ExampleSet]) -> Row:
-        # The directory belongs to this run: models trained anew replace their stores.
-        count = shards if TESTS[wanted[0]].kind == "orderings" else None
-        own = replace(request, name=entry.name, shards=count)
-        test, begun = wanted[0], example_set.start_each(wanted[1], start_each)
-        return {"store": access.score_orders(test, scorer, begun, own, keep_revisions=False)}
+    def open_model(entry: ModelEntry) -> tuple[Scorer, Row]:
+        return access.open_model(entry), {}
 
-    rows = grid(entries, asked, cell, open_model=lambda entry: (access.open_model(entry), {}))
+    def score_cell(entry: ModelEntry, scorer: Scorer, cell: Cell) -> Row:
+        shards = settings.shards if TESTS[cell.test].kind == "orderings" else None
+        store = access.score_orders(
+            cell.test,
+            scorer,
+            example_set.start_each(cell.examples, settings.start_each),
+            replace(request, name=entry.name, shards=shards),
+            # The directory belongs to this run: models trained anew replace their stores.
+            keep_revisions=False,
+        )
+        return {"store": store}
+
+    rows = grid(entries, cells_of, score_cell, open_model=open_model)
     return {"cells": pd.DataFrame(rows, columns=list(CELLS))}

@@ -2,13 +2,20 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.registry import TESTS
-from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
+from reproduction.output.figures import (
+    EVIDENCE,
+    MODEL_COLOURS,
+    SPREAD,
+    evidence_axis,
+    panel_row,
+)
 
-# A colour and a marker each: print in grey still tells the models.
+# Models differ in colour and in marker, so that print in grey still tells them apart.
 MODELS = tuple(zip(MODEL_COLOURS, "Do^vsPX", strict=True))
 
 
@@ -27,28 +34,40 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     rows = rows.assign(printed=-np.log10(rows["published_p"].astype(float)))
     most = np.nanmax([rows["printed"].max(), -rows["log10_p"].min()])
     for panel, test in zip(panels, tests, strict=True):
+        tested = rows[rows["test"] == test]
         for index, model in enumerate(models):
-            colour, marker = MODELS[index % len(MODELS)]
-            chosen = rows[(rows["test"] == test) & (rows["model"] == model)]
+            own = tested[tested["model"] == model]
             # Side by side, so that equal values of different models stay visible.
-            shift = 0.5 * ((index + 0.5) / len(models) - 0.5)
-            height = np.array([sets.index(name) for name in chosen["dataset"]]) + shift
-            faces = [colour if p <= alpha else "white" for p in chosen["holm_p"]]
-            points = panel.scatter(-chosen["log10_p"], height, s=22, marker=marker, zorder=3)
-            points.set(edgecolors=colour, facecolors=faces, linewidths=1)
-            printed = panel.scatter(chosen["printed"], height, s=60, marker="|", color=colour)
-            printed.set(linewidths=1.2)
+            aside = SPREAD * ((index + 0.5) / len(models) - 0.5)
+            heights = own["dataset"].map(sets.index) + aside
+            _draw_model(panel, own, heights, MODELS[index % len(MODELS)], alpha)
         panel.set_xlabel(EVIDENCE)
         level = evidence_axis(panel, most, sideways=True)
     panels[0].set_yticks(range(len(sets)), sets)
     panels[0].set_ylim(len(sets) - 0.5, -0.5)
-    marks = [(model, *MODELS[i % len(MODELS)], "white") for i, model in enumerate(models)]
-    marks.append((f"Holm p ≤ {alpha:g}", "0.35", "o", "0.35"))
+    handles = []
+    for index, model in enumerate(models):
+        colour, marker = MODELS[index % len(MODELS)]
+        handles.append(_mark(model, colour, marker, face="white"))
+    handles.append(_mark(f"Holm p ≤ {alpha:g}", "0.35", "o", face="0.35"))
     if rows["printed"].notna().any():
-        marks.append(("published", "0.35", "|", "white"))
-    handles = [
-        Line2D([], [], ls="", ms=5, label=label, color=colour, marker=marker, mfc=face)
-        for label, colour, marker, face in marks
-    ]
-    figure.legend(handles=[*handles, level], loc="outside upper center", ncols=4, fontsize="small")
+        handles.append(_mark("published", "0.35", "|", face="white"))
+    handles.append(level)
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
     return figure
+
+
+def _draw_model(
+    panel: Axes, rows: pd.DataFrame, heights: pd.Series, style: tuple[str, str], alpha: float
+) -> None:
+    """Draw the evidence of one model in one test, and what the paper prints for it."""
+    colour, marker = style
+    faces = np.where(rows["holm_p"] <= alpha, colour, "white")
+    points = panel.scatter(-rows["log10_p"], heights, s=22, marker=marker, zorder=3)
+    points.set(edgecolors=colour, facecolors=faces, linewidths=1)
+    printed = panel.scatter(rows["printed"], heights, s=60, marker="|", color=colour)
+    printed.set(linewidths=1.2)
+
+
+def _mark(label: str, colour: str, marker: str, *, face: str) -> Line2D:
+    return Line2D([], [], ls="", ms=5, label=label, color=colour, marker=marker, mfc=face)

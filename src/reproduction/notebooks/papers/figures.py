@@ -21,8 +21,9 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
     for axes, (unit, found) in zip(panels, units.items(), strict=True):
         sign = -1 if unit == LOG10_P else 1
         for (paper, table), part in found.groupby(["paper", "table"], sort=False):
-            x, y = sign * part["published"], sign * part["ours"]
-            axes.plot(x, y, "o", ms=4, alpha=0.7, label=f"{paper.split()[0]}, {table}")
+            published = sign * part["published"]
+            ours = sign * part["ours"]
+            axes.plot(published, ours, "o", ms=4, alpha=0.7, label=f"{paper.split()[0]}, {table}")
         ends = sign * found[["published", "ours"]].stack().agg(["min", "max"])
         axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0, label="equal")
         if unit == LOG10_P:

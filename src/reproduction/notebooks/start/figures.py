@@ -33,11 +33,10 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
         axes.set_title(title, loc="left", fontsize="medium")
         axes.grid(axis="y", visible=False)
     axes.set_xlabel("Log-probability of the set, minus the mean of the shuffled orders (nats)")
-    marks = [
-        Line2D([], [], ls="", marker=m, color="0.35", ms=ms) for m, ms in (("|", 11), ("v", 8))
-    ]
+    shuffled = Line2D([], [], ls="", marker="|", color="0.35", ms=11)
+    canonical = Line2D([], [], ls="", marker="v", color="0.35", ms=8)
     names = [f"{len(below)} shuffled orders", "The canonical order"]
-    figure.legend(marks, names, loc="outside upper right", ncols=2)
+    figure.legend([shuffled, canonical], names, loc="outside upper right", ncols=2)
     return figure
 
 
@@ -56,10 +55,11 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
     shown = rows["test"].unique()
     for axes, model in zip(panels, MODELS, strict=True):
         for index, name in enumerate(shown):
-            test, found = TESTS[name], rows[(rows["model"] == model) & (rows["test"] == name)]
+            test = TESTS[name]
+            own = rows[(rows["model"] == model) & (rows["test"] == name)]
             aside = 0.13 * ((len(shown) - 1) / 2 - index)  # equal values of two tests stay visible
-            heights = found["dataset"].map(places) + aside
-            axes.plot(-found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
+            heights = own["dataset"].map(places) + aside
+            axes.plot(-own["log10_p"], heights, test.marker, color=test.colour, label=test.label)
         axes.set_xlabel(EVIDENCE)
         evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
     axes.invert_yaxis()

@@ -22,21 +22,26 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str =
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"
-    drawn, control = (rows[rows["source"] == name] for name in (source, unread))
-    drawn = drawn[drawn["model"].str.startswith(family)]
+    drawn = rows[(rows["source"] == source) & rows["model"].str.startswith(family)]
+    control = rows[rows["source"] == unread]
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
-    measured, chance = (side[side["length"] == length] for side in (drawn, control))
-    _draw_panel(left, measured, chance, "parameters")
-    measured, chance = (
-        side[side["parameters"] == side["parameters"].max()] for side in (drawn, control)
-    )
-    _draw_panel(right, measured, chance, "length")
+    _draw_panel(left, _of_length(drawn, length), _of_length(control, length), "parameters")
+    largest = _of_largest_model(drawn)
+    _draw_panel(right, largest, _of_largest_model(control), "length")
     left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"Texts of {length} words")
-    names = ", ".join(measured["model"].unique())
+    names = ", ".join(largest["model"].unique())
     right.set(xlabel="Words of a text", title=f"Largest model ({names})")
     handles, _ = right.get_legend_handles_labels()
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
     return figure
+
+
+def _of_length(rows: pd.DataFrame, length: int) -> pd.DataFrame:
+    return rows[rows["length"] == length]
+
+
+def _of_largest_model(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["parameters"] == rows["parameters"].max()]
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -> None:

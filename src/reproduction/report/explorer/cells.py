@@ -9,7 +9,7 @@ from contamination.tables import format_p
 
 
 def p_cell(log10_p: float) -> dict[str, Any]:
-    """A p-value as a cell of a table: "—" for NaN, and no floor, since its logarithm is given."""
+    """Return the cell of a p-value: "—" for NaN; its logarithm is given, so it has no floor."""
     value = 1.0 if np.isnan(log10_p) else float(log10_p)  # unknown ones are sorted last
     return {"text": format_p(10.0**log10_p, log10_p), "value": value}
 

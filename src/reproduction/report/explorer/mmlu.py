@@ -1,4 +1,4 @@
-"""What the page shows of MMLU: every subset, what is known of each, and Fisher's combination.
+"""MMLU on the page: every subset, the measurements of each, and Fisher's combination.
 
 The browser combines p-values itself, since a reader chooses the subsets; so the page holds the
 p-values of every subset, and which of them are kept.
@@ -34,12 +34,16 @@ SMALLEST = -300.0  # log10 of the smallest p-value that a curve shows as a numbe
 
 
 def mmlu_payload(evidence: Evidence) -> dict[str, Any]:
-    """Return what the page shows of MMLU.
+    """Return the data of MMLU on the page.
 
     A curve is an audited model of Table 4, or a model that was measured in one test. Its subsets
-    are those that the paper's rule keeps, or our controls in its test. Of the subsets whose files
-    are at hand there are as many examples as were measured; nothing is fetched. Raises InputError
-    if a file is not what the registry says.
+    are those that the paper's rule keeps, or that our controls keep in its test. If the file of a
+    subset is on this machine, its measured examples are shown; nothing is fetched.
+
+    Raises
+    ------
+    InputError
+        If a file differs from its entry in the registry.
     """
     names = subset_names()
     curves = _curves(evidence)
@@ -101,14 +105,14 @@ def _curves(evidence: Evidence) -> list[dict[str, Any]]:
     """Return each audited model with its p-values, the kept subsets and their ECDF."""
     curves = []
     groups = evidence.audited().groupby("curve", sort=False)
-    for (name, found), colour in zip(groups, cycle(MODEL_COLOURS), strict=False):
-        kept = found[~found["excluded"]]
+    for (name, rows), colour in zip(groups, cycle(MODEL_COLOURS), strict=False):
+        kept = rows[~rows["excluded"]]
         curves.append(
             {
                 "name": name,
                 "colour": colour,
-                "published": bool((found["model"] == name).all()),
-                "log10_p": dict(zip(found["subset"], found["log10_p"], strict=True)),
+                "published": bool((rows["model"] == name).all()),
+                "log10_p": dict(zip(rows["subset"], rows["log10_p"], strict=True)),
                 "kept": list(kept["subset"]),
                 "points": _points(kept["log10_p"].to_numpy()),
             }
@@ -134,7 +138,7 @@ def _band(curves: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
 
 
 def _fisher_table(evidence: Evidence, curves: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Lay out Fisher's p of the kept subsets of every curve, beside what Table 2 prints."""
+    """Lay out Fisher's p of the kept subsets of every curve, and the p that Table 2 prints."""
     rows = []
     for curve in curves:
         kept = [curve["log10_p"][name] for name in curve["kept"]]
@@ -146,7 +150,7 @@ def _fisher_table(evidence: Evidence, curves: Sequence[dict[str, Any]]) -> dict[
 
 
 def _subset(evidence: Evidence, name: str) -> dict[str, Any]:
-    """Return what the panel of one subset says."""
+    """Return the data of the panel of one subset."""
     p_values = p_values_of(evidence, name)
     texts = [p_cell(log10_p)["text"] for log10_p in p_values["log10_p"]]
     ways = segmentation_of(evidence, name)

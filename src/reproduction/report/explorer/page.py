@@ -66,32 +66,28 @@ def frame(page: str) -> IFrame:
 
 
 def payload(outcomes: Sequence[Outcome], mmlu: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON; there may be no outcome."""
-    corrected = joint_p(outcomes)
+    """Return the data of the page, ready for JSON; there may be no outcome.
+
+    Parameters
+    ----------
+    outcomes : of all test sets that were scored.
+    mmlu : data of `mmlu_payload`.
+    title : of the page.
+    """
+    corrected = corrected_p_values(outcomes)
     # The default test comes first, of that the smallest p.
-    ranked = sorted(outcomes, key=lambda each: each.result.log10_p)
-    ranked.sort(key=lambda each: each.result.test not in DEFAULT_TESTS)
+    ranked = sorted(outcomes, key=lambda outcome: outcome.result.log10_p)
+    ranked.sort(key=lambda outcome: outcome.result.test not in DEFAULT_TESTS)
     sets: dict[tuple[str, str], list[str]] = {}
-    rows, drawn = [], []
-    for each in ranked:
-        scored, shards, diagnosis = each.scored, each.result.shards, each.diagnosis
-        test, name = TESTS[each.result.test], scored.test_set.name
-        key = (scored.group, name)
-        texts = sets.setdefault(key, _texts(scored.test_set))
+    rows = []
+    panels = []
+    for outcome in ranked:
+        scored = outcome.scored
+        key = (scored.group, scored.test_set.name)
+        sets.setdefault(key, _texts(scored.test_set))
         joint, holm = corrected.loc[scored.model, *key]
-        facts = [scored.model, name, scored.group, test.label, shards, diagnosis.verdict]
-        rows.append([*facts, *map(p_cell, (each.result.log10_p, joint, holm))])
-        drawn.append(
-            {
-                "set": list(sets).index(key),
-                "starts": [start for start, _ in shard_bounds(len(texts), shards)],
-                "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
-                "colour": test.colour,
-                "unit": "difference in nats" if test.name == "sharded_t" else "z-score",
-                "by_shard": each.by_shard.round(2).tolist(),
-                "reading": reading(each, holm),
-            }
-        )
+        rows.append(_outcome_row(outcome, joint, holm))
+        panels.append({"set": list(sets).index(key), **_outcome_panel(outcome, holm)})
     titles = ("Model", "Test set", "Group", "Test", "Shards", "Order")
     p_values = ("p", "over all tests", "over all sets")
     return {
@@ -99,28 +95,66 @@ def payload(outcomes: Sequence[Outcome], mmlu: Mapping[str, Any], title: str) ->
         "mmlu": mmlu,
         "sets": list(sets.values()),
         "results": layout(titles, p_values, rows),
-        "outcomes": drawn,
+        "outcomes": panels,
     }
 
 
-def joint_p(outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """log10 of the smallest exact p of each model, group and set, corrected.
+def _outcome_row(outcome: Outcome, joint: float, holm: float) -> list[Any]:
+    """Return the row of an outcome in the table of results; p-values are given as log10."""
+    return [
+        outcome.scored.model,
+        outcome.scored.test_set.name,
+        outcome.scored.group,
+        TESTS[outcome.result.test].label,
+        outcome.result.shards,
+        outcome.diagnosis.verdict,
+        p_cell(outcome.result.log10_p),
+        p_cell(joint),
+        p_cell(holm),
+    ]
+
+
+def _outcome_panel(outcome: Outcome, holm: float) -> dict[str, Any]:
+    """Return the data of the panel that opens when a reader chooses an outcome."""
+    test = TESTS[outcome.result.test]
+    diagnosis = outcome.diagnosis
+    bounds = shard_bounds(len(outcome.scored.test_set.examples), outcome.result.shards)
+    return {
+        "starts": [start for start, _ in bounds],
+        "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
+        "colour": test.colour,
+        "unit": "difference in nats" if test.name == "sharded_t" else "z-score",
+        "by_shard": outcome.by_shard.round(2).tolist(),
+        "reading": reading(outcome, holm),
+    }
+
+
+def corrected_p_values(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """Return log10 of the smallest exact p of each model, group and set, corrected.
 
     `joint` pays for all exact tests of the set (Bonferroni), `holm` for the sets of its model and
     group as well.
     """
+    exact = []
+    for outcome in outcomes:
+        if outcome.result.test != "sharded_t":
+            exact.append(
+                {
+                    "model": outcome.scored.model,
+                    "group": outcome.scored.group,
+                    "set": outcome.scored.test_set.name,
+                    "log10_p": outcome.result.log10_p,
+                }
+            )
     keys = ["model", "group", "set"]
-    exact = [
-        (o.scored.model, o.scored.group, o.scored.test_set.name, o.result.log10_p)
-        for o in outcomes
-        if o.result.test != "sharded_t"
-    ]
-    p = pd.DataFrame(exact, columns=[*keys, "log10_p"]).groupby(keys)["log10_p"]
-    joint = (p.min() + np.log10(p.size())).clip(upper=0.0)
-    holm = joint.groupby(keys[:2]).transform(
-        lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
-    )
+    p_values = pd.DataFrame(exact, columns=[*keys, "log10_p"]).groupby(keys)["log10_p"]
+    joint = (p_values.min() + np.log10(p_values.size())).clip(upper=0.0)
+    holm = joint.groupby(keys[:2]).transform(_holm)
     return joint.to_frame("joint").assign(holm=holm)
+
+
+def _holm(log10_p: pd.Series) -> np.ndarray:
+    return adjust(log10_p=log10_p, method="holm").log10_p
 
 
 def _texts(test_set: ExampleSet) -> list[str]:
@@ -128,12 +162,12 @@ def _texts(test_set: ExampleSet) -> list[str]:
 
 
 def encoded(content: bytes) -> str:
-    """Bytes as letters, which hold no markup."""
+    """Return bytes in base64, whose letters hold no markup."""
     return base64.b64encode(content).decode()
 
 
 def render(data: dict[str, Any]) -> str:
-    """Put data, libraries, style and script into the page."""
+    """Return the page as HTML, with its data, libraries, style and scripts."""
     here = files(__package__)
     itables = files("itables") / "html"
     tables = (itables / "dt_bundle.js").read_text(encoding="utf-8")
@@ -148,7 +182,7 @@ def render(data: dict[str, Any]) -> str:
     digests = [hashlib.sha256(module.encode()).digest() for module in modules.values()]
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     parts = modules | {
-        "@@HASHES@@": " ".join(f"'sha256-{encoded(each)}'" for each in digests),
+        "@@HASHES@@": " ".join(f"'sha256-{encoded(digest)}'" for digest in digests),
         "@@TABLES@@": (itables / "dt_bundle.css").read_text(encoding="utf-8"),
         "@@DATA@@": encoded(gzip.compress(text.encode(), 9, mtime=0)),
     }
@@ -157,15 +191,20 @@ def render(data: dict[str, Any]) -> str:
 
 
 def reading(outcome: Outcome, holm_log10_p: float) -> str:
-    """What one outcome proves, in the words of the command.
+    """Return in a sentence what an outcome proves, in the words of the command.
 
     `holm_log10_p` is that of its set over all tests and sets. The larger of both p-values decides.
     """
-    result, order = outcome.result, outcome.diagnosis.verdict
-    p = max(result.p, 10**holm_log10_p)
-    floor = 10 ** log10_floor(result)
-    evidence = Evidence(result.test, p, floor, order, {COMPRESSOR: outcome.control_p})
+    result = outcome.result
+    evidence = Evidence(
+        result.test,
+        max(result.p, 10**holm_log10_p),
+        10 ** log10_floor(result),
+        outcome.diagnosis.verdict,
+        {COMPRESSOR: outcome.control_p},
+    )
     verdict = decide([evidence], alpha=SIGNIFICANT)
-    approximate = "; p is an approximation that needs many similar shards"
-    said = f"Verdict: {verdict}{approximate * (result.test == 'sharded_t')}."
-    return f"{outcome.scored.about} {said}".strip()
+    sentence = f"Verdict: {verdict}."
+    if result.test == "sharded_t":
+        sentence = f"Verdict: {verdict}; p is an approximation that needs many similar shards."
+    return f"{outcome.scored.about} {sentence}".strip()

@@ -1,4 +1,4 @@
-"""What a run has scored: test sets, their stores, and every test on them.
+"""The test sets that a run has scored, their stores, and every test on them.
 
 The p-values are those of `contamination.audit.registry`, with the settings that it has.
 """
@@ -36,7 +36,7 @@ class ScoredSet:
     ----------
     group : sets that belong together, such as the subsets of MMLU.
     stores : directories, each with a store; another number of shards is another store.
-    about : what is known beforehand, such as how often the set was planted.
+    about : facts known beforehand, such as how often the set was planted.
     """
 
     model: str
@@ -52,10 +52,10 @@ class Outcome:
 
     Attributes
     ----------
-    diagnosis : of the order of the set in so many shards; no model changes it.
+    diagnosis : of the order of the set in this number of shards; no model changes it.
     by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
         nats.
-    control_p : of the same shards under a compressor.
+    control_p : of the zlib baseline on the same shards.
     """
 
     scored: ScoredSet
@@ -66,23 +66,16 @@ class Outcome:
 
 
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
-    """Find what a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
+    """Yield the sets that a run has scored: canary sets, subsets of MMLU, and sets of notebook 03.
 
-    Of a canary set the stores are those that the profile sets: a number of shards that is picked
+    Only the stores that the profile plans for a canary set count: a number of shards that is picked
     after looking, as in notebook 02, proves nothing.
     """
     stores = experiment.build / "stores"
-    profile = experiment.profile
-    copies = {spec.name: spec.dup_count for spec in profile.canaries}
-    tests = [TESTS[name] for name in ("permutation", *COMPARED)]
-    for each in find_sets(stores, "Canary sets", lambda name, _: experiment.test_set(name)):
-        name = each.test_set.name
-        examples = len(each.test_set.examples)
-        count = copies[name] if each.model == "contaminated" else 0
-        about = f"Copies in this model's training data: {count}."
-        plans = (store_plan(profile.scoring, test, examples)[0] for test in tests)
-        wanted = {plan.path(stores, each.model, name) for plan in plans}
-        yield replace(each, about=about, stores=tuple(s for s in each.stores if s in wanted))
+    copies = {spec.name: spec.dup_count for spec in experiment.profile.canaries}
+
+    def canary(name: str, examples: int) -> ExampleSet:
+        return experiment.test_set(name)
 
     def subset(name: str, examples: int) -> ExampleSet:
         return replace(open_test_set(FAMILY + name, max_records=examples), name=name)
@@ -92,47 +85,84 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
             return experiment.test_set(name)
         return open_test_set(name, max_records=examples)
 
+    for scored in find_sets(stores, "Canary sets", canary):
+        count = copies[scored.test_set.name] if scored.model == "contaminated" else 0
+        about = f"Copies in this model's training data: {count}."
+        yield replace(scored, about=about, stores=_planned_stores(experiment, scored))
     yield from find_sets(stores / "mmlu", "MMLU", subset)
     yield from find_sets(stores / "open_models", "Audited sets", audited)
 
 
-def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
-    """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
+def _planned_stores(experiment: Experiment, scored: ScoredSet) -> tuple[Path, ...]:
+    """Return the stores of a canary set that the profile plans."""
+    planned = set()
+    for name in ("permutation", *COMPARED):
+        examples = len(scored.test_set.examples)
+        plan, _ = store_plan(experiment.profile.scoring, TESTS[name], examples)
+        planned.add(plan.path(experiment.build / "stores", scored.model, scored.test_set.name))
+    return tuple(path for path in scored.stores if path in planned)
 
-    Models and sets are named as in their stores; those segmented by line are left out. What cannot
-    be opened is named on the terminal.
+
+def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
+    """Yield the sets whose stores are in `directory/<model>/<test set>/<store>/`.
+
+    Models and sets are named as in their stores. Sets that are segmented by line are left out; a
+    set that cannot be opened is left out, and the terminal says why.
+
+    Parameters
+    ----------
+    directory : where audits left their stores.
+    group : name of all these sets together.
+    load : opens a set by its name and its number of examples.
     """
     for folder in sorted(directory.glob("*/*")):
         stores = tuple(path.parent for path in sorted(folder.glob("*/store.json")))
-        if stores and not folder.name.endswith(BY_LINE):
-            try:
-                header = open_store(stores[0]).header
-                test_set = load(header.dataset, len(header.example_tokens))
-            except InputError as error:
-                tqdm.write(f"left out: {folder}: {error}")
-                continue
-            yield ScoredSet(header.model, group, test_set, stores)
+        if not stores or folder.name.endswith(BY_LINE):
+            continue
+        try:
+            header = open_store(stores[0]).header
+            test_set = load(header.dataset, len(header.example_tokens))
+        except InputError as error:
+            tqdm.write(f"left out: {folder}: {error}")
+            continue
+        yield ScoredSet(header.model, group, test_set, stores)
 
 
 def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
-    """Run every test on every store of the sets; the terminal names those that cannot be used."""
-    found: dict[tuple[int, str, int], Outcome] = {}  # of two stores of as many shards the first
-    known: dict[tuple[str, int], Diagnosis] = {}
-    # A bar on a terminal alone.
-    for index, scored in enumerate(tqdm(sets, desc="explorer", unit="set", disable=None)):
+    """Run every test on every store of the sets; the terminal names stores that cannot be used."""
+    outcomes: dict[tuple[int, str, int], Outcome] = {}
+    diagnoses: dict[tuple[str, int], Diagnosis] = {}
+    bar = tqdm(sets, desc="explorer", unit="set", disable=None)  # on a terminal alone
+    for index, scored in enumerate(bar):
         for directory in scored.stores:
             try:
-                store = open_store(directory)
-                seed, key = store.header.seed, (scored.test_set.revision, store.header.shards)
-                if store.header.dataset_revision != scored.test_set.revision:
-                    raise InputError(f"{directory}: scored from another revision; score it again")
-                if key not in known:
-                    known[key] = diagnose_order(scored.test_set, seed=seed, shards=key[1])
-                for each in _store_outcomes(store, scored, known[key]):
-                    found.setdefault((index, each.result.test, each.result.shards), each)
+                of_store = _directory_outcomes(directory, scored, diagnoses)
             except InputError as error:
                 tqdm.write(f"left out: {scored.model}, {scored.test_set.name}: {error}")
-    return list(found.values())
+                continue
+            for outcome in of_store:
+                # If two stores have equal numbers of shards, the first counts.
+                key = (index, outcome.result.test, outcome.result.shards)
+                outcomes.setdefault(key, outcome)
+    return list(outcomes.values())
+
+
+def _directory_outcomes(
+    directory: Path, scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]
+) -> list[Outcome]:
+    """Run every test on one store of a set.
+
+    `diagnoses` by revision and number of shards are filled here: other models share them. Raises
+    InputError if the store cannot be used.
+    """
+    store = open_store(directory)
+    header = store.header
+    if header.dataset_revision != scored.test_set.revision:
+        raise InputError(f"{directory}: scored from another revision; score it again")
+    key = (header.dataset_revision, header.shards)
+    if key not in diagnoses:
+        diagnoses[key] = diagnose_order(scored.test_set, seed=header.seed, shards=header.shards)
+    return _store_outcomes(store, scored, diagnoses[key])
 
 
 def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> list[Outcome]:

@@ -1,5 +1,6 @@
 """Scores within and across domains: AUCs against a loop over pairs, and planted effects."""
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,11 +43,10 @@ class Scores(Access):
 def domains() -> dict[str, Domain]:
     rng = np.random.default_rng(0)
     sides = ((CORPUS, 40), (NOBODY, 40), (TUNED, 25))
-    found = {
-        name: Domain(*(texts(rng, name, reader, count) for reader, count in sides))
-        for name in ("alpha", "beta")
-    }
-    return found | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
+    made = {}
+    for name in ("alpha", "beta"):
+        made[name] = Domain(*(texts(rng, name, reader, count) for reader, count in sides))
+    return made | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def cross(scored) -> pd.DataFrame:
 
 
 def auc(members, others) -> float:
-    pairs = [(a > b) + (a == b) / 2 for a in members for b in others]
+    pairs = [(a > b) + (a == b) / 2 for a, b in itertools.product(members, others)]
     return 100 * sum(pairs) / len(pairs)
 
 
@@ -95,7 +95,8 @@ def test_within_is_the_auc_of_all_pairs_and_finds_a_planted_memory_alone(within,
     for phase, (scorer, side) in zip(PHASES, sides, strict=True):
         found = []
         for name in ("alpha", "beta"):
-            members, others = getattr(domains[name], side), domains[name].non_members
+            members = getattr(domains[name], side)
+            others = domains[name].non_members
             expected = auc(loss(scorer, members), loss(scorer, others))
             row = cell(within, phase=phase, domain=name, metric="loss")
             assert row["auc_percent"] == pytest.approx(expected)
@@ -118,8 +119,8 @@ def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> N
         ("pre-training", BEFORE, "alpha", "far", "members"),
         ("fine-tuning", AFTER, "beta", "alpha", "spare"),
     ):
-        where = {"phase": phase, "seen_domain": first, "unseen_domain": second, "metric": "loss"}
-        row, others = cell(cross, **where), loss(scorer, domains[second].non_members)
+        row = cell(cross, phase=phase, seen_domain=first, unseen_domain=second, metric="loss")
+        others = loss(scorer, domains[second].non_members)
         members = loss(scorer, getattr(domains[first], read))
         assert row["auc_percent"] == pytest.approx(auc(members, others))
         alike = loss(scorer, domains[first].non_members)
@@ -129,8 +130,10 @@ def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> N
 
 def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
     pairs = cross.groupby(["phase", "metric"]).size()
-    assert pairs.to_dict() == {(p, m): 2 * 3 for p in PHASES[1:] for m in ("loss", "mem_25")}
-    where = {"phase": "pre-training", "metric": "mem_25"}
-    row = cell(cross, seen_domain="beta", unseen_domain="beta", **where)
-    assert row["auc_percent"] == cell(within, domain="beta", **where)["auc_percent"]
-    assert np.isnan(row["shift_auc_percent"])
+    cells = itertools.product(PHASES[1:], ("loss", "mem_25"))
+    assert pairs.to_dict() == dict.fromkeys(cells, 2 * 3)
+    chosen = cross[(cross["phase"] == "pre-training") & (cross["metric"] == "mem_25")]
+    diagonal = cell(chosen, seen_domain="beta", unseen_domain="beta")
+    inside = cell(within, domain="beta", phase="pre-training", metric="mem_25")
+    assert diagonal["auc_percent"] == inside["auc_percent"]
+    assert np.isnan(diagonal["shift_auc_percent"])

@@ -4,6 +4,7 @@ Names of files, fields and splits are those of the real repository; the texts ar
 configurations of a hub are found is proved with the hub (`testsets/test_fetching.py`).
 """
 
+import itertools
 import shutil
 from collections.abc import Iterator
 from itertools import product
@@ -34,7 +35,8 @@ from reproduction.notebooks.assumptions.tables import (
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
 
-SMALL, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated", parameters=7)
+SMALL = ModelEntry("small", "org/small")
+GATED = ModelEntry("gated", "org/gated", parameters=7)
 MODELS = {"gated": GATED, "small": SMALL}
 
 SETTINGS = Settings(
@@ -90,17 +92,20 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     settings = SETTINGS.model_copy(update={"models": tuple(MODELS)})
     tables = passes.measure(experiment, settings, access)
     assert access.opened == ["gated", "small"]  # no model is loaded for nothing
-    cells, scored = tables["cells"], tables["scored"].drop(columns="model")
+    cells = tables["cells"]
+    scored = tables["scored"].drop(columns="model")
     table = cells.set_index(["model", "domain"])
     small, gated = table.loc["small", "status"], table.loc["gated", "status"]
     assert list(small.index) == list(gated.index) == list(DOMAINS)
     away = "not run here: hub pratyushmaini/llm_dataset_inference:github: "
-    assert small["Github"].startswith(away) and gated["Github"]
+    assert small["Github"].startswith(away)
+    assert gated["Github"]
     assert 'no text; write {"text": "..."}' in small["FreeLaw"]
     assert small["Enron Emails"].endswith("no member of 8 has 20 tokens; lower `length`")
     assert set(small[3:]) == {OK}
     counts = scored.groupby(["phase", "domain", "member"]).size()
-    expected = {("pre-training", name, side): 8 for name in DOMAINS[4:] for side in (True, False)}
+    cells = itertools.product(["pre-training"], DOMAINS[4:], (True, False))
+    expected = dict.fromkeys(cells, 8)
     expected |= {("pre-training", "ArXiv", True): 10, ("pre-training", "ArXiv", False): 4}
     assert counts.to_dict() == expected
     assert set(tables["blind"]["benchmark"]) == {PUBLIC}
@@ -119,10 +124,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
 def test_texts_of_any_length_have_the_scores_that_they_are_long_enough_for(
     access, tmp_path
 ) -> None:
-    long, short = (
-        [texts_of(name, split, 8, words) for split in ("train", "val")]
-        for name, words in (("Github", 90), ("ArXiv", 5))
-    )
+    long = [texts_of("Github", split, 8, 90) for split in ("train", "val")]
+    short = [texts_of("ArXiv", split, 8, 5) for split in ("train", "val")]
     both = PublicDomain("Github", *(a + b for a, b in zip(long, short, strict=True)))
     domains = [both, PublicDomain("ArXiv", *short)]
     settings = SETTINGS.model_copy(update={"length": 2048, "shortest": 2, "texts": 20})

@@ -1,5 +1,7 @@
 """The rules that decide what holds, and sums of made-up numbers by hand."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,11 +24,9 @@ def within_of(
 ) -> pd.DataFrame:
     """AUCs of a domain, and the same means, with intervals of +- width."""
     values = {"loss": loss, "mem_25": mem, "mem_off_by_one_25": off}
-    cells = [
-        (model, phase, domain, metric, 9, 9, auc, auc - width, auc + width, "ok")
-        for domain in ("a", MEAN)
-        for metric, auc in values.items()
-    ]
+    cells = []
+    for domain, (metric, auc) in itertools.product(("a", MEAN), values.items()):
+        cells.append((model, phase, domain, metric, 9, 9, auc, auc - width, auc + width, "ok"))
     return pd.DataFrame(cells, columns=list(WITHIN_COLUMNS))
 
 
@@ -97,9 +97,9 @@ def test_a_rule_decides_each_conclusion(claim, within, cross, holds, measured) -
 
 def test_perplexities_of_both_sides() -> None:
     losses = {("a", True): [1.0, 2.0, 4.0], ("a", False): [3.0, 3.0], ("b", False): [5.0, 7.0]}
-    rows = [
-        (ONCE, *key, -np.log(perplexity)) for key, values in losses.items() for perplexity in values
-    ]
+    rows = []
+    for key, perplexities in losses.items():
+        rows += [(ONCE, *key, -np.log(perplexity)) for perplexity in perplexities]
     scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
     numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200")
     assert numbers["perplexity"].tolist() == pytest.approx([7 / 3, 3, 6])

@@ -1,5 +1,6 @@
 """Contaminants: never read, in halves that chance divides, and in no background."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +32,14 @@ def _document(package: str, i: int) -> Docstring:
     return Docstring(package, "1", f"{package}/m.py", f"function_{i}", f"(x{i})", text)
 
 
+def _documents(package: str) -> list[Docstring]:
+    return [_document(package, number) for number in range(120)]
+
+
 @pytest.fixture
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    found = {name: [_document(name, i) for i in range(120)] for name in ("alpha", "beta")}
     for module in (canaries, corpus):
-        monkeypatch.setattr(module, "harvest", found.__getitem__)
+        monkeypatch.setattr(module, "harvest", _documents)
     kinds = {"first": "question", "second": "signature", "third": "question"}
     data = profile_data()
     data["canaries"] = [
@@ -74,9 +78,12 @@ def test_a_set_for_each_source_in_halves_that_the_base_has_not_read(experiment, 
     sets = sets_of(experiment, tokenizer)
     sources = [(OUTLIER, "question"), (OUTLIER, "signature"), (INSIDE, LEFT_OUT)]
     sizes = sets.groupby(["contaminant", "dataset", "member"], sort=False).size()
-    assert sizes.to_dict() == {(*one, member): 8 for one in sources for member in (True, False)}
+    sides = [(*source, member) for source, member in itertools.product(sources, (True, False))]
+    assert sizes.to_dict() == dict.fromkeys(sides, 8)
     assert sets["example"].is_unique
-    planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
+    planted = set()
+    for name in OUTLIERS:
+        planted |= set(experiment.test_set(name).examples)
     read = read_lines(experiment.corpus / "documents.jsonl")
     assert not set(sets["example"]) & (planted | read)
     left = sets.loc[sets["dataset"] == LEFT_OUT, "example"]

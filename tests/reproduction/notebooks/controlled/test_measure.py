@@ -1,6 +1,6 @@
 """Controlled contamination: what was injected is found, the rest is not, nothing is done twice."""
 
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,11 +48,11 @@ SETS = {OUTLIER: ("lists", "numbers"), INSIDE: ("left",)}
 @pytest.fixture(scope="module")
 def sets() -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    rows = [
-        (contaminant, name, member, i, f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n")
-        for contaminant, names in SETS.items()
-        for name, member, i in product(names, (True, False), range(HALF))
-    ]
+    rows = []
+    for contaminant, names in SETS.items():
+        for name, member, number in product(names, (True, False), range(HALF)):
+            text = f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n"
+            rows.append((contaminant, name, member, number, text))
     return pd.DataFrame(rows, columns=[*CONTAMINANT, "example"])
 
 
@@ -66,7 +66,8 @@ def background(tokenizer) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def experiment(make_model, tmp_path_factory) -> SimpleNamespace:
     profile = SimpleNamespace(seed=5, model=SimpleNamespace(n_positions=CONTEXT))
-    model, build = {"clean": make_model(CONTEXT)}.__getitem__, tmp_path_factory.mktemp("build")
+    model = {"clean": make_model(CONTEXT)}.__getitem__
+    build = tmp_path_factory.mktemp("build")
     return SimpleNamespace(build=build, profile=profile, model=model)
 
 
@@ -89,17 +90,16 @@ def test_every_experiment_changes_one_thing() -> None:
         "dup_counts": (1, 4),
     }
     given = measure.training_runs(SETTINGS.model_copy(update=changed))
-    runs = {
-        name: [(r.corpus_tokens, r.learning_rate, r.dup_counts) for r in found]
-        for name, found in given.items()
-    }
+    runs = {}
+    for name, specs in given.items():
+        runs[name] = [(run.corpus_tokens, run.learning_rate, run.dup_counts) for run in specs]
     assert runs == {
         SIZE: [(100, 1e-3, (1,)), (300, 1e-3, (1,))],
         COUNT: [(100, 1e-3, (1, 4))],
         RATE: [(100, 1e-3, (1,)), (100, 1e-4, (1,)), (100, 1e-5, (1,))],
     }
     assert given[RATE][0] == given[SIZE][0]  # one run serves both
-    every = {run for found in given.values() for run in found}
+    every = set(chain.from_iterable(given.values()))
     assert len({run.name for run in every}) == len(every) == 5  # names are directories
     few = [{"sizes": (14_000,)}, {"dup_counts": (1, 1, 2)}]
     for changed in (*few, {"other_rates": ()}, {"other_rates": (RATE_OF_ALL,)}):
@@ -117,7 +117,8 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
     texts, settings = {}, {}
 
     def record(model, blocks, directory, **given):
-        texts[directory.name], settings[directory.name] = np.stack(blocks), given
+        texts[directory.name] = np.stack(blocks)
+        settings[directory.name] = given
         return directory
 
     monkeypatch.setattr(measure, "fine_tune", record)
@@ -155,7 +156,8 @@ def test_every_text_is_where_it_belongs(scored) -> None:
     assert scored[["lowercase", "neighbour"]].notna().all(axis=None)
     counts = scored.groupby(["experiment", "model", "corpus_tokens", "learning_rate"]).size()
     once = 2 * HALF * len(SETS[OUTLIER])
-    all_sets, times = once + 2 * HALF, once + HALF * len(SETS[OUTLIER])
+    all_sets = once + 2 * HALF
+    times = once + HALF * len(SETS[OUTLIER])
     # Non-members stand beside either duplication count, members beside their own.
     assert counts.to_dict() == {
         (SIZE, BASE, 0, 0.0): all_sets,

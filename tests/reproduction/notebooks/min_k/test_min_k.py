@@ -50,7 +50,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 @pytest.fixture
 def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put random numbers in the place of scores; under one model spans of "kept" gain 4."""
-    reader, examples = SimpleNamespace(tokenizer=tokenizer), run.test_set("kept").examples
+    reader = SimpleNamespace(tokenizer=tokenizer)
+    examples = run.test_set("kept").examples
     kept = [tuple(ids) for ids in cut_spans(reader, examples, LENGTH)]
 
     def scores(folder: Path, scorer, spans: Sequence[np.ndarray], columns) -> pd.DataFrame:
@@ -67,7 +68,8 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
-    passes, judged = dict(ARGUMENTS | changes), {}
+    passes = dict(ARGUMENTS | changes)
+    judged = {}
     for name in ("resamples", "fpr"):
         judged[name] = passes.pop(name)
     settings = Settings.from_parameters(passes)

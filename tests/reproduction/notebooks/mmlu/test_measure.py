@@ -1,6 +1,7 @@
 """MMLU on made-up subsets: their names, their lines, and an audit of them by record and by line."""
 
 import csv
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from reproduction.notebooks.mmlu.measure import (
     subset_names,
     subsets_at_hand,
 )
+from reproduction.notebooks.mmlu.settings import Settings
 from reproduction.notebooks.mmlu.tables import (
     fisher_layout,
     fisher_table,
@@ -39,17 +41,17 @@ PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20
 PERMUTATIONS = 6
 SEED = 5  # of the made-up profile
-SETTINGS = {
-    "models": ["contaminated"],
-    "controls": ["clean"],
-    "tests": ["sharded_t", "successor"],
-    "permutations": PERMUTATIONS,
-    "shards": None,
-    "start_each": False,
-}
-
-
-WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]
+SETTINGS = Settings(
+    models=("contaminated",),
+    controls=("clean",),
+    tests=("sharded_t", "successor"),
+    permutations=PERMUTATIONS,
+    max_records=RECORDS,
+    shards=None,
+    start_each=False,
+)
+ENDINGS = ("ark", "olim", "une", "ibar", "esto", "awn")
+WORDS = ["".join(parts) for parts in itertools.product("bdfgklmnprst", ENDINGS)]
 
 
 def make_record(question: str, answer: str = "A") -> dict[str, object]:
@@ -67,8 +69,11 @@ def passages(count: int) -> ExampleSet:
     """Records of four lines, each on a theme of few words of its own."""
     rng = np.random.default_rng(3)
     themes = [rng.choice(WORDS, 4, replace=False) for _ in range(count)]
-    lines = [[" ".join(rng.choice(theme, 9)) for _ in range(4)] for theme in themes]
-    return make_set(["\n".join(each) for each in lines], "passages")
+    questions = []
+    for theme in themes:
+        lines = [" ".join(rng.choice(theme, 9)) for _ in range(4)]
+        questions.append("\n".join(lines))
+    return make_set(questions, "passages")
 
 
 def single_lines(count: int) -> ExampleSet:
@@ -87,11 +92,12 @@ class Registry(Access):
 
 def test_subsets_are_opened_under_their_own_names_or_say_why_not(monkeypatch) -> None:
     monkeypatch.setattr(passes, "available", lambda name: name != "mmlu/astronomy")
-    found = subsets_at_hand(7, Registry())
-    assert list(found) == subset_names()
-    lost = {name: one for name, one in found.items() if isinstance(one, str)}
+    subsets = subsets_at_hand(7, Registry())
+    assert list(subsets) == subset_names()
+    lost = {name: subset for name, subset in subsets.items() if isinstance(subset, str)}
     assert lost == dict.fromkeys(("anatomy", "astronomy"), "not run here: mmlu/anatomy: fetch it")
-    assert (found["nutrition"].name, len(found["nutrition"].examples)) == ("nutrition", 7)
+    assert subsets["nutrition"].name == "nutrition"
+    assert len(subsets["nutrition"].examples) == 7
 
 
 def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
@@ -105,17 +111,21 @@ def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
         writer.writerows([r["question"], *r["choices"], r["answer"]] for r in records)
     text = path.read_text(encoding="utf-8")
     wanted = [line for line in text.split("\n")[1:] if line.strip()]
-    assert [line for record in records for line in physical_lines(record)] == wanted
-    assert [len(physical_lines(record)) for record in records] == [3, 1, 2, 2, 1, 2]
+    lines = [physical_lines(record) for record in records]
+    assert list(itertools.chain.from_iterable(lines)) == wanted
+    assert [len(lines_of_record) for lines_of_record in lines] == [3, 1, 2, 2, 1, 2]
 
 
 def test_torn_records_are_another_set_and_found_and_whole_ones_are_quiet() -> None:
-    records, single = passages(40), single_lines(80)
+    records = passages(40)
+    single = single_lines(80)
     both = segmented({"passages": records, "single": single, "lost": "failed: gone"})
     assert both["record"] == {"passages": records, "single": single}
     lines = both["line"]["passages"]
-    assert (lines.name, lines.template, lines.records) == ("passages-by-line", "csv-line/1", ())
-    assert len({one.revision for one in (lines, records, by_line(single))}) == 3
+    assert lines.name == "passages-by-line"
+    assert lines.template == "csv-line/1"
+    assert lines.records == ()
+    assert len({examples.revision for examples in (lines, records, by_line(single))}) == 3
     rows = model_free(both, seed=1).set_index(["subset", "segmentation"])
     counts = rows["examples"].unstack()[["record", "line"]]
     assert counts.to_dict("list") == {"record": [40, 80], "line": [160, 80]}
@@ -123,7 +133,8 @@ def test_torn_records_are_another_set_and_found_and_whole_ones_are_quiet() -> No
     assert torn["verdict"] == "order carries information"
     assert torn["compressor_log10_p"] < -3
     whole = rows.drop(index=[("passages", "line")])
-    assert (whole["verdict"] == "quiet").all() and (whole["compressor_log10_p"] > -2).all()
+    assert (whole["verdict"] == "quiet").all()
+    assert (whole["compressor_log10_p"] > -2).all()
 
 
 @pytest.mark.parametrize(
@@ -143,8 +154,11 @@ def test_facts_about_lines(shared: str, expected: float) -> None:
 def made_up_subset(name: str, lines: int) -> ExampleSet:
     rng = np.random.default_rng([7, len(name)])
     words = ["stone", "river", "lamp", "north", "seven", "glass", "quiet", "under"]
-    texts = [[" ".join(rng.choice(words, 5)) for _ in range(lines)] for _ in range(RECORDS)]
-    return make_set(["\n".join(each) for each in texts], name)
+    questions = []
+    for _ in range(RECORDS):
+        texts = [" ".join(rng.choice(words, 5)) for _ in range(lines)]
+        questions.append("\n".join(texts))
+    return make_set(questions, name)
 
 
 LINES = {"anatomy": 1, "nutrition": 2, "professional_law": 1}  # of a question
@@ -172,8 +186,8 @@ class World(Opening):
         return RemembersText(self.tokenizer, *read, revision=f"weights of {name}")
 
     def cells(self, **settings) -> pd.DataFrame:
-        given = SETTINGS | {"max_records": RECORDS} | settings
-        return measure(self.experiment, **given, access=self)["cells"]
+        changed = SETTINGS.model_copy(update=settings)
+        return measure(self.experiment, changed, access=self)["cells"]
 
     def rows(self, cells: pd.DataFrame) -> pd.DataFrame:
         return judge_stores(self.experiment, cells, BOTH, PERMUTATIONS, PUBLISHED)
@@ -191,21 +205,25 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     counts = cells.groupby(["model", "segmentation"]).size().to_dict()
     both = [("clean", "line"), ("clean", "record"), ("contaminated", "record"), ("gone", "record")]
     assert counts == dict.fromkeys(both, 2 * 4)
-    status = {name: set(found) for name, found in cells.groupby("model")["status"]}
-    lost, gone = world.lost["virology"], "failed: gone: no such"
+    status = {name: set(statuses) for name, statuses in cells.groupby("model")["status"]}
+    lost = world.lost["virology"]
+    gone = "failed: gone: no such"
     assert status == {"clean": {"ok", lost}, "contaminated": {"ok", lost}, "gone": {gone}}
     rows = world.rows(cells)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
-    assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
+    assert counted["record"] == [RECORDS]
+    assert counted["line"] == [2 * RECORDS]
     together = measured_subsets(cells, rows, FREE, ["clean"], 0.01, PRINTED)
     failed = together["status"] != "ok"
-    assert together.loc[failed, "p"].isna().all() and not together.loc[failed, "excluded"].any()
+    assert together.loc[failed, "p"].isna().all()
+    assert not together.loc[failed, "excluded"].any()
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
     assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
     combined = fisher_table(together, TABLE2, {"contaminated": None}, ["clean"])
     alone = fisher_table(together[~failed], TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
-    assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
+    assert (combined["subsets_kept"] == 3).all()
+    assert (combined["status"] == "ok").all()
 
 
 def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(world: World) -> None:
@@ -228,23 +246,25 @@ def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(wor
         subsets = measured_subsets(one, world.rows(one), FREE, ["clean"], 0.01, PRINTED)
         combined = fisher_table(subsets, TABLE2, {"contaminated": None}, ["clean"])
         assert set(combined["status"]) == {status}
-        assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()
+        assert combined["p"].isna().all()
+        assert (combined["subsets_kept"] == 0).all()
         assert set(table4_layout(subsets)[f"{lost}, sharded t, here"]) == {"not run here"}
         assert set(fisher_layout(combined)["p"]) == {status.partition(":")[0]}
 
 
 def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
-    found = world.rows(world.cells())
+    before = world.rows(world.cells())
     world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
-    again = world.rows(world.cells())
+    after = world.rows(world.cells())
     assert world.scorers["contaminated"].scored > 0
-    assert set(found.loc[found["p"] != again["p"], "model"]) == {"contaminated"}
+    assert set(before.loc[before["p"] != after["p"], "model"]) == {"contaminated"}
 
 
 def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
     rows = world.rows(world.cells(models=["llama2-7b"], shards=10))
     shards = rows.groupby("test")["shards"].unique()
-    assert shards["sharded_t"] == [10] and 10 not in shards["successor"]
+    assert shards["sharded_t"] == [10]
+    assert 10 not in shards["successor"]
     rows = rows[rows["test"] == "sharded_t"]
     published = rows.dropna(subset="published_p").set_index(["model", "subset"])["published_p"]
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]

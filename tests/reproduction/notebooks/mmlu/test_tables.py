@@ -48,7 +48,8 @@ def test_fisher_reproduces_the_paper_to_the_last_digit_beside_other_rules(subset
 
 def test_thirteen_of_56_subsets_are_dropped_and_reasons_name_the_control(subsets) -> None:
     counts = subsets.groupby("model")["excluded"].agg(["size", "sum"])
-    assert (counts["size"] == 56).all() and (counts["sum"] == 13).all()
+    assert (counts["size"] == 56).all()
+    assert (counts["sum"] == 13).all()
     table4 = TABLE4.set_index("subset")
     one = subsets[subsets["model"] == "Mistral-7B"].set_index("subset")
     rejecting = ("BioMedLM", "GPT-2 XL", "BioMedLM, GPT-2 XL")
@@ -73,11 +74,11 @@ def made_up_measurements() -> pd.DataFrame:
         ("other", "sharded_t"): [0.03, 0.5, 0.9],
         ("other", "successor"): [0.9, 0.5, 0.9],
     }
-    rows = [
-        (model, subset, "record", 20, test, 5, 6, 1.0, p, np.log10(p), np.nan, 100)
-        for (model, test), row in values.items()
-        for subset, p in zip(NAMES, row, strict=True)
-    ]
+    rows = []
+    for (model, test), p_values in values.items():
+        for subset, p in zip(NAMES, p_values, strict=True):
+            measured = (5, 6, 1.0, p, np.log10(p), np.nan, 100)
+            rows.append((model, subset, "record", 20, test, *measured))
     by_line = [("clean", "nutrition", "line", 40, "sharded_t", 5, 6, 1.0, 1e-9, -9.0, np.nan, 1)]
     return pd.DataFrame(rows + by_line, columns=list(ROWS))
 
@@ -85,11 +86,10 @@ def made_up_measurements() -> pd.DataFrame:
 def filtered(
     controls: list[str], compressor: Sequence[float], table4: pd.DataFrame = TABLE4
 ) -> pd.DataFrame:
-    rows = [
-        (subset, kind, 20, 1.0, 0.0, 0.0, "quiet", value if kind == "record" else -20.0)
-        for subset, value in zip(NAMES, compressor, strict=True)
-        for kind in ("record", "line")
-    ]
+    rows = []
+    for subset, log10_p in zip(NAMES, compressor, strict=True):
+        rows.append((subset, "record", 20, 1.0, 0.0, 0.0, "quiet", log10_p))
+        rows.append((subset, "line", 20, 1.0, 0.0, 0.0, "quiet", -20.0))
     free = pd.DataFrame(rows, columns=list(MODEL_FREE))
     printed = published_subsets(table4, 0.05)
     return measured_subsets(NOTHING, made_up_measurements(), free, controls, 0.05, printed)

@@ -3,6 +3,7 @@
 After them a planted run, small: single records are found by the order of options alone.
 """
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,8 +44,9 @@ def _document(module: int, function: int) -> Docstring:
 @pytest.fixture
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A profile that holds alpha out; a canary set and a document have text of it."""
-    found = [_document(m, f) for m in range(MODULES) for f in range(FUNCTIONS)]
-    monkeypatch.setattr(measure, "harvest", {"alpha": found}.__getitem__)
+    places = itertools.product(range(MODULES), range(FUNCTIONS))
+    documents = [_document(module, function) for module, function in places]
+    monkeypatch.setattr(measure, "harvest", {"alpha": documents}.__getitem__)
     planted = [{"question": "What?", "answer": "Compute the  AA of the values that are given."}]
     canaries = make_test_set("c", [("", one) for one in planted], "question/1", "c")
     read = "compute the ba of the values\nthat are given.\n\nOther text."
@@ -61,8 +63,8 @@ def test_items_are_disjoint_well_formed_and_hold_nothing_that_was_planted_or_rea
 ) -> None:
     sets = item_sets(experiment, {"one": 20, "two": 30}, packages=[], longest=70)
     assert {name: len(one.examples) for name, one in sets.items()} == {"one": 20, "two": 30}
-    records = [record for one in sets.values() for record in one.records]
-    options = [record[letter] for record in records for letter in LETTERS]
+    records = list(itertools.chain.from_iterable(items.records for items in sets.values()))
+    options = [record[letter] for record, letter in itertools.product(records, LETTERS)]
     assert len(set(options)) == len(options) == 200
     assert len({record["input"] for record in records}) == 50
     for one in sets.values():
@@ -75,11 +77,14 @@ def test_items_are_disjoint_well_formed_and_hold_nothing_that_was_planted_or_rea
             assert len(modules) == 1, "the options are of one module"
     text = " ".join(options)
     assert " ca " in text or " cb " in text
-    assert " aa " not in text and " ba " not in text
+    assert " aa " not in text
+    assert " ba " not in text
 
 
 def test_arrangement_and_order_are_uniform() -> None:
-    functions = [[(f"f{m}{i}", f"text {m}{i}") for i in range(4)] for m in range(3)]
+    functions = []
+    for module in range(3):
+        functions.append([(f"f{module}{i}", f"text {module}{i}") for i in range(4)])
     places: Counter[str] = Counter()
     ranks: Counter[tuple[str, ...]] = Counter()
     first: Counter[str] = Counter()
@@ -97,7 +102,8 @@ END, RECORDS, COPIES = 9_999, 8, 6
 
 
 def test_each_planting_is_what_it_says() -> None:
-    rng, copies = random_stream(0, "test"), {}
+    rng = random_stream(0, "test")
+    copies = {}
     for number, planting in enumerate(PLANTINGS, start=1):
         # Records of 3 to 5 tokens: each id is 1000 * set + 10 * record + its place.
         records = [
@@ -106,7 +112,8 @@ def test_each_planting_is_what_it_says() -> None:
         ]
         copies |= planted_copies(planting, planting, COPIES, records, rng=rng)
     texts = [np.append(np.full(5, 500 + i), END) for i in range(60)]
-    ends, background = np.cumsum([len(one) for one in texts]), np.concatenate(texts)
+    ends = np.cumsum([len(one) for one in texts])
+    background = np.concatenate(texts)
     blocks, _ = fill_blocks(background.astype(np.uint16), ends, copies, END, context=16, rng=rng)
 
     def orders(number: int) -> list[list[int]]:
@@ -124,12 +131,12 @@ def test_each_planting_is_what_it_says() -> None:
     assert [sorted(run) for run in shuffled] == whole
     assert len({tuple(run) for run in shuffled}) == COPIES
     assert list(range(RECORDS)) not in shuffled
-    assert sorted(single) == sorted([record] for record in range(RECORDS) for _ in range(COPIES))
+    assert Counter(map(tuple, single)) == {(record,): COPIES for record in range(RECORDS)}
 
 
 ITEMS = 30
 # Words of their own for every item: where a word has been read once, what follows is one thing.
-WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]
+WORDS = ["".join(letters) for letters in itertools.product("bdfgklmnprst", "aeiou", "lnrs")]
 
 
 def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
@@ -143,14 +150,18 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
         ("", {"input": f"{row[0]}?", **dict(zip("ABCD", row[1:], strict=True)), "target": answer})
         for row, answer in zip(words, answers, strict=True)
     ]
-    items, base = make_test_set("items", records, "mmlu/1", "items"), tmp_path / "base"
+    items = make_test_set("items", records, "mmlu/1", "items")
+    base = tmp_path / "base"
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
     network = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     network.save_pretrained(base)
     tokenizer.save_pretrained(base)
-    ends, ids = np.cumsum([len(one) for one in parts]), tokenize(tokenizer, items.examples)
-    text, end, drawn = np.concatenate(parts), tokenizer.eos_token_id, random_stream(0, "test")
+    ends = np.cumsum([len(one) for one in parts])
+    ids = tokenize(tokenizer, items.examples)
+    text = np.concatenate(parts)
+    end = tokenizer.eos_token_id
+    drawn = random_stream(0, "test")
     copies = planted_copies("single-16", "single", 16, ids, rng=drawn)
     blocks, _ = fill_blocks(text, ends, copies, end, context=64, rng=drawn)
     # A fresh network learns to read first: so it goes through the text more than once.
@@ -159,8 +170,10 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     )
     stores = {}
     for name, directory in (("planted", planted), ("clean", base)):
-        scorer, drawn = TransformersScorer(directory), {"permutations": 3, "seed": 0}
-        stores[name] = score_axes(items, scorer, tmp_path / "stores", model=name, **drawn)
+        scorer = TransformersScorer(directory)
+        stores[name] = score_axes(
+            items, scorer, tmp_path / "stores", model=name, permutations=3, seed=0
+        )
         assert stores[name][OPTION_TEST].alternatives().shape == (ITEMS, 4)
         assert stores[name][ORDER].header.shards == ITEMS // 10
     found = axis_outcomes(**stores).set_index("test")

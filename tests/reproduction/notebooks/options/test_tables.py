@@ -14,13 +14,15 @@ ITEMS, WAYS, TOKENS = 12, 4, 3
 
 def _stores(path, shift: float) -> dict[str, Store]:
     """Stores of a set whose published arrangements gain `shift` nats a token; its order nothing."""
-    rng, stores = np.random.default_rng(7), {}
+    rng = np.random.default_rng(7)
+    stores = {}
     named = ("m", "r", "d", "s", "t", 3)
     for name, header in {
         OPTION_TEST: Header(*named, ITEMS, (TOKENS,) * ITEMS * WAYS, "alternatives"),
         ORDER: Header(*named, 2, (TOKENS,) * ITEMS, "successors", 32),
     }.items():
-        stores[name], rows = Store(path / name, header), []
+        stores[name] = Store(path / name, header)
+        rows = []
         for unit in header.units(0):
             examples = header.examples(unit)
             values = rng.normal(size=len(examples) * TOKENS).astype(np.float32)
@@ -31,7 +33,8 @@ def _stores(path, shift: float) -> dict[str, Store]:
 
 
 def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_path) -> None:
-    stores, clean = _stores(tmp_path, 2.0), _stores(tmp_path / "clean", 0.0)
+    stores = _stores(tmp_path, 2.0)
+    clean = _stores(tmp_path / "clean", 0.0)
     table = axis_outcomes(stores, clean)
     assert table["test"].tolist() == list(AXES)
     found = table.set_index("test")

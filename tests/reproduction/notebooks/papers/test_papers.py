@@ -66,7 +66,8 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 def test_each_published_number_is_one_row_whatever_was_measured(tmp_path: Path) -> None:
-    found, printed = papers.compare(PUBLISHED, tmp_path), Counter[float]()
+    found = papers.compare(PUBLISHED, tmp_path)
+    printed = Counter[float]()
     for name, *_ in papers.PUBLISHED:
         table = pd.read_csv(PUBLISHED / f"{name}.csv")
         if name == "shi2023_headline":  # other tables are of models that train
@@ -78,7 +79,8 @@ def test_each_published_number_is_one_row_whatever_was_measured(tmp_path: Path) 
     as_p = (10 ** found["published"]).where(found["unit"] == "log10 p", found["published"])
     assert Counter(as_p.round(9)) == printed
     assert not found.duplicated(["paper", "table", "model", "row", "column"]).any()
-    assert found["ours"].isna().all() and (found["status"] == NOT_ASKED).all()
+    assert found["ours"].isna().all()
+    assert (found["status"] == NOT_ASKED).all()
 
 
 def test_the_words_are_those_of_the_other_notebooks() -> None:
@@ -91,10 +93,12 @@ def test_the_words_are_those_of_the_other_notebooks() -> None:
 
     titles = [*(entry.title for entry in entries().values()), "MMLU (Fisher)"]
     for what in ("planted", "open"):
-        assert known(what, "row", *titles) and known(what, "column", *TESTS)
+        assert known(what, "row", *titles)
+        assert known(what, "column", *TESTS)
     assert known("auc", "row", *benchmark.SCORES)
     assert known("auc", "column", ORIGINAL, PARAPHRASED)
-    assert known("within", "row", *passes.LABELS) and known("across", "row", *DOMAINS)
+    assert known("within", "row", *passes.LABELS)
+    assert known("across", "row", *DOMAINS)
     assert known("perplexity", "row", *assumptions.SIDES.values())
     assert all(known(what, "model", *load_models()) for what in ("planted", "mmlu", "auc"))
     for name, _, _, *columns in papers.OURS:  # else a column's name would pass for a word
@@ -124,7 +128,8 @@ def test_the_words_are_those_of_the_other_notebooks() -> None:
 def test_single_numbers(rows: pd.DataFrame, place, ours, difference, status) -> None:
     (row,) = rows[(rows[["model", "row", "column"]] == list(place)).all(axis=1)].to_dict("records")
     found = [row["ours"], row["difference"]]
-    assert found == pytest.approx([ours, difference], nan_ok=True) and row["status"] == status
+    assert found == pytest.approx([ours, difference], nan_ok=True)
+    assert row["status"] == status
 
 
 def test_the_layouts_count_and_show_each_table(rows: pd.DataFrame) -> None:

@@ -31,8 +31,8 @@ def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: pytest.fail("trained again"))
     again = open_classroom(classroom.directory.parent, **SETTINGS)
     assert again.directory == classroom.directory
-    revisions = [[one.revision for one in room.sets.values()] for room in (again, classroom)]
-    assert revisions[0] == revisions[1]
+    before = [test_set.revision for test_set in classroom.sets.values()]
+    assert [test_set.revision for test_set in again.sets.values()] == before
 
 
 def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
@@ -60,7 +60,8 @@ def test_records_of_a_document_share_their_town():
 
 
 def test_spoiled_sets_keep_their_records_and_are_other_sets():
-    lines, towns = by_physical_line(SET), sorted_by(SET, "town")
+    lines = by_physical_line(SET)
+    towns = sorted_by(SET, "town")
     assert "".join(lines.examples) == "".join(SET.examples)
     assert [text.partition(":")[0] for text in lines.examples] == ["Question", "Answer"] * 9
     assert [r["town"] for r in towns.records] == sorted(r["town"] for r in SET.records)

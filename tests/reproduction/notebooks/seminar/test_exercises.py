@@ -45,7 +45,8 @@ CASES = {  # exercise -> its facts and the right answer
     "10": ({"p_values": TRIED}, 0.033),
     "11": ({}, VERDICTS),
 }
-FACTS, RIGHT = ({name: case[i] for name, case in CASES.items()} for i in (0, 1))
+FACTS = {name: facts for name, (facts, _) in CASES.items()}
+RIGHT = {name: right for name, (_, right) in CASES.items()}
 
 
 @pytest.mark.parametrize("name", EXERCISES)

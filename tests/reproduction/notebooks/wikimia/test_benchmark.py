@@ -4,6 +4,7 @@ The numbers of records are those of the real splits; the texts are made up. That
 are found by name is proved with the hub (`testsets/test_fetching.py`).
 """
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,7 +29,8 @@ from reproduction.run.experiment import Experiment
 
 
 def rows(length: int) -> list[dict[str, object]]:
-    text, numbers = "word " * (length - 1), range(RECORDS[length])
+    text = "word " * (length - 1)
+    numbers = range(RECORDS[length])
     return [{"input": f"{text}{i}", "label": int(i % 3 > 0)} for i in numbers]
 
 
@@ -57,7 +59,8 @@ def test_the_mirror_comes_first_and_the_hub_is_asked_with_leave_alone(mirror, ne
     for part in parts[1:3]:
         assert part.texts == tuple(row["input"] for row in rows(part.length))
         assert part.members == tuple(row["label"] == 1 for row in rows(part.length))
-        assert part.status == OK and part.revision.startswith("sha256:")
+        assert part.status == OK
+        assert part.revision.startswith("sha256:")
     assert parts[1].revision != parts[2].revision
 
 
@@ -75,7 +78,9 @@ def test_a_malformed_split_says_so_and_the_others_are_loaded(mirror, changed, na
     path.write_bytes(jsonl([changed.get(i, row) for i, row in enumerate(rows(128))]))
     good, bad = load_wikimia([64, 128], network=False)[:2]
     assert good.status == OK
-    assert bad.status.startswith("failed: ") and f"{path}" in bad.status and named in bad.status
+    assert bad.status.startswith("failed: ")
+    assert f"{path}" in bad.status
+    assert named in bad.status
 
 
 HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
@@ -109,7 +114,8 @@ def names(part: Part, *, members: bool) -> list[str]:
 def test_members_were_read_and_the_others_not(run: Experiment) -> None:
     read, control = load_known(run, [8], texts=100)
     assert [(p.source, p.status) for p in (read, control)] == [(READ_HERE, OK), (CONTROL, OK)]
-    non_members, others = names(read, members=False), names(control, members=True)
+    non_members = names(read, members=False)
+    others = names(control, members=True)
     assert all(name.startswith("members-") for name in names(read, members=True))
     assert all(name.startswith("non_members-") for name in (*non_members, *others))
     assert names(control, members=False) == non_members
@@ -119,7 +125,8 @@ def test_members_were_read_and_the_others_not(run: Experiment) -> None:
         assert [name.split("-")[1] for name in found] == ["a"] * 9 + ["b"] * 3
     # A limit is shared by turns, and texts are cut after the last word, line ends kept.
     read = load_known(run, [8, 10], texts=3)[1]
-    assert (read.length, read.split) == (10, "WikiMIA_length10")
+    assert read.length == 10
+    assert read.split == "WikiMIA_length10"
     assert names(read, members=True) == ["members-a-1", "members-a-3", "members-b-1"]
     assert read.texts[0] == "members-a-1" + "\n word" * 9
 
@@ -128,7 +135,8 @@ def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     (run.corpus / NON_MEMBERS).unlink()
     parts = load_known(run, [32, 64], texts=3)
     found = [(part.source, part.length, part.texts, part.status) for part in parts]
-    wanted = [(source, n, (), TAKEN_WHOLE) for source in (READ_HERE, CONTROL) for n in (32, 64)]
+    places = itertools.product((READ_HERE, CONTROL), (32, 64))
+    wanted = [(source, length, (), TAKEN_WHOLE) for source, length in places]
     assert found == wanted
 
 

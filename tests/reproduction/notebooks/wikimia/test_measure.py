@@ -82,7 +82,8 @@ def test_texts_read_again_and_again_are_members_and_others_are_not(planted) -> N
     assert set(found["reference"]) == {"blank"}
     for model, source in (("tuned", "control"), ("blank", "planted"), ("blank", "control")):
         found = cells(planted, model, source)
-        assert (found["auc_low"] <= 0.5).all() and (found["auc_high"] >= 0.5).all(), (model, source)
+        assert (found["auc_low"] <= 0.5).all(), (model, source)
+        assert (found["auc_high"] >= 0.5).all(), (model, source)
 
 
 def test_the_auc_is_that_of_the_loss_without_a_reference_too(access, tokenizer) -> None:
@@ -102,7 +103,8 @@ def test_the_auc_is_that_of_the_loss_without_a_reference_too(access, tokenizer) 
 
 
 def test_a_text_of_several_parts_is_read_once(access) -> None:
-    members, others = texts_of(4, 1), texts_of(3, 2)
+    members = texts_of(4, 1)
+    others = texts_of(3, 2)
     parts = [part_of("a", members, others), part_of("b", texts_of(4, 5), others)]
     both = run([ENTRY], parts, access=access)
     assert access.scorers["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case
@@ -113,7 +115,8 @@ def test_a_text_of_several_parts_is_read_once(access) -> None:
 def test_without_a_part_or_a_model_rows_say_so(access) -> None:
     lost = Part("wikimia", "paraphrased", 64, status="not run here: no hub")
     table = run([ENTRY], [lost, part_of("short", ["a"], ["a b c"])], access=access)
-    assert table["model"].tolist() == ["", "made-up"] and table["auc"].isna().all()
+    assert table["model"].tolist() == ["", "made-up"]
+    assert table["auc"].isna().all()
     assert table["status"].str.match("not run here: no hub|failed: text 0 has 1 token").all()
     assert list(run([], [lost, part_of("p", ["a"], ["b"])])["status"]) == [lost.status, NO_MODEL]
 

@@ -15,7 +15,8 @@ from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.explorer.mmlu import mmlu_payload
 
-PUBLISHED, MEASUREMENTS = ROOT / "data" / "published", ROOT / "docs" / "measurements"
+PUBLISHED = ROOT / "data" / "published"
+MEASUREMENTS = ROOT / "docs" / "measurements"
 RELEASED = ROOT / "results" / "reference" / "pocket"
 
 
@@ -62,7 +63,8 @@ def test_curves_are_those_of_kept_subsets_combined_by_fishers_method(mmlu: dict[
     assert 10 ** rows[0][3]["value"] == pytest.approx(fisher(log10_p=np.log10(kept)).p)
     first = mmlu["curves"][0]
     assert [p for p, _ in first["points"][1:-1]] == pytest.approx(sorted(kept))
-    assert first["points"][0] == (0.0, 0.0) and first["points"][-1] == (1.0, 1.0)
+    assert first["points"][0] == (0.0, 0.0)
+    assert first["points"][-1] == (1.0, 1.0)
     assert len(mmlu["curves"]) == len(rows) == 6
 
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,7 +57,8 @@ def data(html: str) -> dict[str, Any]:
 def test_every_outcome_is_a_row_and_its_p_pays_for_tests_and_sets(
     data: dict[str, Any], outcomes: list[Outcome]
 ) -> None:
-    rows = {tuple(row[i] for i in (0, 1, 3, 4)): row for row in data["results"]["rows"]}
+    of_outcome = itemgetter(0, 1, 3, 4)  # model, set, test and shards
+    rows = {of_outcome(row): row for row in data["results"]["rows"]}
     assert len(rows) == len(outcomes)
     for model in ("reader", "stranger"):
         group: dict[str, list[float]] = {}
@@ -78,10 +80,11 @@ def test_what_was_planted_stands_out_and_nothing_else(data: dict[str, Any]) -> N
     shown = zip(data["results"]["rows"], data["outcomes"], strict=True)
     shown = list(shown)
     silent = ("no evidence: ", "cannot say: ")  # the order of the made-up records is not quiet
-    found = {
-        tuple(row[:2]) for row, outcome in shown if not any(s in outcome["reading"] for s in silent)
-    }
-    assert found == {("reader", "planted")}
+    proven = set()
+    for row, outcome in shown:
+        if not any(words in outcome["reading"] for words in silent):
+            proven.add(tuple(row[:2]))
+    assert proven == {("reader", "planted")}
     assert [row[3] for row, _ in shown[:4]] == ["Successor"] * 4  # the default test comes first
 
 
@@ -116,7 +119,8 @@ def test_the_page_may_run_its_own_scripts_and_nothing_else(html: str) -> None:
 
 def test_a_run_that_has_scored_nothing_shows_mmlu(run: Run) -> None:
     data = unpack(run())
-    assert (data["sets"], data["outcomes"]) == ([], [])
+    assert data["sets"] == []
+    assert data["outcomes"] == []
     assert len(data["mmlu"]["table"]["rows"]) == 57
 
 

@@ -44,7 +44,9 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 def test_canary_sets_know_how_often_they_were_planted(experiment: Experiment) -> None:
     make_store(experiment.build / "stores", "clean", make_set("eight", EXAMPLES), "orderings", 4)
     clean, eight, one = scored_sets(experiment)
-    assert (eight.model, eight.test_set.name, one.test_set.name) == ("contaminated", "eight", "one")
+    assert eight.model == "contaminated"
+    assert eight.test_set.name == "eight"
+    assert one.test_set.name == "one"
     assert [path.name for path in eight.stores] == ["orderings-004", "successors-001"]
     assert eight.about == "Copies in this model's training data: 8."
     assert clean.about.endswith(": 0.")
@@ -79,7 +81,8 @@ def test_subsets_of_mmlu_and_audited_sets(
     ]
     assert found[0].test_set.examples == read.examples
     left_out = capsys.readouterr().out
-    assert left_out.startswith("left out: ") and "no such set" in left_out
+    assert left_out.startswith("left out: ")
+    assert "no such set" in left_out
 
 
 SET = make_set("some")
