@@ -101,6 +101,11 @@ def is_path(text: str) -> bool:
         return False
 
 
+def writable(name: str) -> str:
+    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:
