@@ -101,6 +101,11 @@ def is_path(text: str) -> bool:
         return False
 
 
+def writable(name: str) -> str:
+    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:
@@ -230,13 +235,31 @@ def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
     return states
 
 
-def sha256_of(*parts: bytes | str | Path) -> str:
-    """SHA-256 (hex) over the parts in order: bytes, UTF-8 text, or the contents of files."""
-    digest = hashlib.sha256()
-    for part in parts:
+class PartsDigest:
+    """The SHA-256 over parts that are added one after the other, such as texts of a long stream."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, part: bytes | str | Path) -> None:
+        """Add bytes, a text in UTF-8, or the contents of a file."""
         if isinstance(part, Path):
             with part.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
+                inner = hashlib.file_digest(handle, "sha256")
+        elif isinstance(part, str):
+            inner = hashlib.sha256(part.encode())
         else:
-            digest.update(hashlib.sha256(part.encode() if isinstance(part, str) else part).digest())
+            inner = hashlib.sha256(part)
+        self._digest.update(inner.digest())
+
+    def hexdigest(self) -> str:
+        """Return the digest of what was added so far, hexadecimal."""
+        return self._digest.hexdigest()
+
+
+def sha256_of(*parts: bytes | str | Path) -> str:
+    """Return the SHA-256 (hex) over the parts in order: bytes, UTF-8 text, or contents of files."""
+    digest = PartsDigest()
+    for part in parts:
+        digest.add(part)
     return digest.hexdigest()

@@ -4,12 +4,15 @@ import datetime
 import json
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from cli.test_seal import ITEMS, PUBLISHED, SEAL, SEALED
 from contamination.seal import beacon
+from contamination.seal import stamp as stamp_module
 from contamination.seal.stamp import stamped_at
 from fakes.hub_server import LocalHandler, LocalServer
 from seal.test_beacon import ROUND, SIGNATURE
@@ -33,17 +36,32 @@ NEW = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config cnf"
 
 
 class Authority(LocalHandler):
-    """Stamps by `openssl ts` in a folder, or answers something else `instead`."""
+    """Stamps by `openssl ts` in a folder, or answers something else `instead`.
+
+    With a `pause` (seconds) it sends a byte at a time, and would take minutes.
+    """
 
     folder: Path
     status = 200
     instead = b""
+    pause = 0.0
 
     def do_POST(self) -> None:
         assert self.headers["Content-Type"] == "application/timestamp-query"
         (self.folder / "tsq").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
         self.openssl("ts -reply -config cnf -queryfile tsq -signer tsa -inkey key -out tsr")
         self.send(self.status, self.instead or (self.folder / "tsr").read_bytes())
+
+    def send(self, status: int, body: bytes, *_: object, **__: object) -> None:
+        if not self.pause:
+            super().send(status, body)
+            return
+        with suppress(OSError):  # the client has gone
+            self.send_response(status)
+            self.end_headers()
+            for _byte in range(500):
+                self.wfile.write(b"0")
+                Event().wait(self.pause)
 
     @classmethod
     def openssl(cls, command: str) -> None:
@@ -117,13 +135,31 @@ def test_what_gives_no_stamp_is_refused(call, refused, url, ca, monkeypatch):
         (200, b"no stamp", "ASN.1 parse error"),
         (200, bytes.fromhex("30053003020102"), "it refuses, or stamps something else"),
         (200, Path("again/commitment.tsr").read_bytes(), "it refuses, or stamps something else"),
+        (200, b"0" * (stamp_module.MOST_BYTES + 1), "its answer is larger than 1,048,576 bytes"),
     ):
         monkeypatch.setattr(Authority, "status", status)
         monkeypatch.setattr(Authority, "instead", answer)
-        told = f"--tsa {url}: no time stamp ({named}); send sealed/commitment.tsq later"
+        told = f"{url}: no time stamp ({named}); send sealed/commitment.tsq later"
         assert refused(*stamp, url) == told
     for nowhere in ("http://[::1", "http://127.0.0.1:1"):
-        assert refused(*stamp, nowhere).startswith(f"--tsa {nowhere}: no time stamp (")
+        assert refused(*stamp, nowhere).startswith(f"{nowhere}: no time stamp (")
     assert not TOKEN.exists()
     COMMITMENT.write_text("{}")
     assert refused(*stamp, url).startswith(f"{COMMITMENT}: not what sealed/private/key.json draws")
+
+
+def test_an_authority_that_never_ends_its_answer_is_left(call, refused, url, ca, monkeypatch):
+    assert call(*SEAL)[0] == 0
+    monkeypatch.setattr(stamp_module, "SECONDS", 0.5)
+    monkeypatch.setattr(Authority, "pause", 0.05)
+    line = refused("seal", "sealed", "--stamp", "--tsa", url)
+    assert "(no whole answer in 0.5 s)" in line
+
+
+@pytest.mark.parametrize("scheme", ["http://", ""])
+def test_a_password_is_not_shown(call, refused, ca, scheme):
+    assert call(*SEAL)[0] == 0
+    address = f"{scheme}author:hush@127.0.0.1:1/tsa"
+    line = refused("seal", "sealed", "--stamp", "--tsa", address)
+    assert "hush" not in line
+    assert f"{scheme}127.0.0.1:1/tsa" in line

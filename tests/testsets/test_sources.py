@@ -1,6 +1,7 @@
 """A test set is found by name, file, directory or hub id, proved to be whole, or refused."""
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import huggingface_hub.constants
 import pandas as pd
 import pytest
+from datasets import Dataset, DatasetDict
 
 from contamination.files import sha256_of
 from contamination.testsets import registry
@@ -91,6 +93,59 @@ def test_a_directory(tmp_path) -> None:
         (tmp_path / "clone" / config / "dev.jsonl").write_bytes(jsonl(records))
     found = open_test_set(tmp_path / "clone" / "two", template="question/1", split="validation")
     assert (found.name, found.examples) == ("two", EXAMPLES[:2])
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_a_file_whose_name_is_not_utf_8(tmp_path, suffix) -> None:
+    path = Path(os.fsdecode(bytes(tmp_path) + b"/quiz\xff" + suffix.encode()))
+    if suffix == ".jsonl":
+        path.write_bytes(jsonl(QUESTIONS))
+    else:
+        with path.open("wb") as handle:
+            pd.DataFrame(QUESTIONS).to_parquet(handle)
+    found = open_test_set(path, template="question/1")
+    assert (found.name, found.examples) == ("quiz?", EXAMPLES)
+
+
+def saved(tmp_path: Path) -> Path:
+    """Return a folder with a data set as `save_to_disk` writes it."""
+    folder = tmp_path / "saved"
+    Dataset.from_list(QUESTIONS).select([2, 0, 1]).save_to_disk(folder)
+    return folder
+
+
+def test_a_folder_of_save_to_disk_is_opened_in_its_order(tmp_path) -> None:
+    found = open_test_set(saved(tmp_path), template="question/1")
+    assert found.examples == (EXAMPLES[2], EXAMPLES[0], EXAMPLES[1])
+
+
+def test_a_split_of_a_folder_of_save_to_disk(tmp_path) -> None:
+    folder = tmp_path / "splits"
+    first = Dataset.from_list(QUESTIONS[:2])
+    DatasetDict({"train": first, "test": Dataset.from_list(QUESTIONS)}).save_to_disk(folder)
+    assert open_test_set(folder, template="question/1").examples == EXAMPLES
+    train = open_test_set(folder, template="question/1", split="train")
+    assert train.examples == EXAMPLES[:2]
+    assert "train, test" in refusal(open_test_set, folder, split="validation")
+
+
+@pytest.mark.parametrize(
+    ("file", "contents"),
+    [
+        ("data-00000-of-00001.arrow", b"no arrow"),
+        ("data-00000-of-00001.arrow", None),
+        ("state.json", b"{}"),
+        ("state.json", b"[" * 100_000),
+        ("state.json", b'{"_data_files": [], "_indices_data_files": [{"filename": "i"}]}'),
+    ],
+)
+def test_a_damaged_folder_of_save_to_disk_is_refused(tmp_path, file, contents) -> None:
+    folder = saved(tmp_path)
+    path = folder / file
+    path.unlink()
+    if contents is not None:
+        path.write_bytes(contents)
+    assert "save_to_disk" in refusal(open_test_set, folder)
 
 
 def test_a_set_of_the_hub_then_needs_no_network(repository, server, cache, monkeypatch) -> None:

@@ -1,6 +1,7 @@
 """Which arrangements are permitted, how they are drawn, and that the null is then exact."""
 
 import itertools
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -9,10 +10,11 @@ from scipy.stats import chisquare
 
 from contamination.files import sha256_of
 from contamination.statistics import sharded_exact_test
+from contamination.testsets import arrangements
+from contamination.testsets.arrangements import OPTIONS_TEMPLATE
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import Item, items_of
 from contamination.testsets.variants import (
-    OPTIONS_TEMPLATE,
     FixedOptions,
     items_that_stay,
     option_orders,
@@ -194,12 +196,37 @@ LETTERED = [record(i, "lamp", "river") | {"why": f"Option {x} is it"} for i, x i
         (QUIZ, {"template": "{question} {choices[0]}\n"}, "does not show every option"),
     ],
 )  # fmt: skip
-def test_what_gives_no_alternatives_is_refused_before_any_is_written(
+def test_what_gives_no_variants_is_refused_before_any_is_rendered(
     records, settings, message
 ) -> None:
     test_set = set_of(*records, template="{question} {choices:, }\n")
     told = refusal(option_variants, test_set, seed=0, **settings)
     assert told.startswith("quiz: ") and message in told
+
+
+def test_more_variants_than_can_be_drawn_are_counted_before_any_is_drawn(monkeypatch) -> None:
+    monkeypatch.setattr(arrangements, "random_stream", None)
+    many = [record(i, *(f"{word} {i}" for word in "abcdefghijkl")) for i in range(3)]
+    message = refusal(option_variants, set_of(*many), seed=0, permutations=9_999_999)
+    assert "30,000,000 different texts" in message
+
+
+def long_items() -> ExampleSet:
+    """Return ten items whose 120 arrangements have six million characters each."""
+    padding = "word " * 2_000
+    return set_of(*(record(i, *(f"{w} {i} {padding}" for w in "abcde")) for i in range(10)))
+
+
+def test_texts_of_arrangements_do_not_fill_the_memory(monkeypatch) -> None:
+    monkeypatch.setattr(arrangements, "KEPT_TEXTS", 1)
+    test_set = long_items()
+    tracemalloc.start()
+    made = option_variants(test_set, seed=0, permutations=119)
+    distinct = made.distinct
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert distinct == (120,) * 10
+    assert peak < 25_000_000, "all texts are 60 million characters"
 
 
 def test_a_text_that_names_letters_matters_where_it_is_shown() -> None:

@@ -23,7 +23,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from contamination.errors import InputError
-from contamination.files import replacing, write_text
+from contamination.files import replacing, writable, write_text
 from contamination.seal import beacon
 from contamination.seal.draws import (
     ALGORITHM,
@@ -172,7 +172,7 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     if stated.get("template") is None:
         stated["template"] = template_for(rows, str(path))
     try:
-        statement = Statement(**{"name": path.stem} | stated)
+        statement = Statement(**{"name": writable(path.stem)} | stated)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{first['loc'][0]}: {first['msg']}; give another") from error

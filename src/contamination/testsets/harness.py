@@ -13,6 +13,7 @@ a multiple-choice item also `question`, `choices` and `answer`, which the axis o
 from pathlib import Path
 
 from contamination.errors import InputError
+from contamination.files import writable
 from contamination.testsets.lm_eval_tasks import read_task
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import LogRecord
@@ -28,7 +29,7 @@ def read_harness(what: str) -> tuple[str, list[Record]]:
     """
     kind, _, rest = what.partition(":")
     if kind == "lm-eval":
-        return Path(rest).stem, read_task(rest)
+        return writable(Path(rest).stem), read_task(rest)
     once: dict[int, LogRecord] = {}
     for one in read_log(Path(rest)).records:  # what a log is, it says itself
         if one.number is None or not one.doc:
@@ -43,4 +44,4 @@ def read_harness(what: str) -> tuple[str, list[Record]]:
                 "the log is of several sets; give the data set itself"
             )
     ordered = [once[number] for number in sorted(once)]
-    return Path(rest).stem, [(one.place, dict(one.doc)) for one in ordered]
+    return writable(Path(rest).stem), [(one.place, dict(one.doc)) for one in ordered]

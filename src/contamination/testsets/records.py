@@ -11,9 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contamination.errors import InputError, brief
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
@@ -218,12 +221,18 @@ def _read_parquet(path: Path) -> list[Record]:
     import pyarrow.parquet
 
     try:
-        rows = pyarrow.parquet.read_table(path).to_pylist()
+        with path.open("rb") as file:  # its name may not be UTF-8
+            return records_of(pyarrow.parquet.read_table(file))
     # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = brief(str(error), 200)
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
-    return [(f"record {number}", _decoded(row)) for number, row in enumerate(rows, start=1)]
+
+
+def records_of(table: "pyarrow.Table") -> list[Record]:
+    """Return the rows of an Arrow table; bytes that are UTF-8 become text."""
+    rows = enumerate(table.to_pylist(), start=1)
+    return [(f"record {number}", _decoded(row)) for number, row in rows]
 
 
 def _decoded(value: Any) -> Any:

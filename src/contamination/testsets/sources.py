@@ -21,6 +21,7 @@ from contamination.files import (
     locked,
     read_json,
     sha256_of,
+    writable,
     write_json,
     write_text,
 )
@@ -36,6 +37,7 @@ from contamination.testsets.records import (
     without_bytes,
 )
 from contamination.testsets.registry import FIRST, Entry, Hub, entries, registered, suggestion
+from contamination.testsets.saved import is_saved, read_saved
 from contamination.testsets.templates import parse, render, template_for
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
@@ -135,13 +137,18 @@ def open_records(
         where = text
         name, records = read_harness(text)
     elif path.is_file() or path.suffix in FORMATS:
-        name = path.stem
+        name = writable(path.stem)
         where = text
         records = read_records(path)
+    elif path.is_dir() and is_saved(path):
+        name = writable(path.name)
+        where = text
+        asked = bool(revision)
+        records = read_saved(path, split)
     elif path.is_dir():
         from contamination.testsets.fetching import read_repository
 
-        name = path.name
+        name = writable(path.name)
         where = text
         asked = bool(revision)
         records = read_repository(path, None, split or "test", text)

@@ -124,6 +124,11 @@ def parse(template: str) -> Template:
                 f"{told}: {{{field.name}}} is no field, or has one in its format; write "
                 "{field[key]} or {field[0]}"
             )
+        if _pads_far(field.specification):
+            raise InputError(
+                f"{told}: {{{field.typed[:MOST_SHOWN]}}} pads to more than {MOST_PADDING:,} "
+                "characters; write a smaller number"
+            )
     if not found.listed:
         raise InputError(
             f"{told} has no field, and would make all examples one text; write "
@@ -132,6 +137,16 @@ def parse(template: str) -> Template:
     if len(found.listed) > MOST_FIELDS:
         raise InputError(f"{told}: {len(found.listed):,} fields; give {MOST_FIELDS:,} at most")
     return found
+
+
+def _pads_far(specification: str) -> bool:
+    """Whether a format has a number above MOST_PADDING."""
+    most_digits = len(str(MOST_PADDING))
+    for digits in re.findall(r"\d+", specification):
+        number = digits.lstrip("0")
+        if len(number) > most_digits or int(number or 0) > MOST_PADDING:
+            return True
+    return False
 
 
 def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
@@ -226,9 +241,6 @@ def _formatted(value: Any, field: Field) -> str:
     converted = string.Formatter().convert_field(value, field.conversion)
     if isinstance(converted, list) and field.specification:
         return field.specification.join(map(str, converted))
-    numbers = map(int, re.findall(r"\d+", field.specification))
-    if max(numbers, default=0) > MOST_PADDING:
-        raise ValueError(f"{{{field.typed}}} pads to more than {MOST_PADDING:,} characters")
     return format(converted, field.specification)
 
 

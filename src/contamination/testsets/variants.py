@@ -1,4 +1,4 @@
-"""The texts of one record of which one was published: the arrangements of its options.
+"""Variants of each record, of which one was published: the arrangements of its options.
 
 The null hypothesis of every test on them: the published arrangement of an item was drawn uniformly
 from those that are *permitted*, independently over items. What may move is decided by the options
@@ -7,21 +7,25 @@ every permitted arrangement of an item permits the same ones, and the null is ex
 stays. `permitted_places` has the rules.
 """
 
-import itertools
-import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import sha256_of
-from contamination.randomness import random_stream
+from contamination.files import PartsDigest, sha256_of
+from contamination.testsets.arrangements import (
+    OPTIONS_TEMPLATE,
+    ArrangedTexts,
+    distinct_orders,
+    drawn_orders,
+    plain_text,
+)
 from contamination.testsets.example_set import Declared, ExampleSet, check_texts
 from contamination.testsets.option_texts import (
     ABOUT_OTHERS,
@@ -36,13 +40,13 @@ from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_records, open_test_set
 from contamination.testsets.templates import MOST_SHOWN, parse, render
 
-OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
 FEWEST = 2  # items that must be able to move
+MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two minutes
 
 
 @dataclass(frozen=True)
 class FixedOptions:
-    """What must keep its place besides what the sense of an item keeps there.
+    """Which options stay in place, besides those that the sense of an item fixes.
 
     Attributes
     ----------
@@ -59,29 +63,49 @@ class FixedOptions:
 
 @dataclass(frozen=True)
 class VariantSet:
-    """The alternatives of every record of a set, the published one first.
+    """The variants of every record of a set, the published one first.
 
     Attributes
     ----------
+    name : of the set.
     texts : N of each of n records, separator included; where fewer are distinct, all equally often.
     template : name/version of the rendering, or the template itself.
     what : "options" (arrangements) or "wordings" (an author's own).
     """
 
     name: str
-    texts: tuple[tuple[str, ...], ...]
+    texts: Sequence[tuple[str, ...]]
     template: str
     what: Literal["options", "wordings"]
 
-    @cached_property
+    @property
     def revision(self) -> str:
         """SHA-256 of the template and all texts."""
-        return sha256_of(self.template, *itertools.chain.from_iterable(self.texts))
+        return self._digest.revision
+
+    @property
+    def distinct(self) -> tuple[int, ...]:
+        """Number of different texts of each record; 1 where nothing may move."""
+        return self._digest.distinct
 
     @cached_property
-    def distinct(self) -> tuple[int, ...]:
-        """How many different alternatives stand in a row; 1 where nothing may move."""
-        return tuple(len({*row}) for row in self.texts)
+    def _digest(self) -> "_Digest":
+        """Read every text once: not all rows need to fit in memory."""
+        revision = PartsDigest()
+        revision.add(self.template)
+        distinct = list[int]()
+        for row in self.texts:
+            distinct.append(len(set(row)))
+            for text in row:
+                revision.add(text)
+        return _Digest(revision.hexdigest(), tuple(distinct))
+
+
+class _Digest(NamedTuple):
+    """The revision of a set of variants, and the number of different texts of each record."""
+
+    revision: str
+    distinct: tuple[int, ...]
 
 
 def open_items(
@@ -93,8 +117,19 @@ def open_items(
 ) -> ExampleSet:
     """Open a set of items as `contamination.testsets.sources.open_test_set` does.
 
-    One that is not registered needs no template: its examples are the items by OPTIONS_TEMPLATE.
-    Raises InputError as that and, without a template, as `items_of`.
+    A set that is not registered needs no template: its examples are the items by OPTIONS_TEMPLATE.
+
+    Parameters
+    ----------
+    what : name, file or directory of the set.
+    template : how a record becomes an example; None as above.
+    declared : what the author says of fields.
+    where : further parameters of `open_test_set`.
+
+    Raises
+    ------
+    InputError
+        As `open_test_set`; without a template, also for what `items_of` refuses.
     """
     if template is not None or str(what) in entries():
         return replace(open_test_set(what, template=template, **where), declared=declared)
@@ -102,37 +137,49 @@ def open_items(
     chosen = opened.records[: opened.used]
     check_ids(chosen, opened.where)
     records = tuple(record for _, record in chosen)
-    found = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
-    texts = tuple(_plain(item, range(len(item.options))) for item in items_of(found))
+    test_set = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
+    texts = tuple(plain_text(item, range(len(item.options))) for item in items_of(test_set))
     check_texts(texts, opened.where)
-    return replace(found, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
+    return replace(test_set, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
 
 
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
     """Return the template that shows all options of a set, and its items as it shows them.
 
-    `template` as in `option_variants`. Raises InputError as `items_of`, and for a template that
-    hides options.
+    `template` is that of `option_variants`. Raises InputError for what `items_of` refuses, and for
+    a template that hides options.
     """
-    own, items = template or test_set.template, items_of(test_set)
+    own = template or test_set.template
+    items = items_of(test_set)
     if own == OPTIONS_TEMPLATE:
         return own, items
-    # Whether every option is shown is found by putting others in.
-    marks = [f"<<option {letter}>>" for letter in LETTERS]
-    marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
-    texts: tuple[str, ...] = ()
-    with suppress(InputError):  # it names a field or a list entry that a record has not
-        texts = render(marked, own, test_set.name)
-    shown = zip(items, texts, strict=False)
-    if texts and all(mark in text for one, text in shown for mark in marks[: len(one.options)]):
-        fields = parse(own).fields
-        return parse(own).name, items_of(test_set, fields | {each.split(".")[0] for each in fields})
+    if _shows_every_option(items, own, test_set.name):
+        parsed = parse(own)
+        shown = set(parsed.fields)
+        for field in parsed.fields:
+            shown.add(field.split(".")[0])
+        return parsed.name, items_of(test_set, shown)
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(
         f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every option; write "
         "one that does, or leave it out"
     )
+
+
+def _shows_every_option(items: Sequence[Item], template: str, where: str) -> bool:
+    """Whether the text of every item shows all of its options: marks are put in their places."""
+    marks = [f"<<option {letter}>>" for letter in LETTERS]
+    marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
+    texts: tuple[str, ...] = ()
+    with suppress(InputError):  # it names a field or a list entry that a record has not
+        texts = render(marked, template, where)
+    if not texts:
+        return False
+    for item, text in zip(items, texts, strict=True):
+        if not all(mark in text for mark in marks[: len(item.options)]):
+            return False
+    return True
 
 
 def option_variants(
@@ -143,42 +190,48 @@ def option_variants(
     keep: FixedOptions | Sequence[Sequence[int]] = FixedOptions(),
     template: str | None = None,
 ) -> VariantSet:
-    """Render the published arrangement of every item and others, N = permutations + 1 in a row.
+    """Return the published arrangement of every item and others, N = permutations + 1 in a row.
 
-    Rows are as `option_orders` draws them. Raises InputError as `shown_items`, and if fewer than
-    two items can move.
+    Rows are as `option_orders` draws them. Their texts are rendered when they are read.
 
     Parameters
     ----------
     test_set : with records; see `contamination.testsets.options.items_of`.
-    permutations : other arrangements beside the published one. 23 are all of four options.
+    permutations : arrangements besides the published one. 23 are all others of four options.
     seed : of the choice, where there are more than N.
-    keep : what does not move; see `FixedOptions` and `permitted_places`. Or the places of each item
-        that options may move among, where a key has moved them (`contamination.seal`).
+    keep : which options stay in place; see `FixedOptions` and `permitted_places`. Or the places of
+        each item among which a key has moved the options (`contamination.seal`).
     template : how an arrangement becomes text. None takes the set's own if that shows every option,
         else OPTIONS_TEMPLATE.
+
+    Raises
+    ------
+    InputError
+        For what `shown_items` refuses; if fewer than two items can move; and if there are more than
+        MOST_VARIANTS different texts.
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, FixedOptions) else keep
     require_arrangements(test_set, free, permutations)
-    orders = option_orders(items, free, permutations=permutations, seed=seed)
-    texts = []
-    for item, rows in zip(items, orders, strict=True):
-        once = dict.fromkeys(rows)
-        if own == OPTIONS_TEMPLATE:
-            row = tuple(_plain(item, order) for order in once)
-        else:
-            moved = [("arrangement", item.rearranged(order)) for order in once]
-            row = render(moved, own, "rearranged")
-        texts.append(row * (len(rows) // len(row)))
-    return VariantSet(test_set.name, tuple(texts), own, "options")
+    _require_few(test_set, free, permutations)
+    drawn = drawn_orders(items, free, permutations=permutations, seed=seed)
+    orders = [np.array(rows, dtype=np.uint8) for rows in drawn]
+    texts = ArrangedTexts(items, orders, columns=permutations + 1, template=own)
+    return VariantSet(test_set.name, texts, own, "options")
 
 
 def require_arrangements(
     test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int
 ) -> None:
-    """Refuse items of which too few can move."""
-    able = sum(_distinct(places, permutations + 1) > 1 for places in free)
+    """Raise InputError if fewer than two items can move.
+
+    Parameters
+    ----------
+    test_set : what the message names.
+    free : of each item, the places among which its options may move.
+    permutations : arrangements besides the published one.
+    """
+    able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:
         raise InputError(
             f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
@@ -188,49 +241,50 @@ def require_arrangements(
         )
 
 
+def _require_few(test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int) -> None:
+    """Raise InputError for more texts than can be drawn, before any is."""
+    count = sum(distinct_orders(places, permutations + 1) for places in free)
+    if count > MOST_VARIANTS:
+        raise InputError(
+            f"{test_set.name}: {permutations + 1:,} arrangements of {len(free):,} items are "
+            f"{count:,} different texts; give fewer (24 are all arrangements of four options), "
+            f"for at most {MOST_VARIANTS:,} texts"
+        )
+
+
 def option_orders(
     items: Sequence[Item], free: Sequence[Sequence[int]], *, permutations: int, seed: int
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Draw arrangements: N = permutations + 1 orders of each item, the published one first.
 
-    Entry i of an order is the index of the option that stands in place i; `free` are the places
-    that may change, as `permitted_places` has them. Let g be the number of such arrangements of an
-    item, and d the largest divisor of N that is at most g. The published arrangement and d - 1
-    others, drawn without replacement, stand N / d times each. Given this set of d, the published
-    one is uniform over it if it was uniform over all g, so a row is uniform over its N columns, and
-    tests that are exact for N exchangeable columns stay so. Raises InputError for no permutations.
+    Entry i of an order is the index of the option that stands in place i. Let g be the number of
+    permitted arrangements of an item, and d the largest divisor of N that is at most g. The
+    published arrangement and d - 1 others, drawn without replacement, stand N / d times each. Given
+    this set of d, the published one is uniform over it if it was uniform over all g, so a row is
+    uniform over its N columns, and tests that are exact for N exchangeable columns stay so.
+
+    Parameters
+    ----------
+    items : n of them.
+    free : of each item, the places that may change, as `permitted_places` returns them.
+    permutations : N - 1.
+    seed : of the draws.
+
+    Returns
+    -------
+    tuple
+        For each item N orders.
+
+    Raises
+    ------
+    InputError
+        For no permutations.
     """
-    if permutations < 1:
-        raise InputError(f"permutations is {permutations}: give at least 1, better 23")
-    rows, seen, columns = [], Counter[str](), permutations + 1
-    for item, places in zip(items, free, strict=True):
-        # By content, not by place: what is drawn says nothing about the order of the records.
-        identity = sha256_of(repr(item))
-        seen[identity] += 1
-        rng = random_stream(seed, "arrangements", identity, seen[identity])
-        most = _distinct(places, columns)
-        rows.append(_distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
+    rows = list[tuple[tuple[int, ...], ...]]()
+    for orders in drawn_orders(items, free, permutations=permutations, seed=seed):
+        copies = (permutations + 1) // len(orders)
+        rows.append(orders * copies)
     return tuple(rows)
-
-
-def _distinct(places: Sequence[int], columns: int) -> int:
-    """Return how many arrangements of so many places stand in a row, all equally often."""
-    most = min(columns, math.factorial(len(places)))
-    return next(count for count in range(most, 0, -1) if columns % count == 0)
-
-
-def _distinct_orders(
-    count: int, places: Sequence[int], most: int, *, rng: np.random.Generator
-) -> tuple[tuple[int, ...], ...]:
-    """Return so many orders of options that move those at some places, the published one first."""
-    moved: Iterator[list[int]] = (rng.permutation(places).tolist() for _ in itertools.count())
-    if most == math.factorial(len(places)):  # all of them
-        moved = map(list, itertools.permutations(places))
-    found = {tuple(range(count)): None}
-    while len(found) < most:
-        contents = dict(zip(places, next(moved), strict=True))
-        found[tuple(contents.get(i, i) for i in range(count))] = None
-    return tuple(found)
 
 
 def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[int, ...]]:
@@ -241,21 +295,24 @@ def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[in
     of the right answer under `FixedOptions.answer`.
     """
     shared = _sharing(items)
-    return [
-        () if reason_to_stay(item, keep, shared=one) else _free_places(item, keep)
-        for item, one in zip(items, shared, strict=True)
-    ]
+    places = list[tuple[int, ...]]()
+    for item, is_shared in zip(items, shared, strict=True):
+        stays = reason_to_stay(item, keep, shared=is_shared) != ""
+        places.append(() if stays else _free_places(item, keep))
+    return places
 
 
 def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
     """Return how many items do not move and why, as a line for people; "" if all move."""
-    pairs = zip(items, _sharing(items), strict=True)
-    reasons = [reason_to_stay(item, keep, shared=shared) for item, shared in pairs]
-    counts = Counter(reason for reason in reasons if reason)
+    counts = Counter[str]()
+    for item, is_shared in zip(items, _sharing(items), strict=True):
+        reason = reason_to_stay(item, keep, shared=is_shared)
+        if reason:
+            counts[reason] += 1
     if not counts:
         return ""
-    told = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
-    return f"{counts.total()} of {len(items)} items do not move: they {told}"
+    reasons = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
+    return f"{counts.total()} of {len(items)} items do not move: they {reasons}"
 
 
 def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
@@ -308,11 +365,3 @@ def _free_places(item: Item, keep: FixedOptions) -> tuple[int, ...]:
     if keep.answer and item.answer is not None:
         pinned.add(item.answer)
     return tuple(place for place in range(len(item.options)) if place not in pinned)
-
-
-def _plain(item: Item, order: Sequence[int]) -> str:
-    """Text of an arrangement by OPTIONS_TEMPLATE."""
-    lines = [f"{letter}. {item.options[i]}" for letter, i in zip(LETTERS, order, strict=False)]
-    if item.answer is not None:
-        lines.append(f"Answer: {LETTERS[list(order).index(item.answer)]}")
-    return "\n".join([item.question, *lines]) + "\n"

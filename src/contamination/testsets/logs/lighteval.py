@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import AliasChoices, Field
 
 from contamination.errors import InputError
+from contamination.files import writable
 from contamination.testsets.harness_items import item
 from contamination.testsets.logs.record import (
     Log,
@@ -23,7 +24,6 @@ from contamination.testsets.logs.record import (
     number_of,
     parsed,
     text_of,
-    writable,
 )
 from contamination.testsets.records import Record
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
+from contamination.files import writable
 from contamination.testsets.logs.record import (
     Log,
     LogRecord,
@@ -21,7 +22,6 @@ from contamination.testsets.logs.record import (
     not_as,
     parsed,
     text_of,
-    writable,
 )
 from contamination.testsets.records import Record
 

@@ -94,7 +94,11 @@ def _parquet_rows(path: Path) -> Iterator[Record]:
         raise InputError(f"{path}: no such file; give a log")
     read = 0
     number = 0
-    with damage_named(path, "the Parquet file"), pyarrow.parquet.ParquetFile(path) as file:
+    with (
+        damage_named(path, "the Parquet file"),
+        path.open("rb") as handle,  # its name may not be UTF-8
+        pyarrow.parquet.ParquetFile(handle) as file,
+    ):
         for batch in file.iter_batches(BATCH):
             read += batch.nbytes
             if read > MOST_OF_ALL:

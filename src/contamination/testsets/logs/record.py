@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from contamination.errors import InputError
+from contamination.files import writable
 from contamination.testsets.records import read_text
 
 MOST_SHOWN = 100  # characters of another program's message
@@ -89,11 +90,6 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
         raise not_as(where, of, "nested too deeply") from error
     except ValueError as error:
         raise not_as(where, of, error) from error
-
-
-def writable(name: str) -> str:
-    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
-    return name.encode("utf-8", "replace").decode()
 
 
 Name = Annotated[str, AfterValidator(writable)]

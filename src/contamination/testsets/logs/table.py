@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import field_validator
 
+from contamination.files import writable
 from contamination.testsets.logs.record import (
     Log,
     LogRecord,
@@ -15,7 +16,6 @@ from contamination.testsets.logs.record import (
     Part,
     number_of,
     parsed,
-    writable,
 )
 from contamination.testsets.records import Record
 

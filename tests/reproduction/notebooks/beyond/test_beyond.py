@@ -216,12 +216,6 @@ def test_texts_are_tested_beside_the_scores_of_the_same_set(run, tmp_path, monke
     """After each record the one writes the next, the best of all orders, and the other the same."""
     examples = tuple(f"{first} {number}.\n" for number, first in enumerate("abcdefghijkl"))
     after = dict(pairwise(examples)) if model == "contaminated" else {}
-<<<<<<< HEAD
-    writer = SimpleNamespace(
-        name=model, revision="r", protocol="local", instruction="", served="", left_out=()
-    )
-    writer.generate = lambda prompts, asked: [[after.get(x, "z")] * asked.samples for x in prompts]
-=======
 
     def generate(prompts, sampling):
         return [[after.get(prompt, "z")] * sampling.samples for prompt in prompts]
@@ -235,7 +229,6 @@ def test_texts_are_tested_beside_the_scores_of_the_same_set(run, tmp_path, monke
         left_out=(),
         generate=generate,
     )
->>>>>>> r-repro
     experiment = copy(run.experiment)
     monkeypatch.setattr(experiment, "build", tmp_path)
     made_up = ExampleSet("sixty-four", examples, "text/1", "made up")

@@ -1,0 +1,124 @@
+"""Folders that `save_to_disk` of the library `datasets` has written.
+
+A data set has `state.json` and files of Arrow streams; several splits have `dataset_dict.json` and
+such a folder for each.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from contamination.errors import InputError, brief
+from contamination.testsets.records import Record, records_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+STATE = "state.json"
+SPLITS = "dataset_dict.json"
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class _File(BaseModel):
+    """A file of Arrow streams."""
+
+    filename: str
+
+
+class _State(BaseModel):
+    """The state of a data set; old versions of `datasets` kept the order of its rows elsewhere."""
+
+    files: list[_File] = Field(alias="_data_files")
+    indices: list[_File] | None = Field(None, alias="_indices_data_files")
+    split: str | None = Field(None, alias="_split")
+
+
+class _Splits(BaseModel):
+    """The names of the splits of a data set."""
+
+    splits: list[str]
+
+
+def is_saved(folder: Path) -> bool:
+    """Return whether `save_to_disk` has written a folder."""
+    return (folder / STATE).is_file() or (folder / SPLITS).is_file()
+
+
+def read_saved(folder: Path, split: str | None) -> list[Record]:
+    """Return the records of a folder that `save_to_disk` has written, in their order.
+
+    Parameters
+    ----------
+    folder : of a data set, or of its splits.
+    split : name of the split; None is "test", or the only data set that there is.
+
+    Raises
+    ------
+    InputError
+        For a split that is not there, and for a folder that is incomplete or damaged.
+    """
+    if (folder / SPLITS).is_file():
+        known = _parsed(_Splits, folder / SPLITS).splits
+        return _read_rows(folder / _chosen(known, split, folder))
+    state = _parsed(_State, folder / STATE)
+    if split is not None and split != state.split:
+        _chosen([state.split or "no name"], split, folder)
+    return _read_rows(folder)
+
+
+def _chosen(known: list[str], split: str | None, folder: Path) -> str:
+    """Return the split to be read."""
+    wanted = split or "test"
+    if split is None and len(known) == 1:
+        wanted = known[0]
+    if wanted not in known or Path(wanted).name != wanted:
+        raise InputError(
+            f"{folder}: no split {wanted!r} in what save_to_disk wrote; name one of "
+            f"{', '.join(known)} by `split`"
+        )
+    return wanted
+
+
+def _read_rows(folder: Path) -> list[Record]:
+    """Return the rows of a folder with a state."""
+    import pyarrow
+
+    state = _parsed(_State, folder / STATE)
+    if state.indices:
+        raise InputError(
+            f"{folder}: an old version of datasets wrote it by save_to_disk, with the order of its "
+            "rows apart; load it, call flatten_indices() and save_to_disk again"
+        )
+    try:
+        tables = [_read_table(folder / Path(file.filename).name) for file in state.files]
+        records = records_of(pyarrow.concat_tables(tables)) if tables else []
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise _damaged(folder, str(error)) from error
+    if not records:
+        raise InputError(f"{folder}: the test set is empty; give one with at least two records")
+    return records
+
+
+def _read_table(path: Path) -> "pyarrow.Table":
+    """Return the rows of a file of an Arrow stream."""
+    import pyarrow
+
+    with path.open("rb") as handle, pyarrow.ipc.open_stream(handle) as stream:
+        return stream.read_all()
+
+
+def _parsed(kind: type[_M], path: Path) -> _M:
+    """Return what a JSON file of the folder says."""
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise _damaged(path, first["msg"]) from error
+    except OSError as error:
+        raise _damaged(path, error.strerror or "") from error
+
+
+def _damaged(path: Path, problem: str) -> InputError:
+    reason = brief(problem, 200)
+    return InputError(f"{path}: not as save_to_disk writes it ({reason}); save the data set again")
