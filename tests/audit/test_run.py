@@ -171,12 +171,12 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
         ({"tests": ["exakt"]}, "'exakt'"),
         ({"tests": []}, "unknown test ''"),
         ({"tests": [*DEFAULT_TESTS, OPTION_TEST], "axis": "options"}, "successor"),
-        ({"tests": [OPTION_TEST]}, "--axis options"),
-        ({"tests": ["min_p", "successor"], "axis": "both"}, "--test once"),
+        ({"tests": [OPTION_TEST]}, "axis='options'"),
+        ({"tests": ["min_p", "successor"], "axis": "both"}, "give one"),
         ({"axis": "sideways"}, "sideways"),
         ({"axis": "options", "arrangements": 1}, "arrangements is 1"),
-        ({"axis": "options", "shards": 2}, "--shards"),
-        ({"keep_answer": True}, "--keep-answer"),
+        ({"axis": "options", "shards": 2}, "shards cut"),
+        ({"keep_answer": True}, "keep_answer"),
         ({"permutations": 0}, "permutations is 0"),
         ({"shards": 11, "tests": ["sharded_exact"]}, "at most 10 shards"),
         ({"shards": 7}, "at most 6 shards"),
@@ -205,6 +205,6 @@ def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     with pytest.raises(InputError, match="the context is 16"):
         run_audit(scorer, path, request)
-    with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
+    with pytest.raises(InputError, match=r"takes \d+ tokens, over context=16"):
         run_audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
     assert not (tmp_path / "stores").exists()

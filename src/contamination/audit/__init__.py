@@ -24,7 +24,7 @@ _HOMES = {"Audit": "result", "run_audit": "run"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch when an audit is asked for: `contamination --help` needs the names of tests."""
+    """Import torch when an audit is asked for: the help of the command needs the names of tests."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

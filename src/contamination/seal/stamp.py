@@ -51,7 +51,9 @@ def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
             raise ValueError("it refuses, or stamps something else")
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         reason = str(error).partition(":")[0]
-        raise InputError(f"--tsa {url}: no time stamp ({reason}); send {asked} later") from error
+        raise InputError(
+            f"{url}: no time stamp ({reason}); send {asked} later", parameter="tsa"
+        ) from error
     _write(token, response.content)
     return asked, token
 

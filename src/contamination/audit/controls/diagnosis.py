@@ -48,7 +48,7 @@ class Diagnosis:
         exist that none could ever stand out.
     reasons : the readings behind the verdict.
     what : was diagnosed, for people: "order of the records within 4 shards".
-    counts : what `--json` prints of that: {"shards": 4}.
+    counts : what JSON has of that: {"shards": 4}.
     remark : how many items do not move, and why; "" of records.
     """
 
@@ -60,7 +60,7 @@ class Diagnosis:
     remark: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
+        """Return the diagnosis for JSON."""
         return {**self.counts, "verdict": self.verdict, "reasons": list(self.reasons)}
 
 
