@@ -1,5 +1,7 @@
 """Errors are one line, whatever they quote, and a name stays a name wherever it is shown."""
 
+import pickle
+
 import pytest
 
 from contamination.errors import InputError, brief, csv_text
@@ -19,6 +21,11 @@ def test_what_cannot_be_printed_is_told_by_its_escape(quoted: str, told: str) ->
     message = str(InputError(f"set.csv, line 2: field {quoted} is missing"))
     assert message == f"set.csv, line 2: field {told} is missing"
     assert message.encode().splitlines() == [message.encode()]
+
+
+def test_an_error_names_its_parameter_also_in_another_process() -> None:
+    error = pickle.loads(pickle.dumps(InputError("shards is 0: give more", parameter="shards")))
+    assert (str(error), error.parameter) == ("shards is 0: give more", "shards")
 
 
 @pytest.mark.parametrize(

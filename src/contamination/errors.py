@@ -10,10 +10,23 @@ class InputError(ValueError):
 
     The command line prints the message and exits with status 2; library callers catch it as the
     ``ValueError`` that it is. Its text is `printable`.
+
+    Parameters
+    ----------
+    message : speaks of parameters as Python does (``axis='both'``), never of options of a command.
+    parameter : name of the parameter to give or to change. The command line names the
+        option of that parameter in the message.
+
+    Examples
+    --------
+    >>> error = InputError("permutations is 0: give 1 or more", parameter="permutations")
+    >>> error.parameter
+    'permutations'
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, parameter: str | None = None) -> None:
         super().__init__(printable(message))
+        self.parameter = parameter
 
 
 def printable(text: str) -> str:

@@ -113,7 +113,7 @@ def test_texts_of_no_use_are_no_sign_that_nothing_was_read(writer, count, number
     verdict = found.verdict(0.05)
     assert verdict.conclusion == "cannot say"
     assert "of 640 texts are of use" in verdict.reason
-    assert "--tokens" in verdict.reason
+    assert "give more tokens" in verdict.reason
 
 
 def test_who_repeats_what_he_is_sent_says_nothing_about_the_next_record(tmp_path):
@@ -198,7 +198,7 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
 
 
 def test_the_secret_of_a_quiz_is_new_each_time_and_kept_in_its_store(tmp_path):
-    """Nobody can compute places and arrangements from --seed, and a run that goes on knows them."""
+    """Nobody can compute places and arrangements from the seed; a run that goes on knows them."""
 
     def work_in(folder, axis="options", **more):
         next_record = axis == "order"
@@ -272,11 +272,11 @@ def test_the_letter_that_an_answer_begins_with_counts():
 @pytest.mark.parametrize(
     ("request_", "named"),
     [
-        ({"tests": ["successor"]}, "--test"),
-        ({"shards": 2}, "--shards"),
+        ({"tests": ["successor"]}, "tests is for"),
+        ({"shards": 2}, "shards is for"),
         ({"axis": "both"}, "one axis"),
-        ({"permutations": 9}, "--permutations"),
-        ({"axis": "options", "arrangements": 3}, "--arrangements"),
+        ({"permutations": 9}, "permutations is for"),
+        ({"axis": "options", "arrangements": 3}, "arrangements is for"),
     ],
 )
 def test_what_cannot_be_asked_of_texts(request_, named, tmp_path):

@@ -96,7 +96,12 @@ def test_stopping_early_is_the_evidence_of_one_test(audit):
         ("", "", ("--output", "./prose.csv"), "prose.csv is what is read"),
         ("", "", ("--stop", "--control", "x"), "--control"),
         ("", "", ("--field", "answer", "--store", "/dev/null"), "/dev/null: no directory"),
-        ("model", "", ("--control", "model"), "--control is the model itself"),
+        (
+            "model",
+            "",
+            ("--control", "model"),
+            "the control is the model itself: name one that cannot have read the set (--control)",
+        ),
     ],
 )
 def test_bad_input_is_one_line(model, data, options, named, refused, model_directory, audit):
@@ -144,7 +149,7 @@ def test_published_options_alone_reject_nothing(quiz, make_model, call) -> None:
     compressor, quiet = found["control"][0]["p"], found["diagnosis"][0]["verdict"] == "quiet"
     alpha = min(1, p * 1.0001)
     status, out, _ = quiz("--alpha", str(alpha))
-    assert (status, "--control" in out) == (3, quiet and compressor > alpha)
+    assert (status, "by --control" in out) == (3, quiet and compressor > alpha)
     status = quiz("--alpha", str(alpha), "--control", other)[0]
     assert status == (1 if min(theirs, compressor) > alpha and quiet else 3)
     # What a seed has arranged needs no control: the law is a fact, so numbers move, too.
@@ -181,7 +186,7 @@ def test_fields_of_an_item_may_be_declared(quiz) -> None:
     Path("own.jsonl").write_bytes(jsonl([dict(zip(names, row, strict=True)) for row in rows]))
     shown = ("--template", "{question} {opa} {opb} {gold}\\n")
     status, _, err = quiz(*shown, path="own.jsonl")
-    assert (status, "--answer gold" in err) == (2, True)
+    assert (status, "--answer gold," in err) == (2, True)
     for declared in (("--answer", "gold"), ("--options", "opa", "--options", "opb")):
         assert quiz(*shown, "--answer", "gold", *declared, path="own.jsonl")[0] in (0, 3)
 

@@ -81,7 +81,7 @@ def test_the_quiz_by_command(call, model, writer):
         (("--quiz",), "the quiz asks for one letter"),
         (("--endpoint", "http://127.0.0.1:1/v1", "--tokenizer", "x"), "--tokenizer"),
         (("--endpoint", "http://127.0.0.1:1/v1"), "cannot be reached"),
-        (("--tokens", "96"), "--tokens is 96"),
+        (("--tokens", "96"), "tokens is 96"),
         (("--access", "logprobs"), "--samples goes with --access generate"),
     ],
 )

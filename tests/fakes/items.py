@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from contamination.files import sha256_of
+from contamination.testsets.arrangements import OPTIONS_TEMPLATE
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import items_of
-from contamination.testsets.arrangements import OPTIONS_TEMPLATE
 from fakes.remembering_scorer import WORDS
 
 

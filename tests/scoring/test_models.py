@@ -33,7 +33,7 @@ def test_a_control_has_a_name_of_its_own_and_is_not_the_model(tmp_path: Path) ->
     assert label_control(str(other), "org/model") == "model"
     assert label_control(str(other), str(one)) == str(other)
     for same in (str(one), str(link), f"{tmp_path}/b/../a/model"):
-        with pytest.raises(InputError, match="--control is the model itself"):
+        with pytest.raises(InputError, match="the control is the model itself"):
             label_control(same, str(one))
 
 

@@ -231,15 +231,19 @@ def _each(**fields):
     [
         (ITEMS[:9], {}, r"quiz.jsonl: too few records \(9\); seal at least 10"),
         ([*ITEMS, record(3) | {"id": 99}], {}, "line 13: the record of line 4 again; remove it"),
-        (_without("choices"), {"template": "question"}, "record 1: no options found.*--axis order"),
+        (
+            _without("choices"),
+            {"template": "question"},
+            "record 1: no options found.*or seal the order",
+        ),
         (
             [record(i) | {"choices": ["A and B", "x", f"{i}z", "y"]} for i in range(12)],
             {},
-            "the options of 0 of 12 items may move, .*; or seal .*--axis order",
+            "the options of 0 of 12 items may move, .*; or seal the order",
         ),
         (ITEMS, {"template": "{choices:, }"}, "does not show 'question'"),
         (ITEMS, {"template": "{question}"}, "does not show every option"),
-        (ITEMS, {"wordings_of": None}, r"line 1: there are wordings.*\(--wordings-of\)"),
+        (ITEMS, {"wordings_of": None}, r"line 1: there are wordings.*\(wordings_of\)"),
         (ITEMS, {"wordings_of": "answer"}, "line 1: 'answer' is none of its wordings"),
         (_with(wordings=["a", 1]), {}, "line 5: wordings is no list of 2 or more different texts"),
         (
@@ -248,7 +252,7 @@ def _each(**fields):
             "record 1: 'answer' is, or names",
         ),
         (_with(wordings=["a", "b"], question="a"), {}, "records have 2 to 3 wordings; give each"),
-        (_each(label=1), {}, "'label' looks like .*; give --answer label, or --other label"),
+        (_each(label=1), {}, "'label' looks like .*; give answer=label, or declare label as other"),
         (_with(explanation="Option B is it."), {}, "record 5: a text names an option by its lett"),
         (_with(wordings=["Not B!", "Is (B) it?", "x"], question="x"), {}, "record 5: a text names"),
         (_with(score=math.nan), {}, "line 5: a value that JSON cannot keep"),

@@ -222,7 +222,7 @@ def test_a_limit_is_a_stated_rule(divisors) -> None:
     assert (found.missing, found.records, found.conclusion(0.05)) == (0, 15, "proven")
     short = only(audit_logs(divisors, [log_of(*records[:3], *records[4:])], limit=15))
     assert (short.missing, short.conclusion(0.05)) == (1, "cannot say")
-    assert "--limit" in refusal(audit_logs, divisors, [log_of(*records)], limit=14)
+    assert "give the limit" in refusal(audit_logs, divisors, [log_of(*records)], limit=14)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_records_of_which_most_are_one_text_have_no_order(texts, named, save) ->
     path = save("a.jsonl", "".join(f"{json.dumps({'text': text})}\n" for text in texts))
     told = refusal(open_test_set, path)
     assert told.startswith(f"{path}: {named}")
-    assert "--template" in told
+    assert "give a template" in told
 
 
 def test_items_of_which_most_are_one_are_refused_likewise(save) -> None:
@@ -225,7 +225,8 @@ def test_other_records_get_a_template_of_their_own_fields(record, fields, save) 
     rows = json.dumps(record)
     told = refusal(open_test_set, save("a.jsonl", rows))
     assert "line 1: there is no field 'text'" in told
-    _, template = shlex.split(told[told.index("--template") :])
+    (argument,) = shlex.split(told[told.index("template=") :])
+    template = argument.removeprefix("template=")
     assert template == "".join(f"{{{name}}}\\n" for name in fields)
     open_test_set(save("a.jsonl", rows), template=template)
 

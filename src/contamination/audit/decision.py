@@ -263,7 +263,7 @@ def _controls_in_words(each: Evidence) -> str:
         return ", ".join(silent)
     if each.drawn:
         return "a key or a seed has drawn what is tested, so it needs no control"
-    return "no control model was given (--control)"
+    return "no control model was given"
 
 
 def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]:
@@ -315,7 +315,7 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
             objections.append(_control_objection(name, each))
     if each.habit and not each.control_models and not objections:  # else a model changes nothing
         reason = (
-            "people write options in orders that readers expect: name a --control model of like "
+            "people write options in orders that readers expect: name a control model of like "
             "competence that cannot have read the set"
         )
         objections.append(Objection("cannot say", reason))

@@ -198,4 +198,6 @@ def format_of(path: Path) -> Callable[[Result], str]:
     for end, made in FORMATS.items():
         if path.name.endswith(end):
             return made
-    raise InputError(f"--output {path}: give a name that ends in one of {', '.join(FORMATS)}")
+    raise InputError(
+        f"output={path}: give a name that ends in one of {', '.join(FORMATS)}", parameter="output"
+    )

@@ -93,16 +93,28 @@ class GenerationAudit:
         """Check what is asked, before anything is written."""
         for field in fields(Request):
             if field.name in NOT_FOR_TEXT and getattr(self.request, field.name) != field.default:
-                typed = field.name.replace("tests", "test")
-                raise InputError(f"--{typed} is for log-probabilities: --access generate has none")
+                raise InputError(
+                    f"{field.name} is for log-probabilities, and a model that writes gives none: "
+                    "leave it out",
+                    parameter=field.name,
+                )
         if self.request.axis == "both":
-            raise InputError("--access generate tests one axis: give --axis order or options")
+            raise InputError(
+                "what a model writes tests one axis: give axis='order' or 'options'",
+                parameter="axis",
+            )
         if self.next_record and self.request.axis == "options":
-            raise InputError("--quiz asks for the order of records: leave out --axis options")
+            raise InputError(
+                "a quiz about records asks for their order: leave out axis='options'",
+                parameter="axis",
+            )
         if self.secret is not None and SECRET.fullmatch(self.secret) is None:
             raise InputError("secret: give 32 hexadecimal digits")
         if self.quiz and replace(self.asked, tokens=ONE_LETTER.tokens, seed=0) != ONE_LETTER:
-            raise InputError("--samples, --temperature: the quiz asks for one letter")
+            raise InputError(
+                "samples and temperature: the quiz asks for one letter; leave them out",
+                parameter="samples",
+            )
         fewest = CHOICES + 1 if self.next_record else FEWEST
         if len(self.test_set.examples) < fewest:
             raise InputError(f"{self.test_set.name}: fewer than {fewest} records have no order")
@@ -110,7 +122,8 @@ class GenerationAudit:
         if not self.quiz and worded < FEWEST:
             raise InputError(
                 f"{self.test_set.name}: {worded} records have a word, and the test compares words: "
-                "give a --template that shows text, or ask by --quiz"
+                "give a template that shows text, or ask by a quiz",
+                parameter="template",
             )
 
     @property
@@ -255,7 +268,7 @@ class Usable:
         return (
             f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} refused or empty, "
             f"{self.unusable:,} of no use, {self.repeated:,} the same), and a large p takes half of"
-            " them: give more --tokens, or ask the model in another way"
+            " them: give more tokens, or ask the model in another way"
         )
 
 

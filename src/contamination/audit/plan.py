@@ -170,7 +170,10 @@ class Work:
         groups = score.token_groups(self.scorer.tokenizer, alternatives)
         longest = max(len(rest) for group in groups for rest in group.rests)
         if longest > (context := self.scorer.context):
-            raise InputError(f"{name}: an item takes {longest} tokens, over --context {context}")
+            raise InputError(
+                f"{name}: an item takes {longest} tokens, over context={context}",
+                parameter="context",
+            )
         store = StorePlan("alternatives", len(groups), None)
         path = store.path(request.directory, self.name, name, alternatives.revision)
         rows = sum(len(group.rests[number]) for group in groups for number in group.which)

@@ -6,7 +6,7 @@ is z of a planted set over the root of its records that follow another one in th
 predicted for a *new* set in a *new* study: Student's t around the mean over studies, with K - 1
 degrees of freedom for K studies and the scale that `benchmarks/effects.py` derives.
 
-`contamination --help` reads this module, so functions import numpy when they compute.
+The help of the command reads this module, so functions import numpy when they compute.
 """
 
 import csv

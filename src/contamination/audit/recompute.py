@@ -76,7 +76,7 @@ def _reads(test: Test, header: Header) -> bool:
 
 
 def read_audit(path: Path) -> list[Row]:
-    """Read the tests in a table of `contamination audit --csv`: `NUMBERS`, the `line`, and text.
+    """Read the tests in the table of an audit: `NUMBERS`, the `line`, and text.
 
     Raises InputError for what is no such table, or has no p-value.
     """
@@ -90,10 +90,12 @@ def read_audit(path: Path) -> list[Row]:
                     numbers = {name: float(row[name]) for name in NUMBERS}
                     rows.append(row | numbers | {"line": read.line_num})
         except (csv.Error, KeyError, TypeError, ValueError) as error:
-            what = f"line {read.line_num} is no row of `contamination audit --csv`"
+            what = f"line {read.line_num} is no row of an audit's table"
             raise InputError(f"{path}: {what}; write the table again") from error
     if not rows:
-        raise InputError(f"{path}: no p-value of `contamination audit --csv` is in it to verify")
+        raise InputError(
+            f"{path}: it has no p-value to verify; give the table that an audit has written"
+        )
     return rows
 
 
@@ -112,7 +114,7 @@ def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
             if each["header"] == row["header"] and each["test"] == row["test"]
         ]
         if not same:
-            lines.append(f"{where}: no whole store of it among those given; name its --store")
+            lines.append(f"{where}: no whole store of it among those given; name its directory")
         for each in same:
             for name, value in (each | {"p (Holm)": holm_p}).items():
                 told = row.get(name, "")

@@ -8,7 +8,7 @@ orderings, and gives the p-value of the best of them under their joint law.
 Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
 
 The help of the command line, the explorer, the studies and the legends of the figures are made from
-`TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
+`TESTS`. The help of the command reads it, so functions import numpy when they compute.
 """
 
 from collections.abc import Callable
@@ -234,11 +234,11 @@ def variant_name(name: str, b: str | None) -> str:
 
 
 def help_text() -> str:
-    """The help of --test, a list in Markdown: tests on pairs of examples first."""
+    """Return a list of the tests in Markdown, for a help: tests on pairs of examples first."""
     lines = {
         "successors": "- Pairs of examples:",
         "orderings": "- Whole orderings:",
-        "alternatives": "- Orders of options (--axis options):",
+        "alternatives": "- Orders of options (axis options):",
     }
     for test in TESTS.values():
         default = " (default)" * (test.name in DEFAULT_TESTS)

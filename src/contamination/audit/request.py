@@ -53,22 +53,31 @@ class Request:
         """Refuse what cannot be carried out, before a model is loaded."""
         asked = () if self.tests is None else self.tests or [""]
         if unknown := [test for test in asked if test not in TESTS]:
-            raise InputError(f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}")
+            raise InputError(
+                f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}", parameter="tests"
+            )
         limits = {"permutations": (1, MOST_PERMUTATIONS), "arrangements": (2, MOST_ARRANGEMENTS)}
         for name, (least, most) in limits.items():
             if not least <= (given := getattr(self, name)) <= most:
-                raise InputError(f"{name} is {given}: give {least} to {most:,}")
+                raise InputError(f"{name} is {given}: give {least} to {most:,}", parameter=name)
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
         if self.axis == "order" and (OPTION_TEST in asked or self.keep_answer or self.drawn):
-            named = f"--test {OPTION_TEST}, --keep-answer and --drawn"
-            raise InputError(f"{named} are about options: give --axis options or both")
+            named = f"the test {OPTION_TEST}, keep_answer and drawn"
+            raise InputError(
+                f"{named} are about options: give axis='options' or 'both'", parameter="axis"
+            )
         if self.axis == "options" and (others := [each for each in asked if each != OPTION_TEST]):
-            raise InputError(f"{others[0]} tests the order of records: give --axis both")
+            raise InputError(
+                f"{others[0]} tests the order of records: give axis='both'", parameter="axis"
+            )
         if self.axis == "options" and self.shards is not None:
-            raise InputError("--shards cut the order of records: leave them out")
+            raise InputError("shards cut the order of records: leave them out", parameter="shards")
         if self.axis == "both" and len(self.order_tests) != 1:
-            raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
+            raise InputError(
+                f"both axes take one test of records with {OPTION_TEST}: give one",
+                parameter="tests",
+            )
 
     @property
     def order_tests(self) -> tuple[str, ...]:
@@ -83,8 +92,11 @@ class Request:
         """The test whose evidence is followed shard by shard; InputError if there is not one."""
         known = [name for name, test in TESTS.items() if test.stops]
         if self.axis != "order" or len(self.order_tests) > 1 or self.order_tests[0] not in known:
-            one = f"give --test once, one of {', '.join(known)}, and leave out --axis"
-            raise InputError(f"--stop follows one test of the order of records by shards: {one}")
+            one = f"give one of {', '.join(known)}, and leave out the axis"
+            raise InputError(
+                f"stopping early follows one test of the order of records by shards: {one}",
+                parameter="tests",
+            )
         return self.order_tests[0]
 
     def alternatives(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from contamination.scoring.completions import CompletionHeader
 
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: export.py says what may change in it
-# What `--json` prints of a store's header, and of the result of a test.
+# What JSON has of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
 OF_SOME = ("best", "stopped_at", "known_at_least")  # of the result of some tests
@@ -173,7 +173,7 @@ class Audit:
         return self.plan.missing
 
     def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return what `--json` prints."""
+        """Return the audit for JSON."""
         judged = self.verdict(alpha)
         results = [_described(result) for result in self.results]
         for result, holm, each in zip(results, self.holm_p, self.findings, strict=True):

@@ -204,6 +204,8 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
     say(f"verdict at {alpha:g}: {verdict}")
+    if "control model" in verdict.reason:  # there is none, and one could change the verdict
+        say("name a control model by --control")
 
 
 def _order_asked(audit: "Audit") -> str:

@@ -98,7 +98,8 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level
     """Print why nothing can be said of a model, which records count twice, and the files' order."""
     for one in found:
         if one.reason:
-            say(f"{one.model}: nothing can be said, since {one.reason}", wrap=False)
+            line = f"{one.model}: nothing can be said, since {one.reason}"
+            say(f"{line}; see --limit and --epochs", wrap=False)
         elif one.conclusion(level) == "cannot say":
             say(
                 f"{one.model}: nothing can be said, since {one.admissible:,} answers that name "

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 from contamination.cli.ending import run
+from contamination.errors import InputError
 
 if TYPE_CHECKING:
     import typer
@@ -27,7 +28,12 @@ def main() -> NoReturn:
 def command_line(**how: Any) -> Any:
     """Run what was typed; return what the command returns."""
     typed = application(*sys.argv[1:2])
-    return typed(**how)
+    try:
+        return typed(**how)
+    except InputError as error:
+        from contamination.cli.flags import in_flags
+
+        raise InputError(in_flags(error, typed, sys.argv[1:])) from error
 
 
 def application(first: str = "") -> "typer.Typer":

@@ -14,6 +14,7 @@ import typer
 from contamination.audit.export import format_of
 from contamination.audit.registry import help_text
 from contamination.audit.request import CHOICES, MOST_PERMUTATIONS, Axis, Request
+from contamination.cli.flags import revision_of_data
 from contamination.cli.hints import refuse_swapped, say_template
 from contamination.errors import InputError
 from contamination.files import check_directory, writing
@@ -138,10 +139,12 @@ class DataOptions:
         if declared is not None:
             from contamination.testsets.variants import open_items
 
-            return open_items(dataset, declared=declared, **chosen)
+            with revision_of_data():
+                return open_items(dataset, declared=declared, **chosen)
         from contamination.testsets.sources import open_test_set
 
-        examples = open_test_set(dataset, **chosen)
+        with revision_of_data():
+            examples = open_test_set(dataset, **chosen)
         if template is None and dataset not in entries():
             say_template(dataset, examples.template)
         return examples
@@ -236,7 +239,11 @@ class TestOptions(ModelOptions, DataOptions, Request):
 
     tests: Annotated[
         list[str] | None,
-        option(f"May be repeated.\n\n\b\n{help_text()}", "--test", show_default=False),
+        option(
+            f"May be repeated.\n\n\b\n{help_text().replace('(axis ', '(--axis ')}",
+            "--test",
+            show_default=False,
+        ),
     ]
     shards: Annotated[
         int | None,

@@ -144,7 +144,7 @@ def stored_secret(directory: Path) -> str | None:
     found = read_json(path).get("secret")
     if not isinstance(found, str):
         raise InputError(
-            f"{path}: its places were drawn from --seed, which anybody can repeat; remove "
+            f"{path}: its places were drawn from the seed, which anybody can repeat; remove "
             f"{directory} to ask again"
         )
     return found

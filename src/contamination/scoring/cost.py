@@ -77,7 +77,9 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
     kept = np.array([min(n, store.tokens_per_example or n) for n in lengths], dtype=np.int64)
     if kept.max() > context:
         told = f"the successor test reads {kept.max()} tokens at once"
-        raise InputError(f"{told}, the context is {context}; use --test sharded_exact")
+        raise InputError(
+            f"{told}, the context is {context}; use tests='sharded_exact'", parameter="tests"
+        )
     return total(
         continuation_workload(lengths[before], np.delete(kept[start:stop], before - start))
         for start, stop in bounds

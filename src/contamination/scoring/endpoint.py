@@ -91,7 +91,7 @@ class EndpointScorer:
     ----------
     url : of the API. model : its name there.
     tokenizer : directory or hub id of the model's own tokenizer.
-    context : tokens that the server reads and generates at most (vLLM: --max-model-len).
+    context : tokens that the server reads and generates at most (vLLM: max_model_len).
     limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 

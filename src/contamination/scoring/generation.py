@@ -56,11 +56,12 @@ class Sampling:
         limits = {"samples": (1, 1_000), "tokens": (1, 4_096), "temperature": (0, 10)}
         for name, (least, most) in limits.items():
             if not least <= (value := getattr(self, name)) <= most:
-                raise InputError(f"--{name} is {value}: give {least} to {most:,}")
+                raise InputError(f"{name} is {value}: give {least} to {most:,}", parameter=name)
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
-                f"--temperature 0 writes one text {self.samples} times: give --samples 1, or more "
-                "than 0"
+                f"temperature=0 writes one text {self.samples} times: give samples=1, or more "
+                "than 0",
+                parameter="temperature",
             )
 
     def seed_of(self, prompt: str, already: int = 0) -> int:
@@ -123,7 +124,10 @@ class LocalGenerator:
         """Continue one prompt, with the noise of this seed."""
         scorer, tokens = self.scorer, sampling.tokens
         if tokens >= scorer.context:
-            raise InputError(f"--tokens is {tokens}: {self.name} reads {scorer.context} at once")
+            raise InputError(
+                f"tokens is {tokens}: {self.name} reads {scorer.context} at once; give fewer",
+                parameter="tokens",
+            )
         (ids,) = tokenize(scorer.tokenizer, [prompt])
         scorer.require_known_tokens([ids])
         inputs = np.append(scorer.start, ids)[tokens - scorer.context :]
@@ -241,7 +245,8 @@ class EndpointGenerator:
         if error.about_length:
             raise InputError(
                 f"{error}; if a record is longer than the server reads, leave it out or shorten it "
-                "by --template"
+                "by a template",
+                parameter="template",
             ) from None
         self._refusal = self._refusal or error
         plain = {"n": 1, "temperature": 1}  # what a server does unless told otherwise

@@ -1,6 +1,6 @@
 """A scorer of Inspect that reads the log-probability of what a test set publishes.
 
-Inspect finds it by the entry point of this package: `--scorer contamination/log_probability`.
+Inspect finds it by the entry point of this package, as the scorer `contamination/log_probability`.
 """
 
 from inspect_ai.model import GenerateConfig, get_model

@@ -59,8 +59,9 @@ def explain_load_errors(name: str) -> Iterator[None]:
         # A pickle that is refused comes with the advice to run it.
         text = "" if isinstance(error, pickle.UnpicklingError) else f": {error}"
         reason = " ".join(f"{type(error).__name__}{text}".split())[:300]
+        parameter = "trust_remote_code" if "trust_remote_code" in str(error) else None
         raise InputError(
-            f"{name}: the model cannot be loaded ({reason}); {_advice(error)}"
+            f"{name}: the model cannot be loaded ({reason}); {_advice(error)}", parameter=parameter
         ) from error
     finally:
         transformers.logging.set_verbosity(verbosity)
@@ -79,7 +80,7 @@ def _advice(error: Exception) -> str:
     if os.strerror(errno.ENOSPC) in str(error):
         return "free some, or name a folder on a larger disk with HF_HOME"
     if "trust_remote_code" in str(error):
-        return "read the code that comes with it, then allow it with --trust-remote-code"
+        return "read the code that comes with it, then allow it with trust_remote_code"
     if any(isinstance(cause, pickle.UnpicklingError) for cause in causes(error)):
         return "its pickle holds more than weights and is not run; give a model with *.safetensors"
     fitting = filter(None, map(advice_on, causes(error)))
@@ -157,7 +158,8 @@ def _refuse_kernels(attention: Any, name: str) -> None:
     if "/" in str(attention):
         raise InputError(
             f"{name}: attention {attention!r} is a program from the hub, which is not run; take it "
-            "out of config.json and choose sdpa, flash_attention_2 or eager (--attention)"
+            "out of config.json and choose sdpa, flash_attention_2 or eager",
+            parameter="attention",
         )
 
 

@@ -171,5 +171,8 @@ def label_control(control: str, model: str) -> str:
     """
     path = Path(control).resolve()
     if control == model or (path.exists() and path == Path(model).resolve()):
-        raise InputError("--control is the model itself: name one that cannot have read the set")
+        raise InputError(
+            "the control is the model itself: name one that cannot have read the set",
+            parameter="control",
+        )
     return str(path) if label(control) == label(model) else label(control)

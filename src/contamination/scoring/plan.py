@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from contamination.errors import InputError
 
-if TYPE_CHECKING:  # `contamination --help` reads the needs of the tests, without numpy
+if TYPE_CHECKING:  # the help of the command reads the needs of the tests, without numpy
     from contamination.scoring.store_format import Kind
 
 SUCCESSOR_TOKENS = 32  # of every example after every other

@@ -176,10 +176,11 @@ def check_same(path: Path, found: Mapping[str, Any], expected: Mapping[str, Any]
         field = "template"  # which gives the set another revision, too
     values = f"{found.get(field)!s:.12}, now {expected[field]!s:.12}"
     what = f"this store is of another {field.replace('_', ' ')} ({values})"
-    fix = f"name another directory (--store), or remove {path.parent}"
     if field in CHOSEN:
         fix = f"keep to the first: every other {field} is one more test, to be corrected for"
-    raise InputError(f"{path}: {what}; {fix}")
+        raise InputError(f"{path}: {what}; {fix}")
+    fix = f"name another directory, or remove {path.parent}"
+    raise InputError(f"{path}: {what}; {fix}", parameter="directory")
 
 
 def require_one_model(directory: Path, names: Iterable[str]) -> None:

@@ -53,8 +53,9 @@ def check_signature(number: int, signature: str) -> None:
 
     sys.setrecursionlimit(limit)  # under py_ecc's, deeply nested JSON would end the process
     wrong = InputError(
-        f"--signature {signature[:16]!a}... is not the beacon's of round {number:,}; take "
-        f"`signature` from {url_of(number)}"
+        f"signature={signature[:16]!a}... is not the beacon's of round {number:,}; take "
+        f"`signature` from {url_of(number)}",
+        parameter="signature",
     )
     try:
         data = bytes.fromhex(signature)

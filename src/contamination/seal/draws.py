@@ -237,8 +237,8 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
         try:
             found = _movable(replace(rendered, name=where, declared=stated.declared), found, stated)
         except InputError as error:
-            alone = "or seal the order of records alone (--axis order)"
-            raise InputError(f"{error}; {alone}") from error
+            alone = "or seal the order of records alone"
+            raise InputError(f"{error}; {alone}", parameter="axis") from error
     return tuple(found)
 
 
@@ -249,7 +249,8 @@ def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
     if stated.wordings_of is None and "wordings" in record:
         raise InputError(
             "there are wordings, of which the key is to pick one: name the field that it fills "
-            "(--wordings-of), or remove them"
+            "(wordings_of), or remove them",
+            parameter="wordings_of",
         )
     for kind, name in (("wordings", stated.wordings_of), ("answers", stated.answers_of)):
         if name is None or kind not in record:
@@ -283,7 +284,8 @@ def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement)
         if items[0].lettered or any(names_letter(t, len(items[0].options)) for t in texts):
             raise InputError(
                 f"{where}: a text names an option by its letter, which is another one when options "
-                "move; name it by its text, or give --other FIELD if it means something else"
+                "move; name it by its text, or declare FIELD as other if it means something else",
+                parameter="other",
             )
         named = stated.wordings_of in {name.partition(".")[0] for name in used}
         if texts and named and items[0].question not in texts:
@@ -293,7 +295,8 @@ def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement)
         if one.given("answers") and len({item.answer for item in items}) < len(items):
             raise InputError(
                 f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
-                "list each right option once, and give --answers the field that names it"
+                "list each right option once, and name the field that it fills",
+                parameter="answers_of",
             )
         several = {"options": ("", places)} if places else {}
         made.append(replace(one, several={**one.several, **several}, items=tuple(items)))

@@ -122,7 +122,7 @@ def audit_logs(
     if not sealed.listed("answers"):
         raise InputError(
             f"{sealed.seal.name}: no record has several answers of which the key drew one, so logs "
-            "say nothing; seal a set that has (contamination seal --answers)"
+            "say nothing; seal a set that has"
         )
     questions = _Questions(sealed, limit)
     answers: dict[str, dict[int, list[_Answer]]] = {}
@@ -186,12 +186,10 @@ def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
     reasons = list[str]()
     if missing:
         reasons.append(
-            f"{missing:,} of its records are missing (if the evaluation had a limit, give --limit)"
+            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)"
         )
     if differing and epochs is None:
-        reasons.append(
-            f"{differing:,} of its records have {SEVERAL} (state which counts: --epochs)"
-        )
+        reasons.append(f"{differing:,} of its records have {SEVERAL} (state which epochs count)")
     return " and ".join(reasons)
 
 
@@ -273,7 +271,8 @@ class _Questions:
         if place >= self.count:
             raise InputError(
                 f"{one.place}: record {one.id or one.number!r} stands after the first "
-                f"{self.count:,}; give the --limit that the evaluation had"
+                f"{self.count:,}; give the limit that the evaluation had",
+                parameter="limit",
             )
         other = self.shots.shown(one.prompt, place)
         if other is not None:

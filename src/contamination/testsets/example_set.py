@@ -104,5 +104,6 @@ def check_texts(examples: Sequence[str], where: str) -> None:
     shown = f"the text {text[:MOST_TEXT]!r}" if text else "blank"
     raise InputError(
         f"{where}: {count:,} of {len(examples):,} examples are {shown}, and their order says "
-        "nothing; give --template with fields that differ, or remove what repeats"
+        "nothing; give a template with fields that differ, or remove what repeats",
+        parameter="template",
     )

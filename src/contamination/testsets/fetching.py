@@ -18,7 +18,7 @@ from contamination.testsets.registry import Hub, Url
 
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 PATIENCE = 3.0  # seconds that the hub has to answer
-CONVERTED = "give --data-revision refs/convert/parquet"
+CONVERTED = "give revision=refs/convert/parquet"
 
 
 def download(
@@ -46,7 +46,7 @@ def download(
     try:
         got = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
     except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
-        advice = f"check the network and the address, remove {path}, or use a mirror (--mirror)"
+        advice = f"check the network and the address, remove {path}, or use a mirror"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
         members = [Path(each) for each in got if "__MACOSX" not in each]
@@ -76,7 +76,7 @@ def advice_on(error: BaseException, page: str = "its page at huggingface.co") ->
         "`hf auth login`",
         errors.RevisionNotFoundError: f"check the revision on {page}",
         errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or "
-        "use a local copy (a model's directory, a set's --mirror)",
+        "use a local copy (a model's directory, a set's mirror)",
     }
     return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
 
@@ -143,7 +143,8 @@ def read_repository(
             patterns = get_data_patterns(str(folder))
         if split not in patterns:
             raise InputError(
-                f"{where}: no split {split!r}; give --split {', '.join(map(str, patterns))}"
+                f"{where}: no split {split!r}; give split={', '.join(map(str, patterns))}",
+                parameter="split",
             )
         found = DataFilesList.from_patterns(
             patterns[split], base_path=str(folder), allowed_extensions=[*FORMATS]
@@ -151,7 +152,8 @@ def read_repository(
         files = [Path(file) for file in found]
     if not files:
         raise InputError(
-            f"{where}: no data files of split {split!r} ({', '.join(FORMATS)}); {CONVERTED}"
+            f"{where}: no data files of split {split!r} ({', '.join(FORMATS)}); {CONVERTED}",
+            parameter="revision",
         )
     folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
     if guessed and len(folders) > 1:

@@ -1,7 +1,7 @@
 """What evaluation harnesses have, as test sets: their tasks and their logs.
 
 - `lm-eval:TASK`: a task of lm-evaluation-harness, by its name or its .yaml file.
-- `lm-eval-samples:FILE`: `samples_*.jsonl`, which it writes with `--log_samples`.
+- `lm-eval-samples:FILE`: `samples_*.jsonl`, which it writes if asked to log samples.
 - `inspect:FILE`: an `.eval` log of Inspect.
 - `lighteval:FILE`: `details_*.parquet` of lighteval, since its version 0.11.
 

@@ -192,7 +192,9 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     if len(labels) > count or len({*labels} - {""}) < count:
         raise InputError(f"{count} options have the labels {labels}; give each one of its own")
     if any(len(column) != count for column in columns):
-        raise InputError(f"a list of --options is not as long as the {count} options")
+        raise InputError(
+            f"a list of options is not as long as the {count} options", parameter="options"
+        )
     told, gold = dict[str, int](), list[tuple[Path, str, Sequence[Any]]]()
     names = {*declared.answer, *answers} - {*declared.other}
     for name in sorted(names):
@@ -215,7 +217,8 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     if declared.options and not told and all(len(path) == 1 for path in columns[0]):
         raise InputError(
             "nothing says which option is right but the name of its field, and that cannot move: "
-            "write a list, or give --answer"
+            "write a list, or declare the answer",
+            parameter="answer",
         )
     used = names | {name for name, value in _fields(record) if value == asked}
     used |= {_dotted(path) for column in columns for path in column}
@@ -257,7 +260,8 @@ def _layout(
         return lists, (), ANSWERS
     raise InputError(
         f"no options found; it has {', '.join(sorted(map(str, record)))[:200] or 'no fields'}, and "
-        f"options are called {SCHEMES}; name other fields by --options"
+        f"options are called {SCHEMES}; name other fields as options",
+        parameter="options",
     )
 
 
@@ -338,7 +342,8 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
             raise InputError(
                 f"{where}, record {i + 1}: {name!r} looks like names of options, or an entry for "
                 f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
-                f"--{option} {name}, or --other {name} if it says nothing of them"
+                f"{option}={name}, or declare {name} as other if it says nothing of them",
+                parameter=option,
             )
 
 

@@ -160,7 +160,10 @@ def open_records(
         name = where = described.name
         records = read_verified(described, locate(described, mirror) or fetch(described))
     if asked:
-        raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
+        raise InputError(
+            f"{text}: a split and a revision go with ORG/NAME of the hub; leave them out",
+            parameter="split" if split else "revision",
+        )
     used = len(records) if max_records is None else min(max_records, len(records))
     return Opened(name, where, records, used, entry)
 
@@ -312,7 +315,10 @@ def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) ->
         wrong = f"checksum {found[:16]}..., {entry.name} has {expected[:16]}..."
     if wrong is not None:
         accept = "" if entry.checksum else f", or accept it: remove {path.with_suffix(ORIGIN)}"
-        raise InputError(f"{where}: {wrong}; damaged or another version: fetch it --again{accept}")
+        raise InputError(
+            f"{where}: {wrong}; damaged or another version: fetch it again{accept}",
+            parameter="again",
+        )
 
 
 def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:

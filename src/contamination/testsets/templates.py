@@ -193,9 +193,10 @@ def template_for(records: Sequence[Record], where: str) -> str:
     if fitting is not None:
         return fitting
     suggested = _suggested(record)
-    advice = f"; try --template {suggested}" if suggested else ""
+    advice = f"; try template={suggested}" if suggested else ""
     raise InputError(
-        f"{where}, {place}: there is no field 'text', and the record has {_names(record)}{advice}"
+        f"{where}, {place}: there is no field 'text', and the record has {_names(record)}{advice}",
+        parameter="template",
     )
 
 

@@ -237,7 +237,8 @@ def require_arrangements(
             f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
             f"needs {FEWEST}: the others are numbers, name each other, stand in another item too, "
             "are named by letters in a text beside them, are too few, or have arrangements that "
-            f"cannot fill {permutations + 1} columns equally often (give --arrangements 24)"
+            f"cannot fill {permutations + 1} columns equally often (give arrangements=24)",
+            parameter="arrangements",
         )
 
 

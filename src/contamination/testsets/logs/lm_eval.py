@@ -1,4 +1,4 @@
-"""`samples_*.jsonl` of lm-evaluation-harness, which it writes with `--log_samples`.
+"""`samples_*.jsonl` of lm-evaluation-harness, which it writes if asked to log samples.
 
 What a model answered is taken from `resps`, all that it wrote. `filtered_resps`, which some filters
 choose by the target, `target` and the metrics are not read.

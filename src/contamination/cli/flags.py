@@ -1,0 +1,69 @@
+"""The library speaks of parameters, the command line of flags: messages are translated here."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from contamination.errors import InputError
+
+# Names in the library that differ from those of the parameter of a command.
+RENAMED = {"answers_of": "answers", "level": "alpha"}
+
+
+def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
+    """Return the message of an error with the flags of the command that was typed.
+
+    Where the message says ``axis='both'`` it becomes ``--axis 'both'``; else the flag of the
+    parameter that the error names stands at its end, in parentheses.
+    """
+    message = str(error)
+    flags = _flags_of(typer.main.get_command(app), typed)
+    missing = list[str]()
+    for parameter in _parameters(error):
+        flag = flags.get(RENAMED.get(parameter, parameter))
+        if flag is None:
+            continue
+        assignment = re.compile(rf"\b{parameter}=")
+        if assignment.search(message):
+            message = assignment.sub(f"{flag} ", message)
+        elif flag not in message:
+            missing.append(flag)
+    if missing:
+        message += f" ({', '.join(missing)})"
+    return message
+
+
+@contextmanager
+def revision_of_data() -> Iterator[None]:
+    """Let an error that names a `revision` mean that of the data set: --revision is the model's."""
+    try:
+        yield
+    except InputError as error:
+        if error.parameter != "revision":
+            raise
+        message = str(error).replace("revision=", "data_revision=")
+        raise InputError(message, parameter="data_revision") from None
+
+
+def _parameters(error: BaseException | None) -> list[str]:
+    """Return the parameters that an error and those behind it name, each once."""
+    parameters = list[str]()
+    while isinstance(error, InputError):
+        if error.parameter is not None and error.parameter not in parameters:
+            parameters.append(error.parameter)
+        error = error.__cause__
+    return parameters
+
+
+def _flags_of(command: Any, typed: Sequence[str]) -> Mapping[str, str]:
+    """Return the first flag of each option of the command that was typed, by its parameter."""
+    for word in typed:
+        below = getattr(command, "commands", {})
+        if word not in below:
+            break
+        command = below[word]
+    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
+    return {option.name: option.opts[0] for option in options}
