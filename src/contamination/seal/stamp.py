@@ -104,7 +104,6 @@ async def _post(url: str, query: bytes) -> bytes:
     import anyio
     import httpx2
 
-<<<<<<< HEAD
     with anyio.move_on_after(SECONDS):
         async with (
             httpx2.AsyncClient(headers=_HEADERS, timeout=SECONDS) as client,
@@ -139,24 +138,6 @@ def _check_answer(answer: bytes, data: bytes) -> None:
 def _without_password(url: str) -> str:
     """Return an address without the name and the password of a user, as messages show it."""
     return re.sub(r"^(\w[\w+.-]*://)?[^/]*@", r"\1", url)
-=======
-    headers = {"Content-Type": "application/timestamp-query"}
-    try:
-        response = httpx2.post(url, content=query, headers=headers, timeout=SECONDS)
-        if response.status_code != 200:
-            raise ValueError(f"it answers with the status {response.status_code}")
-        answer = decode_timestamp_response(response.content)
-        digest = hashlib.sha256(data).digest()
-        if answer.status != 0 or answer.tst_info.message_imprint.message != digest:
-            raise ValueError("it refuses, or stamps something else")
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-        reason = str(error).partition(":")[0]
-        raise InputError(
-            f"{url}: no time stamp ({reason}); send {asked} later", parameter="tsa"
-        ) from error
-    _write(token, response.content)
-    return asked, token
->>>>>>> r-cli
 
 
 def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
