@@ -26,6 +26,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
+from contamination.scoring.unpacking import unpack
 from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
@@ -190,7 +191,7 @@ class TransformersScorer:
         self.device = processes().device
         auto = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
-        source = loading.pin_commit(loading.unpack(source, self.dtype))
+        source = loading.pin_commit(unpack(source, self.dtype))
         with loading.explain_load_errors(source.name), loading.unchanged(source):
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
