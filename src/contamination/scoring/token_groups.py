@@ -33,9 +33,7 @@ class Group(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
-def token_groups(
-    tokenizer: PreTrainedTokenizerBase, variants: "VariantSet"
-) -> tuple[Group, ...]:
+def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> tuple[Group, ...]:
     """Return the tokens of the records that have more than one variant, in canonical order.
 
     Raises InputError if a variant has no token.
