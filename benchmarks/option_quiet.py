@@ -140,7 +140,7 @@ def by_model(
         seed=SEED,
         replace=True,
     )
-    return [group.record for group in fits], store.alternatives()
+    return [group.record for group in fits], store.variants()
 
 
 def restrictions(test_set: ExampleSet, keep: str) -> dict[str, Sequence[int]]:

@@ -37,8 +37,9 @@ from transformers import AutoConfig, AutoTokenizer, GPT2LMHeadModel
 from contamination.device import describe, has_bfloat16
 from contamination.randomness import random_stream
 from contamination.scoring.cost import sequence_workload
-from contamination.scoring.loading import ModelSource, model_shape, unpack
+from contamination.scoring.loading import ModelSource, model_shape
 from contamination.scoring.models import fetch, find_model
+from contamination.scoring.unpacking import unpack
 from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
 from reproduction.run.network import gpt2_config

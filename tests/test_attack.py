@@ -15,10 +15,10 @@ from fakes.data_fixtures import ROOT
 @pytest.fixture(scope="module")
 def run() -> Iterator[ModuleType]:
     """Return the module `run` of the attack, which changes the size of parts in this process."""
-    from contamination.scoring import score
+    from contamination.scoring import work
 
     folder = str(ROOT / "benchmarks" / "attack")
-    size = score.SMALLEST_PART
+    size = work.SMALLEST_PART
     sys.path.insert(0, folder)
     try:
         made = importlib.import_module("run")
@@ -28,7 +28,7 @@ def run() -> Iterator[ModuleType]:
         yield made
     finally:
         sys.path.remove(folder)
-        score.SMALLEST_PART = size
+        work.SMALLEST_PART = size
 
 
 FRONTS = [

@@ -20,7 +20,7 @@ from accelerate.state import PartialState
 from torch.distributed import TCPStore
 
 from contamination.errors import InputError
-from contamination.scoring import score as scoring
+from contamination.scoring import work
 from contamination.scoring.processes import processes
 from fakes import joint_run, measuring_run, scoring_run
 from fakes.made_up_scorer import MadeUpScorer
@@ -121,7 +121,7 @@ def test_two_micro_batches_give_the_same_bits(one, two) -> None:
 def test_the_other_ends_with_a_message_and_a_later_run_goes_on(
     two, tmp_path, tokenizer, monkeypatch, killed
 ) -> None:
-    monkeypatch.setattr(scoring, "SMALLEST_PART", scoring_run.SMALLEST_PART)
+    monkeypatch.setattr(work, "SMALLEST_PART", scoring_run.SMALLEST_PART)
     scoring_run.run(MadeUpScorer(tokenizer), tmp_path / "one")
     expected = contents(tmp_path / "one")
     assert two.killed[killed][killed] == -signal.SIGKILL

@@ -30,6 +30,7 @@ from tqdm import tqdm
 
 from contamination.files import write_text
 from contamination.scoring import local, score  # noqa: F401
+from contamination.scoring import work as scoring_work
 from contamination.testsets.sources import DATA_VARIABLE
 from reproduction.notebooks.canaries import tables  # noqa: F401 - before the forks
 from reproduction.report import render  # noqa: F401
@@ -114,7 +115,7 @@ def attack(name: str, *, times: int, seed: int) -> Counter[str]:
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         os.environ[DATA_VARIABLE] = folder
         prepare(Path(folder))
-        score.SMALLEST_PART = 200  # so that there are parts to lose
+        scoring_work.SMALLEST_PART = 200  # so that there are parts to lose
         before, work, output = STAGES[name]
         log = Path(folder) / "log"
         for earlier in before:

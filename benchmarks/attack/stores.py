@@ -14,8 +14,9 @@ import numpy as np
 from records import damage
 
 from contamination.files import sha256_of
-from contamination.scoring import score as scoring
+from contamination.scoring import work
 from contamination.scoring.plan import StorePlan
+from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
@@ -23,7 +24,7 @@ from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
 SHARDS, PERMUTATIONS, FIRST = 3, 4, 5
-scoring.SMALLEST_PART = 256  # tokens; several parts of a small store
+work.SMALLEST_PART = 256  # tokens; several parts of a small store
 
 
 def attack_stores(rng: Rng, folder: Path) -> str:
@@ -51,7 +52,7 @@ def _whole(kind: str) -> tuple[Path, np.ndarray]:
 def _score(directory: Path, kind: str) -> Store:
     examples, tokenizer = _set()
     test_set = ExampleSet("set", examples, "text/1", sha256_of("text/1", *examples))
-    return scoring.score(
+    return score(
         test_set,
         MadeUpScorer(tokenizer),
         directory,

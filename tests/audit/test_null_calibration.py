@@ -11,7 +11,7 @@ from scipy import stats
 
 from contamination.audit.null_calibration import gain_by_position, null_calibration_p_values
 from contamination.audit.registry import TESTS
-from contamination.scoring.store import Store
+from contamination.scoring.store import create_store
 from contamination.statistics import relabel_canonical, sharded_exact_test
 from fakes.level import check_level
 from fakes.made_up_store import HEADER, units
@@ -63,7 +63,7 @@ def test_weights_that_look_at_the_canonical_order_are_found_out():
 
 
 def test_the_gain_is_the_mean_over_examples_that_follow_another(tmp_path: Path) -> None:
-    store = Store(tmp_path, HEADER)
+    store = create_store(tmp_path, HEADER)
     items = units(5)
     store.append(items)
     rows = {}  # (example, position) -> {ordering: (nats, whether the example leads)}

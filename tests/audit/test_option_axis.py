@@ -45,7 +45,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     store = open_store(path)
     assert path.parent == tmp_path / "stores" / "m" / "quiz"
     assert path.name == f"alternatives-008-{store.header.dataset_revision[:8]}"
-    assert result.p == sharded_exact_test(store.alternatives(), weights="equal").p
+    assert result.p == sharded_exact_test(store.variants(), weights="equal").p
     assert (result.test, result.shards, result.permutations) == ("options", 8, 23)
     alternatives = request.alternatives(test_set)
     assert control.p == zlib_option_test(alternatives).p

@@ -13,7 +13,7 @@ import pytest
 from contamination.audit.many import audit_pairs, judged_rows
 from contamination.audit.recompute import recompute
 from contamination.audit.request import Request
-from contamination.scoring.store import Store, open_store, sum_store
+from contamination.scoring.store import create_store, open_store, sum_store
 from fakes.data_fixtures import ROOT
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.made_up_store import HEADER, SUCCESSORS, units
@@ -71,8 +71,8 @@ def flip_a_byte() -> None:
 def forge_a_store() -> None:
     """Whole parts and a whole header, but other log-probabilities."""
     store = open_store(STORE)
-    held = store.units("orderings", None, 4)
-    made = [(row.unit, row.examples, row.nats + (row.unit[1] == 0)) for row in held]
+    held = store.sequences(permutations=4)
+    made = [(row.place, row.examples, row.nats + (row.place[1] == 0)) for row in held]
     for part in store.parts():
         part.unlink()
     store.append(made)
@@ -132,7 +132,7 @@ def test_without_a_table_all_tests_that_read_a_store_are_computed():
         (replace(HEADER, shards=1), ["permutation"], []),
         (replace(SUCCESSORS, shards=1, tokens_per_example=32), ["successor"], []),
     ):
-        store = Store(Path("tokens"), header, replace=True)
+        store = create_store(Path("tokens"), header, replace=True)
         store.append(units(3, header))
         sum_store(store, Path("sums"), permutations=3)
         whole, sums = (
@@ -143,7 +143,7 @@ def test_without_a_table_all_tests_that_read_a_store_are_computed():
 
 
 def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
-    one, many = (Store(Path(name), HEADER) for name in ("one", "many"))
+    one, many = (create_store(Path(name), HEADER) for name in ("one", "many"))
     one.append(units(3))
     for each in units(3):
         many.append([each])

@@ -10,9 +10,9 @@ import scipy.stats
 
 from contamination.audit import registry
 from contamination.audit.registry import COUNTED, TESTS, min_p_successors
-from contamination.scoring.store import Header, Store
+from contamination.scoring.store import Header, create_store
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
-from fakes.made_up_store import HEADER, unit
+from fakes.made_up_store import HEADER, units
 
 LONGEST = 40
 
@@ -87,12 +87,12 @@ def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
 def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path):
     """A row of the store is a record; nothing of it depends on the permutations of the order."""
     header = replace(HEADER, kind="alternatives", shards=3, example_tokens=(2, 1, 3, 4, 2, 2))
-    store = Store(tmp_path, header)
-    store.append([unit(index, header) for index in header.units(0)])
+    store = create_store(tmp_path, header)
+    store.append(units(0, header))
     test = TESTS["options"]
     assert not test.stops
     scores = test.scores(store, 99)
-    np.testing.assert_array_equal(scores, store.alternatives())
+    np.testing.assert_array_equal(scores, store.variants())
     assert scores.shape == (3, 2)
     found = test.result(store, 99)
     assert found.test == "options"

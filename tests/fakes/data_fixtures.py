@@ -9,7 +9,7 @@ import yaml
 
 from contamination.files import sha256_of, write_json
 from contamination.scoring.plan import StorePlan
-from contamination.scoring.store import Header, Store
+from contamination.scoring.store import Header, Store, create_store
 from contamination.testsets.sources import DATA_VARIABLE
 from fakes.made_up_sets import random_units
 from reproduction.run.experiment import MODELS, Experiment
@@ -142,7 +142,7 @@ class MadeUpRun:
         named = (model, model, name, name, "question/1", 5)
         header = Header(*named, shards, tuple(lengths), kind, plan.tokens_per_example)
         directory = plan.path(self.experiment.build / "stores", model, name)
-        store = Store(directory, header)
+        store = create_store(directory, header)
         if store.parts():
             return store
         seed = int.from_bytes(sha256_of(f"{model} {name} {shards}").encode()[:8], "little")

@@ -20,7 +20,7 @@ from typing import Any
 
 from transformers import AutoTokenizer
 
-from contamination.scoring import score as scoring
+from contamination.scoring import work
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from fakes import measuring_run, scoring_run, training_run
@@ -50,7 +50,7 @@ def run(model: Path, folder: Path, put: Callable[[Any, str, Any], None]) -> dict
 
     `put`(object, name, value) replaces what stand-ins replace.
     """
-    put(scoring, "SMALLEST_PART", scoring_run.SMALLEST_PART)
+    put(work, "SMALLEST_PART", scoring_run.SMALLEST_PART)
     store = scoring_run.run(TransformersScorer(model, batch_tokens=25), folder / "store")
     assert store.log_probs(5).shape == (3, 6)  # every process sees the whole of it
     seen = {"measured": measuring_run.run(model, folder / "measured")}
@@ -96,7 +96,7 @@ def run_and_tell(model: Path, folder: Path) -> None:
 
 
 def run_killed(model: Path, folder: Path, rank: int) -> None:
-    scoring.SMALLEST_PART = scoring_run.SMALLEST_PART
+    work.SMALLEST_PART = scoring_run.SMALLEST_PART
     scorer = MadeUpScorer(AutoTokenizer.from_pretrained(model))
     scoring_run.run_killed(scorer, folder / f"killed-{rank}", rank, folder / f"fifo-{rank}")
 

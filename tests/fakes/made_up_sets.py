@@ -6,7 +6,7 @@ import numpy as np
 
 from contamination.files import sha256_of
 from contamination.scoring.plan import StorePlan
-from contamination.scoring.store import Store
+from contamination.scoring.store import create_store, store_of
 from contamination.scoring.store_format import Header
 from contamination.testsets.example_set import ExampleSet
 
@@ -33,8 +33,9 @@ def random_units(
     ordering, in place of those of its successors.
     """
     units = []
-    for unit in header.units(permutations):
-        examples = header.examples(unit)
+    store = store_of(Path(), header)
+    for unit in store.places(permutations):
+        examples = store.examples(unit)
         stored = header.stored[examples]
         values = rng.normal(-4 if whole else -3, 1, int(stored.sum())).astype(np.float32)
         begins = np.cumsum(stored) - stored
@@ -64,7 +65,7 @@ def make_store(
     header = Header(model, f"{model}-weights", *named, sizes, kind, tokens_per_example)
     path = StorePlan(kind, shards, tokens_per_example).path(directory, model, test_set.name)
     rng = np.random.default_rng([len(model), shards, len(kind), tokens_per_example or 0])
-    Store(path, header).append(random_units(header, permutations, rng, gain))
+    create_store(path, header).append(random_units(header, permutations, rng, gain))
     return path
 
 

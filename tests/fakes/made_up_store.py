@@ -1,9 +1,11 @@
 """A small store of made-up numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
+from contamination.scoring.store import store_of
 from contamination.scoring.store_format import Header
 
 HEADER = Header(
@@ -36,12 +38,12 @@ OTHERS: list[dict] = [
 def unit(index: tuple[int, int], header: Header = HEADER, seed: int = 0):
     """Return what `append` takes for a unit: its examples in order, and random log-probs."""
     rng = np.random.default_rng([seed, *index])
-    examples = header.examples(index)
+    examples = store_of(Path(), header).examples(index)
     return index, examples, rng.normal(-3, 2, header.stored[examples].sum()).astype(np.float32)
 
 
 def units(permutations: int, header: Header = HEADER):
-    return [unit(index, header) for index in header.units(permutations)]
+    return [unit(index, header) for index in store_of(Path(), header).places(permutations)]
 
 
 def contents(directory) -> dict[str, bytes]:

@@ -9,7 +9,8 @@ from torch.utils._pytree import tree_leaves
 from contamination.membership import signals as module
 from contamination.membership.scores import TOP
 from contamination.membership.signals import describe, token_signals
-from contamination.scoring.local import Head, TransformersScorer
+from contamination.scoring.head import Head
+from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.float64_loop import float64_distributions
 

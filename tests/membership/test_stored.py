@@ -7,7 +7,7 @@ import pytest
 
 from contamination.membership import api
 from contamination.membership.api import membership_scores, stored_scores
-from contamination.scoring import score as scoring
+from contamination.scoring import work
 from contamination.testsets.tokens import tokenize
 from fakes import measuring_run
 from fakes.made_up_scorer import MadeUpScorer
@@ -18,7 +18,7 @@ TEXTS = measuring_run.texts()
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "SMALLEST_PART", 100)  # tokens: several parts
+    monkeypatch.setattr(work, "SMALLEST_PART", 100)  # tokens: several parts
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from transformers import (
     RecurrentGemmaConfig,
 )
 
-from contamination.scoring.local import Head, logit_transform
+from contamination.scoring.head import Head, logit_transform
 
 N, WIDTH, VOCABULARY = 23, 32, 200
 

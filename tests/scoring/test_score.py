@@ -18,13 +18,16 @@ from tokenizers.processors import TemplateProcessing
 from contamination import files
 from contamination.device import describe
 from contamination.errors import InputError
-from contamination.scoring import score as scoring
+from contamination.scoring import job, work
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
-from contamination.scoring.score import score, token_groups
-from contamination.scoring.store import Store
+from contamination.scoring.run_record import recorded
+from contamination.scoring.score import score
+from contamination.scoring.store import create_store
+from contamination.scoring.token_groups import token_groups
+from contamination.scoring.work import cut_into_parts
 from contamination.testsets.example_set import start_each
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
@@ -41,7 +44,7 @@ PLAN, PAIRS = StorePlan("orderings", SHARDS), StorePlan("successors", SHARDS, 2)
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Cut a run into many parts, so that there is something to interrupt."""
-    monkeypatch.setattr(scoring, "SMALLEST_PART", 100)
+    monkeypatch.setattr(work, "SMALLEST_PART", 100)
 
 
 def run(scorer, directory, permutations: int = 5, plan=PLAN, test_set=SET, **changes):
@@ -212,21 +215,23 @@ def test_every_example_follows_every_other(tokenizer, tmp_path, first):
         np.testing.assert_allclose(store.successors(shard, first or 1000), expected, rtol=1e-12)
 
 
-@given(work=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90))
-def test_parts_hold_every_unit_once_and_enough_work(work, batch_tokens):
-    parts = list(scoring.cut_into_parts(work, batch_tokens))
-    assert [index for part in parts for index in part] == list(range(len(work)))
+@given(
+    tokens=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90)
+)
+def test_parts_hold_every_sequence_once_and_enough_work(tokens, batch_tokens):
+    parts = list(cut_into_parts(tokens, batch_tokens))
+    assert [index for part in parts for index in part] == list(range(len(tokens)))
     size = max(100, 4 * batch_tokens)
     for part in parts[:-1]:
-        assert sum(work[i] for i in part[:-1]) < size <= sum(work[i] for i in part)
-    assert sum(work[i] for i in parts[-1][:-1]) < size
+        assert sum(tokens[i] for i in part[:-1]) < size <= sum(tokens[i] for i in part)
+    assert sum(tokens[i] for i in parts[-1][:-1]) < size
 
 
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path)
     monkeypatch.setattr(processes(), "process_index", 3)
-    monkeypatch.setattr(scoring, "share", lambda work: [work()])
-    monkeypatch.setattr(scoring, "together", lambda work: work())
+    monkeypatch.setattr(job, "share", lambda work: [work()])
+    monkeypatch.setattr(job, "together", lambda work: work())
     with pytest.raises(InputError, match="this store is of another seed"):
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
@@ -259,10 +264,12 @@ def records(store) -> list[dict]:
 
 
 def test_a_record_says_what_ran_and_what_came_of_it(tokenizer, tmp_path):
-    store, scorer = Store(tmp_path / "store", HEADER), MadeUpScorer(tokenizer)
-    scorer.device, scorer.dtype = torch.device("cpu"), torch.bfloat16
+    store = create_store(tmp_path / "store", HEADER)
+    scorer = MadeUpScorer(tokenizer)
+    scorer.device = torch.device("cpu")
+    scorer.dtype = torch.bfloat16
     store.append(units(2)[:1])
-    with scoring.recorded(store, scorer):
+    with recorded(store, scorer):
         (begun,) = records(store)  # all that a kill would leave
         added = store.append(units(2)[1:4])
     (record,) = records(store)
@@ -312,7 +319,7 @@ def test_alternatives_are_compared_as_whole_texts_scored_one_by_one(
     scorer, alternatives = MadeUpScorer(tokenizer), quiz()
     if kind == "network":
         scorer = TransformersScorer(ModelSource(str(make_model(128)), precision="float32"))
-    found, expected = run_quiz(scorer, tmp_path).alternatives(), []
+    found, expected = run_quiz(scorer, tmp_path).variants(), []
     for texts in alternatives.texts[:-1]:  # the last does not move
         values = dict(scorer.token_logprobs(tokenize(scorer.tokenizer, texts)))
         expected.append([values[i].sum(dtype=np.float64) for i in range(len(texts))])
@@ -326,13 +333,13 @@ def test_equal_alternatives_are_read_once_and_tie_exactly(tokenizer, tmp_path) -
     """Two options have two arrangements: of six columns, three and three are the same number."""
     scorer = MadeUpScorer(tokenizer)
     store = run_quiz(scorer, tmp_path)
-    found = store.alternatives()
+    found = store.variants()
     for row, texts in zip(found, quiz().texts, strict=False):
         assert len(set(zip(texts, row, strict=True))) == len(set(texts))
     assert scorer.scored == sum([2, 6, 6, 2, 6, 6, 2, 6])
     store.parts()[-1].unlink()
     with pytest.raises(InputError, match=r"record \d is not scored yet; score the whole store"):
-        store.alternatives()
+        store.variants()
 
 
 def test_alternatives_share_as_much_of_a_beginning_as_leaves_each_a_token(tokenizer) -> None:

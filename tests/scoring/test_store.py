@@ -9,21 +9,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.files import write_json
-from contamination.scoring import store_format
-from contamination.scoring.store import Store, open_store, sum_store
+from contamination.scoring.store import Store, create_store, open_store, store_of, sum_store
 from contamination.scoring.store_format import (
     Header,
-    UnitRow,
+    ScoredSequence,
     count_values,
-    read_units,
     write_part,
 )
 from fakes.made_up_registry import refusal
@@ -35,7 +31,7 @@ ALL_PAIRS = replace(SUCCESSORS, tokens_per_example=None)
 def test_a_number_that_is_not_finite_is_refused_before_anything_is_written(tmp_path):
     items = units(1)
     items[2][2][1] = -np.inf
-    told = refusal(write_part, tmp_path, HEADER, items)
+    told = refusal(store_of(tmp_path, HEADER).append, items)
     assert told.startswith("m: ") and "ordering 0 of shard 1 of d is not finite" in told
     assert list(tmp_path.iterdir()) == []
 
@@ -43,7 +39,7 @@ def test_a_number_that_is_not_finite_is_refused_before_anything_is_written(tmp_p
 @pytest.fixture
 def store(tmp_path) -> Store:
     """Return a store with two permutations of both shards, in two parts."""
-    store = Store(tmp_path / "store", HEADER)
+    store = create_store(tmp_path / "store", HEADER)
     items = units(2)
     store.append(items[:4])
     store.append(items[4:])
@@ -54,7 +50,7 @@ def store(tmp_path) -> Store:
 def test_a_store_of_something_else_is_refused_by_name_and_left_alone(store, change):
     (name,) = change
     before = contents(store.directory)
-    told = refusal(Store, store.directory, replace(HEADER, **change))
+    told = refusal(create_store, store.directory, replace(HEADER, **change))
     assert f"another {name.replace('_', ' ')} " in told and str(store.directory) in told
     assert contents(store.directory) == before
 
@@ -64,7 +60,7 @@ def test_an_opened_store_reads_the_same_and_one_of_another_schema_is_refused(sto
     assert (open_store(store.directory).log_probs(2) == store.log_probs(2)).all()
     path = store.directory / "store.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 1}))
-    for opened in (open_store, lambda directory: Store(directory, HEADER)):
+    for opened in (open_store, lambda directory: create_store(directory, HEADER)):
         assert "of schema 1, and this version reads" in refusal(opened, store.directory)
 
 
@@ -74,11 +70,11 @@ def test_an_opened_store_reads_the_same_and_one_of_another_schema_is_refused(sto
 def directory(path: Path) -> None:
     path.unlink()
     path.mkdir()
-    write_part(path, HEADER, units(2)[:4])  # Arrow would read all of it as one table
+    store_of(path, HEADER).append(units(2)[:4])  # Arrow would read all of it as one table
 
 
 def foreign(path: Path) -> None:
-    write_part(path.parent, replace(HEADER, seed=2), units(2)[:4])
+    store_of(path.parent, replace(HEADER, seed=2)).append(units(2)[:4])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +105,7 @@ def test_a_part_that_is_damaged_or_foreign_is_told_set_aside_and_scored_again(st
 
 def repair(directory: Path) -> np.ndarray:
     """Score again, as `contamination.scoring.score` does, and read the log-probabilities."""
-    store = Store(directory, HEADER)
+    store = create_store(directory, HEADER)
     done = store.done()
     for half in (units(2)[:4], units(2)[4:]):
         if missing := [item for item in half if item[0] not in done]:
@@ -131,10 +127,10 @@ def repair(directory: Path) -> np.ndarray:
 def test_a_damaged_header_is_told_and_no_part_is_lost_without_it(store, text):
     before, path = contents(store.directory), store.directory / "store.json"
     path.write_bytes(text)
-    for opened in (open_store, lambda directory: Store(directory, HEADER, replace=True)):
+    for opened in (open_store, lambda directory: create_store(directory, HEADER, replace=True)):
         assert "store.json: the header is damaged; remove it" in refusal(opened, store.directory)
     path.unlink()
-    assert len(Store(store.directory, HEADER).done()) == 6
+    assert len(create_store(store.directory, HEADER).done()) == 6
     assert contents(store.directory) == before
 
 
@@ -172,7 +168,7 @@ def test_any_byte_of_a_header_that_changes_is_told(store):
                 continue
         told = refusal(lambda: open_store(store.directory).log_probs(2))
         assert re.search("damaged|another store|of schema", told)
-        told = refusal(Store, store.directory, HEADER)
+        told = refusal(create_store, store.directory, HEADER)
         assert re.search("damaged|this store is of another", told)
 
 
@@ -180,29 +176,29 @@ SUMS = replace(HEADER, summed=True)
 SUMMED_PAIRS = replace(SUCCESSORS, summed=True)
 
 
-def sums_of(header: Header) -> list[UnitRow]:
-    none, orderings = np.empty(0, dtype=np.int32), header.kind == "orderings"
-    sizes = {u: 1 if orderings else len(header.examples(u)) for u in header.units(1)}
-    return [UnitRow(u, none, np.zeros(size)) for u, size in sizes.items()]
+def sums_of(header: Header) -> list[ScoredSequence]:
+    store = store_of(Path(), header)
+    none = np.empty(0, dtype=np.int32)
+    return [ScoredSequence(p, none, np.zeros(store.sums_of(p))) for p in store.places(1)]
 
 
 @pytest.mark.parametrize(
     ("header", "change"),
     [
         (HEADER, lambda row: row._replace(nats=row.nats[:-1])),
-        (HEADER, lambda row: row._replace(unit=(0, 0))),  # the same unit more than once
+        (HEADER, lambda row: row._replace(place=(0, 0))),  # the same unit more than once
         (HEADER, lambda row: row._replace(nats=row.nats * np.float32("nan"))),
         (HEADER, lambda row: row._replace(examples=row.examples + 9)),
-        (HEADER, lambda row: row._replace(unit=(row.unit[0] + 1, row.unit[1]))),
-        (HEADER, lambda row: row._replace(unit=(row.unit[0], row.unit[1] - 1))),
-        (HEADER, lambda row: row._replace(unit=(row.unit[0], 1 - row.unit[1]))),  # canonical?
+        (HEADER, lambda row: row._replace(place=(row.place[0] + 1, row.place[1]))),
+        (HEADER, lambda row: row._replace(place=(row.place[0], row.place[1] - 1))),
+        (HEADER, lambda row: row._replace(place=(row.place[0], 1 - row.place[1]))),  # canonical?
         # One example twice, and its length is that of the missing one.
         (
             replace(HEADER, example_tokens=(2,) * 5),
             lambda row: row._replace(examples=row.examples[[0, *range(len(row.examples) - 1)]]),
         ),
         (SUCCESSORS, lambda row: row._replace(examples=row.examples[::-1])),
-        (SUCCESSORS, lambda row: row._replace(unit=(row.unit[0], row.unit[1] + 1))),
+        (SUCCESSORS, lambda row: row._replace(place=(row.place[0], row.place[1] + 1))),
         (SUMS, lambda row: row._replace(nats=row.nats[[0, 0]])),
         (SUMS, lambda row: row._replace(nats=row.nats * np.nan)),
         (SUMS, lambda row: row._replace(examples=np.array([0], dtype=np.int32))),
@@ -210,13 +206,15 @@ def sums_of(header: Header) -> list[UnitRow]:
     ],
 )
 def test_rows_that_are_not_whole_units_are_damage(tmp_path, header, change):
-    rows = sums_of(header) if header.summed else [UnitRow(*item) for item in units(1, header)]
-    part = write_part(tmp_path, header, rows)
-    assert len(read_units(part, header)) == len(rows)  # or the refusal would prove nothing
-    schema, (index, *lists) = store_format._schema(header), zip(*map(change, rows), strict=True)
-    columns = [*np.array(index, dtype=np.int32).T, *map(list, lists)]
-    pq.write_table(pa.table(list(map(pa.array, columns, schema.types)), schema=schema), part)
-    assert "the part is damaged" in refusal(read_units, part, header)
+    rows = (
+        sums_of(header) if header.summed else [ScoredSequence(*item) for item in units(1, header)]
+    )
+    store = store_of(tmp_path, header)
+    part = store.append(rows)
+    assert len(store.read_part(part)) == len(rows)  # or the refusal would prove nothing
+    changed = [change(row) for row in rows]
+    write_part(tmp_path, header, changed).replace(part)
+    assert "the part is damaged" in refusal(store.read_part, part)
 
 
 # --- what tests read ------------------------------------------------------------------------------
@@ -236,7 +234,7 @@ def filled(draw, kind: str, directory):
     permutations = draw(st.integers(0, 4))
     items = units(permutations, header)
     cuts = sorted(draw(st.sets(st.integers(1, len(items) - 1)))) if len(items) > 1 else []
-    store = Store(directory, header)
+    store = create_store(directory, header)
     for start, stop in pairwise([0, *cuts, len(items)]):
         store.append(items[start:stop])
     return store, permutations, items
@@ -312,7 +310,7 @@ def test_successors_are_sums_over_the_first_tokens(tmp_path_factory, data):
 
 
 def test_what_a_store_has_not_is_named(store, tmp_path):
-    other = Store(tmp_path / "successors", SUCCESSORS)
+    other = create_store(tmp_path / "successors", SUCCESSORS)
     other.append(units(0, SUCCESSORS)[:4])
     assert "predecessor 1 of shard 1 is not scored yet" in refusal(other.successors, 1, 1)
     other.append(units(0, SUCCESSORS)[4:])
@@ -353,7 +351,7 @@ def summed(store: Store, permutations: int = 2, name: str = "summed") -> Store:
 
 def test_ties_are_made_when_the_sums_are_read_not_before(tmp_path: Path) -> None:
     """Orderings of a shard that bfloat16 cannot tell apart are ties, and float32 can."""
-    store = Store(tmp_path / "whole", HEADER)
+    store = create_store(tmp_path / "whole", HEADER)
     items = units(2)
     nearly = [np.full_like(values, -2 - index[1] / 1000) for index, _, values in items]
     store.append([(*item[:2], values) for item, values in zip(items, nearly, strict=True)])
@@ -373,7 +371,7 @@ def test_ties_are_made_when_the_sums_are_read_not_before(tmp_path: Path) -> None
 def test_whole_examples_have_the_same_sums_however_many_tokens_are_asked_for(
     tmp_path: Path,
 ) -> None:
-    store = Store(tmp_path / "all", ALL_PAIRS)
+    store = create_store(tmp_path / "all", ALL_PAIRS)
     store.append(units(0, ALL_PAIRS))
     found = summed(store)
     longest = max(ALL_PAIRS.example_tokens)

@@ -37,7 +37,7 @@ def columns_of(store: Store, result: TestResult) -> Row:
         "set revision": header.dataset_revision,
         "template": header.template,
         "seed": header.seed,
-        "tokens": header.tokens_stored(result.permutations),
+        "tokens": store.tokens_stored(result.permutations),
         "header": header.key,
         "store": store.checksum(result.permutations),
     }

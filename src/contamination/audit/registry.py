@@ -86,7 +86,7 @@ class Test(StoreNeed):
         import numpy as np
 
         if self.kind == "alternatives":
-            return store.alternatives()
+            return store.variants()
         if self.sums:
             return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
         shards = range(store.header.shards)

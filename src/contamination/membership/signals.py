@@ -19,7 +19,8 @@ from tqdm import tqdm
 from contamination.membership.scores import TOP, Floats, TokenStatistics
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
-from contamination.scoring.local import Head, TransformersScorer
+from contamination.scoring.head import Head
+from contamination.scoring.local import TransformersScorer
 
 LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds

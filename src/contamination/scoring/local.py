@@ -1,18 +1,15 @@
 """`TransformersScorer`: a causal model that runs on this machine's devices.
 
-The network runs over whole batches; its output layer only where a token is scored, on a few hundred
-positions at a time, in the precision of the model. The log-sum-exp over the vocabulary is taken in
-float32. The logit of the token itself is computed once more in float32 and put in the place of the
-rounded one: of the error that a bfloat16 output layer adds, that is most. While a GPU computes one
-batch, the results of earlier ones come back.
+The network runs over whole batches; its output layer only where a token is scored. While a GPU
+computes one batch, the results of earlier ones come back.
 """
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,9 +20,12 @@ from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.head import Head, logit_transform, objection
+from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
+from contamination.scoring.unpacking import unpack
 from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
@@ -36,146 +36,14 @@ IN_FLIGHT = 2  # batches whose results are still on the device
 # (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
 # float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
-Transform = Callable[[Tensor], Tensor]
-
-
-def logit_transform(config: Any) -> Transform | None:
-    """Return what an architecture does to its logits after the output layer, on float32 [N, V].
-
-    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and Granite
-    divides them by a constant.
-    """
-    text = config.get_text_config()
-    for name in ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap"):
-        if cap := getattr(text, name, None):
-            return lambda logits: logits.div_(cap).tanh_().mul_(cap)
-    for name in ("logit_scale", "lm_head_multiplier"):
-        if scale := getattr(text, name, None):
-            return lambda logits: logits.mul_(scale)
-    if scaling := getattr(text, "logits_scaling", None):
-        return lambda logits: logits.div_(scaling)
-    return None
-
-
-class Head:
-    """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
-
-    The weights of `layer` may be quantised or lie on another device. `transform` is applied in
-    place to float32 logits; `rows` is the number of positions whose logits are alive at a time.
-    """
-
-    def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
-        self.layer = layer
-        self.transform = transform
-        self.rows = rows
-        # Quantised weights are packed integers, offloaded ones a placeholder: neither can be read.
-        self._plain: torch.nn.Linear | None = None
-        if type(layer) is torch.nn.Linear and layer.weight.is_floating_point():
-            self._plain = layer if layer.weight.device.type != "meta" else None
-        self._buffer: Tensor | None = None
-
-    def __call__(self, hidden: Tensor, tokens: Tensor) -> Tensor:
-        """Log-probabilities (nats), float32, of tokens [N] given hidden states [N, d].
-
-        Tokens [N, K] are K for each hidden state, whose logits are computed once.
-        """
-        each = tokens[:, None] if tokens.ndim == 1 else tokens
-        result = torch.empty(each.shape, dtype=torch.float32, device=hidden.device)
-        for part, logits in self.blocks(hidden, each):
-            picked = logits.gather(1, each[part].to(logits.device))
-            # In place: a second matrix of this size costs more than the arithmetic.
-            top = logits.amax(1, keepdim=True)
-            total = logits.sub_(top).exp_().sum(1, keepdim=True)
-            result[part] = (picked - top - total.log_()).to(hidden.device)
-        return result.reshape(tokens.shape)
-
-    def blocks(
-        self, hidden: Tensor, tokens: Tensor | None, *, elements: int | None = None
-    ) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (rows, their float32 logits [n, V]); the next block overwrites them.
-
-        The logits of `tokens` [N, K], if given, are exact: the output layer then takes 1 / K of its
-        rows at once. The block has some `elements` numbers: what stays in the processor's cache
-        while the caller works on it.
-        """
-        size = max(1, self.rows // (1 if tokens is None else tokens.shape[1]))
-        for start in range(0, len(hidden), size):
-            states = hidden[start : start + size]
-            if self._plain is not None:  # state models hand over more digits than it takes
-                states = states.to(self._plain.weight.dtype)
-            raw = self.layer(states)
-            step = max(1, elements // raw.shape[1]) if elements else len(raw)
-            for first in range(0, len(raw), step):
-                block = raw[first : first + step]
-                part = slice(start + first, start + first + len(block))
-                exact = None if tokens is None else tokens[part]
-                yield part, self._finished(block, hidden[part], exact)
-            del raw, block  # before the next: fresh memory takes as long as half of the product
-
-    def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
-        if raw.dtype == torch.float32:
-            return raw if self.transform is None else self.transform(raw)
-        if self._buffer is None or self._buffer.shape[1] != raw.shape[1]:
-            shape = (self.rows, raw.shape[1])
-            self._buffer = torch.empty(shape, dtype=torch.float32, device=raw.device)
-        logits = self._buffer[: len(raw)].copy_(raw)
-        if self._plain is not None and tokens is not None:
-            tokens = tokens.to(raw.device)
-            weight = self._plain.weight[tokens].float()
-            exact = (hidden.to(weight.device).float()[:, None] * weight).sum(2)
-            if self._plain.bias is not None:
-                exact += self._plain.bias[tokens].float()
-            logits.scatter_(1, tokens, exact)
-        return logits if self.transform is None else self.transform(logits)
-
-
-@torch.inference_mode()
-def objection(
-    network: PreTrainedModel, head: Head, device: torch.device, length: int
-) -> str | None:
-    """Return what speaks against scoring with this network, or None.
-
-    Transformers loads encoders as causal models too, whose "probability" of a token has seen the
-    token; and an architecture may change its logits behind the output layer. So two texts of
-    `length` tokens that differ in the last alone go through the network as a whole and through its
-    parts. NaN is no objection here: damaged weights show in the scores.
-    """
-    vocabulary = network.config.get_text_config().vocab_size
-    ids = torch.arange(length + 1, device=device) * (vocabulary // (length + 1))
-    texts = torch.stack([ids[:-1], torch.cat([ids[:-2], ids[-1:]])])
-    theirs = network(input_ids=texts, use_cache=False).logits
-    if torch.isnan(theirs).any():
-        return None
-    if len(ids.unique()) > 1 and (theirs == theirs[0, 0]).all():
-        return "its logits are the same whatever it reads; give the weights that belong to it"
-    unit = max(torch.finfo(dtype).eps for dtype in (network.dtype, theirs.dtype))
-    if not _same(theirs[0, :-1], theirs[1, :-1], unit):
-        return "it sees the tokens that it is to predict; give a causal language model"
-    output = network.base_model(input_ids=texts, use_cache=False)
-    hidden = getattr(output, "last_hidden_state", None)
-    width = getattr(head.layer, "in_features", None)  # that of a quantised layer may be unknown
-    if hidden is None or head.layer is None or width not in (None, hidden.shape[-1]):
-        return "its output layer cannot be separated from the rest of it; use another model"
-    parts = [part.clone() for _, part in head.blocks(hidden.flatten(0, 1), None)]
-    if not _same(torch.cat(parts), theirs.flatten(0, 1), unit):
-        return "it changes its logits after the output layer in an unknown way; use another model"
-    return None
-
-
-def _same(ours: Tensor, theirs: Tensor, unit: float) -> bool:
-    """Whether logits are equal up to a few roundings of numbers spaced by `unit` at 1."""
-    theirs = theirs.float()
-    largest = float(theirs[theirs.isfinite()].abs().max())
-    return ours.shape == theirs.shape and torch.allclose(
-        ours.float().to(theirs.device), theirs, rtol=2 * unit, atol=max(unit, 1e-4) * largest
-    )
+Part = tuple[int, slice, np.ndarray]  # index of the sequence, the tokens scored, their values
 
 
 class TransformersScorer:
     """A causal model of transformers, fulfilling `contamination.scoring.contract.Scorer`.
 
     One that exceeds the device of a process is spread over all of them. Raises InputError if it
-    exceeds all of them, and as `contamination.scoring.loading.load_config` does.
+    exceeds all of them, or there is no causal language model of that name.
 
     Parameters
     ----------
@@ -190,7 +58,7 @@ class TransformersScorer:
         self.device = processes().device
         auto = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
-        source = loading.pin_commit(loading.unpack(source, self.dtype))
+        source = loading.pin_commit(unpack(source, self.dtype))
         with loading.explain_load_errors(source.name), loading.unchanged(source):
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
@@ -245,9 +113,10 @@ class TransformersScorer:
         self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
-        return self.token_values(
-            sequences, firsts, lambda hidden, targets, _: self.head(hidden, targets)
-        )
+        return self.token_values(sequences, firsts, self._log_probabilities)
+
+    def _log_probabilities(self, hidden: Tensor, targets: Tensor, read: Tensor) -> Tensor:
+        return self.head(hidden, targets)
 
     def token_values(
         self,
@@ -258,30 +127,49 @@ class TransformersScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, what `output` says of each token, float32 of shape (tokens,) + columns).
 
-        As `token_logprobs`, for any function of the hidden state that predicts a token. Windows of
-        equal inputs and targets are read once: a shard of three examples has but six orderings.
+        Windows of equal inputs and targets are read once: a shard of three examples has but six
+        orderings.
+
+        Parameters
+        ----------
+        sequences, firsts : as in `token_logprobs`.
+        output : a function of the hidden state that predicts a token.
+        columns : shape of what it returns for one token.
         """
         self.require_known_tokens(sequences)
-        scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
+        wholes = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
         scored = list(windows(map(len, sequences), self.context, firsts))
+        alike = self._equal_windows(scored, sequences)
+        forward = partial(self._forward, sequences=sequences, output=output)
+        owners = [window.sequence for window in scored]
+        yield from assemble(wholes, owners, self._parts(alike, forward))
+
+    def _equal_windows(
+        self, scored: Sequence[Window], sequences: Sequence[np.ndarray]
+    ) -> dict[Window, list[Window]]:
+        """Return the windows of equal inputs and targets, by the first of them."""
         equal: dict[tuple[bytes, bytes, int], list[Window]] = {}
         for window in scored:
             ids = sequences[window.sequence]
-            inputs, targets = window.inputs(ids, self.start), ids[window.scored]
-            key = inputs.tobytes(), targets.tobytes(), window.first - window.start
+            inputs = window.inputs(ids, self.start)
+            targets = ids[window.scored]
+            key = (inputs.tobytes(), targets.tobytes(), window.first - window.start)
             equal.setdefault(key, []).append(window)
-        alike = {same[0]: same for same in equal.values()}
+        return {same[0]: same for same in equal.values()}
 
-        def parts() -> Iterator[tuple[int, slice, np.ndarray]]:
-            forward = partial(self._forward, sequences=sequences, output=output)
-            for batch, values in self.results(list(alike), forward):
-                stop = 0
-                for window in batch:
-                    part = values[stop : (stop := stop + window.stop - window.first)]
-                    for same in alike[window]:
-                        yield same.sequence, same.scored, part
-
-        yield from assemble(scores, [window.sequence for window in scored], parts())
+    def _parts(
+        self,
+        alike: Mapping[Window, Sequence[Window]],
+        forward: Callable[[list[Window]], Tensor],
+    ) -> Iterator[Part]:
+        """Yield what each window contributes to its sequence."""
+        for batch, values in self.results(list(alike), forward):
+            start = 0
+            for window in batch:
+                stop = start + window.stop - window.first
+                for same in alike[window]:
+                    yield same.sequence, same.scored, values[start:stop]
+                start = stop
 
     def require_known_tokens(self, sequences: Sequence[np.ndarray]) -> None:
         """Refuse ids that the network has no row for: a GPU would fail without saying why."""
@@ -294,34 +182,53 @@ class TransformersScorer:
             )
 
     def results(
-        self, asked: list[Window], forward: Callable[[list[Window]], Tensor]
+        self, scored: list[Window], forward: Callable[[list[Window]], Tensor]
     ) -> Iterator[tuple[list[Window], np.ndarray]]:
         """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
-        if asked:
+        if scored:
             self.load()  # what runs out of memory while it is loaded is not helped by halving
-        left = sorted(asked, key=lambda window: (window.width, window))
-        running: deque[tuple[list[Window], Tensor, torch.cuda.Event | None]] = deque()
+        left = sorted(scored, key=_by_width)
+        running: deque[Running] = deque()
         while left:
-            batch, fits = take_batch(left, self.batch_tokens), True
-            try:
-                running.append((batch, *self.fetch(forward(batch))))
-            except RuntimeError as error:
-                if not loading.is_out_of_memory(error):
-                    raise
-                fits = False
-            if not fits:  # outside of the except block, whose traceback holds the tensors
-                if self.device.type == "cuda":
-                    torch.cuda.empty_cache()
-                width, half = batch[0].width, len(batch) // 2
-                if not half:
-                    told = f"one window of {width} tokens does not fit into memory"
-                    raise InputError(f"{told}; use a shorter context")
-                self.batch_tokens = width * half
+            batch = take_batch(left, self.batch_tokens)
+            started = self._start(batch, forward)
+            if started is None:
+                self._halve(batch)
                 left.extend(reversed(batch))
-            while len(running) > (IN_FLIGHT if fits else 0):
-                yield self._collect(*running.popleft())
+                ahead = 0
+            else:
+                running.append(started)
+                ahead = IN_FLIGHT
+            while len(running) > ahead:
+                yield self._collect(running.popleft())
         while running:
-            yield self._collect(*running.popleft())
+            yield self._collect(running.popleft())
+
+    def _start(
+        self, batch: list[Window], forward: Callable[[list[Window]], Tensor]
+    ) -> "Running | None":
+        """Compute a batch and start the copy of its results; None if it does not fit into memory.
+
+        When this returns, no traceback holds the tensors of a batch that did not fit.
+        """
+        try:
+            return self.fetch(batch, forward(batch))
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+        return None
+
+    def _halve(self, batch: list[Window]) -> None:
+        """Make batches half as large as one that did not fit; InputError if it was one window."""
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        width = batch[0].width
+        half = len(batch) // 2
+        if not half:
+            raise InputError(
+                f"one window of {width} tokens does not fit into memory; use a shorter context"
+            )
+        self.batch_tokens = width * half
 
     @torch.inference_mode()
     def _forward(
@@ -329,17 +236,19 @@ class TransformersScorer:
     ) -> Tensor:
         rows = [window.inputs(sequences[window.sequence], self.start) for window in batch]
         ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
-        flat = [
-            row * ids.shape[1] + np.arange(window.first - window.start, window.width)
-            for row, window in enumerate(batch)
-        ]
-        targets = [sequences[window.sequence][window.scored] for window in batch]
-        inputs, positions = self.send(ids), self.send(np.concatenate(flat))
+        places: list[np.ndarray] = []  # of the scored tokens in the batch, row after row
+        targets: list[np.ndarray] = []
+        for row, window in enumerate(batch):
+            columns = np.arange(window.first - window.start, window.width)
+            places.append(row * ids.shape[1] + columns)
+            targets.append(sequences[window.sequence][window.scored])
+        inputs = self.send(ids)
+        positions = self.send(np.concatenate(places))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
         hidden = hidden.flatten(0, 1).index_select(0, positions.to(hidden.device))
         read = inputs.flatten().index_select(0, positions)
-        device = hidden.device
-        return output(hidden, self.send(np.concatenate(targets)).to(device), read.to(device))
+        predicted = self.send(np.concatenate(targets))
+        return output(hidden, predicted.to(hidden.device), read.to(hidden.device))
 
     def send(self, array: np.ndarray) -> Tensor:
         """Start the copy of integers to the device that takes the inputs."""
@@ -348,41 +257,63 @@ class TransformersScorer:
             tensor = tensor.pin_memory()  # else the copy waits for the device
         return tensor.to(self.entry, non_blocking=True)
 
-    def fetch(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
-        """Start the copy of results to the host; the event says when it has arrived."""
+    def fetch(self, batch: list[Window], values: Tensor) -> "Running":
+        """Start the copy of a batch's results to the host."""
         if values.device.type != "cuda":
-            return values.cpu(), None
+            return Running(batch, values.cpu(), None)
         host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
         host.copy_(values, non_blocking=True)
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record(torch.cuda.current_stream(values.device))
-        return host, event
+        return Running(batch, host, event)
 
-    def _collect(
-        self, batch: list[Window], values: Tensor, event: torch.cuda.Event | None
-    ) -> tuple[list[Window], np.ndarray]:
-        if event is not None:
-            event.synchronize()
-        result = values.numpy()
-        if not np.isfinite(result).all():
+    def _collect(self, running: "Running") -> tuple[list[Window], np.ndarray]:
+        """Return the batch and its results once they have arrived."""
+        if running.arrived is not None:
+            running.arrived.synchronize()
+        values = running.values.numpy()
+        if not np.isfinite(values).all():
             raise InputError(
                 f"{self.source.name} returned a log-probability that is not finite; its weights "
                 f"are damaged or overflow in {self.dtype}"
             )
-        return batch, result
+        return running.batch, values
+
+
+class Running(NamedTuple):
+    """A batch whose results are on their way to the host; the event says when they are there."""
+
+    batch: list[Window]
+    values: Tensor
+    arrived: torch.cuda.Event | None
+
+
+def _by_width(window: Window) -> tuple[int, Window]:
+    """Return what windows are sorted by: a batch then holds hardly any padding."""
+    return window.width, window
 
 
 def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether the weights exceed the device of a process, and are to be spread over all devices.
+    """Say whether the weights exceed the device of a process, and are spread over all devices.
 
     On a CPU processes share the memory. What comes with code of its own is not measured. Raises
-    InputError if the weights exceed all devices together, and as `model_shape`.
+    InputError if the weights exceed all devices together, or no network can be built.
+
+    Parameters
+    ----------
+    source : of the weights.
+    config : of the model.
+    dtype : of the weights.
+    device : of this process.
     """
     if source.trust_remote_code:
         return False
-    weights, devices = loading.count_parameters(config) * dtype.itemsize, memories(device)
-    gpu = device.type == "cuda"
-    own = min(devices) if gpu else devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    weights = loading.count_parameters(config) * dtype.itemsize
+    devices = memories(device)
+    if device.type == "cuda":
+        own = min(devices)
+    else:
+        own = devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if weights <= ROOM * sum(devices):
         return weights > ROOM * own
     raise InputError(

@@ -13,18 +13,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from inspect import signature
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache
 
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import is_out_of_memory
+from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.shared_keys import SharedKeys, attention_mask
 from contamination.scoring.windows import Window, assemble, padded
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
@@ -63,7 +63,13 @@ class Piece(NamedTuple):
 
     def part(self, where: slice) -> "Piece":
         """Return a piece with some of the continuations."""
-        return self._replace(continuations=self.continuations[where], members=self.members[where])
+        continuations = self.continuations[where]
+        return self._replace(continuations=continuations, members=self.members[where])
+
+    def halves(self) -> list["Piece"]:
+        """Return two pieces, each with half of the continuations."""
+        middle = len(self.members) // 2
+        return [self.part(slice(middle)), self.part(slice(middle, None))]
 
     def rows(self) -> list[list[np.ndarray]]:
         """Divide what is longer than the one predicted token into the rows that cost least."""
@@ -75,45 +81,16 @@ class Piece(NamedTuple):
         inputs = np.ceil(len(longer) / counts) * mean  # of the longest row
         keys = 1 + len(self.prefix) + inputs
         costs = counts * (inputs * (NETWORK + keys) + COPY * keys)
-        ends = np.linspace(0, len(longer), 1 + counts[costs.argmin()]).round().astype(int)
-        return [longer[a:b] for a, b in pairwise(ends)]
+        cheapest = counts[costs.argmin()]
+        ends = np.linspace(0, len(longer), 1 + cheapest).round().astype(int)
+        return [longer[start:stop] for start, stop in pairwise(ends)]
 
 
-def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
-    """What is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
+class Row(NamedTuple):
+    """Continuations that follow one another behind the prefix of a piece."""
 
-    `blocks` [R, T] numbers the continuations of a row, -1 behind the last; `widths` [R] are those
-    of the rows' prefixes, padded to `longest`.
-    """
-    prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
-    own = (blocks[:, :, None] == blocks[:, None, :]).tril()
-    seen = torch.cat([prefix[:, None].expand(*blocks.shape, longest), own], dim=2)[:, None]
-    # The lowest number instead of minus infinity, and no boolean: every kind of attention adds it.
-    lowest = torch.finfo(dtype).min
-    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, lowest)
-
-
-class SharedKeys(Cache):  # type: ignore[misc]
-    """Keys and values of prefixes: kept while `owners` is None; then row i continues owners[i]."""
-
-    def __init__(self) -> None:
-        super().__init__(layers=[])
-        self.owners: Tensor | None = None
-        self.kept: dict[int, tuple[Tensor, Tensor]] = {}
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Return the keys and values [.., .., tokens, ..] that a layer is to attend to."""
-        if self.owners is None:
-            self.kept[layer_idx] = key_states, value_states
-            return key_states, value_states
-        keys, values = self.kept[layer_idx]
-        owners = self.owners.to(keys.device)
-        return (
-            torch.cat([keys.index_select(0, owners), key_states], dim=-2),
-            torch.cat([values.index_select(0, owners), value_states], dim=-2),
-        )
+    piece: int
+    continuations: list[np.ndarray]
 
 
 Scored = tuple[int, int, np.ndarray]  # group, number of the continuation in it, its values
@@ -131,12 +108,17 @@ def continuation_logprobs(
     results is free. A token is conditioned on the start token, the prefix, and the tokens of its
     continuation before it. Where a prefix leaves no room in the context, its last
     `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the group.
-    Raises InputError if a continuation is longer than the context, and as `scorer.token_logprobs`.
+    Raises InputError if a continuation is longer than the context, or the scorer cannot score.
     """
-    pieces = [p for number, group in enumerate(groups) for p in _pieces(number, *group, scorer)]
-    found = [[np.empty(0, dtype=np.float32) for _ in ids] for _, ids in groups]
-    owners = [piece.group for piece in pieces for _ in piece.members]
-    yield from assemble(found, owners, _scored(scorer, pieces))
+    pieces: list[Piece] = []
+    results: list[list[np.ndarray]] = []
+    for number, (prefix, continuations) in enumerate(groups):
+        pieces += _pieces(number, prefix, continuations, scorer)
+        results.append([np.empty(0, dtype=np.float32)] * len(continuations))
+    owners: list[int] = []
+    for piece in pieces:
+        owners += [piece.group] * len(piece.members)
+    yield from assemble(results, owners, _scored(scorer, pieces))
 
 
 def _pieces(
@@ -146,151 +128,253 @@ def _pieces(
     by_room: defaultdict[int, list[int]] = defaultdict(list)
     for member, ids in enumerate(continuations):
         if len(ids) > scorer.context:
-            told = f"continuation {member} of group {group} has {len(ids)} tokens"
-            raise InputError(f"{told}, but the context is {scorer.context}; score fewer of them")
+            raise InputError(
+                f"continuation {member} of group {group} has {len(ids)} tokens, but the context is "
+                f"{scorer.context}; score fewer of them"
+            )
         if len(ids):
             by_room[min(len(prefix), scorer.context - len(ids))].append(member)
     for room, members in by_room.items():
         piece = Piece(
-            group, prefix[len(prefix) - room :], [continuations[m] for m in members], members
+            group=group,
+            prefix=prefix[len(prefix) - room :],
+            continuations=[continuations[member] for member in members],
+            members=members,
         )
-        begin, width = 0, 1 + room
-        for end, ids in enumerate(piece.continuations):
-            width += len(ids) - 1
-            if width > scorer.batch_tokens and end > begin:
-                yield piece.part(slice(begin, end))
-                begin, width = end, room + len(ids)
-        yield piece.part(slice(begin, None))
+        yield from _within_batches(piece, scorer.batch_tokens)
+
+
+def _within_batches(piece: Piece, batch_tokens: int) -> Iterator[Piece]:
+    """Divide a piece where it exceeds a batch."""
+    begin = 0
+    prefix_width = 1 + len(piece.prefix)
+    width = prefix_width
+    for end, ids in enumerate(piece.continuations):
+        own_width = len(ids) - 1
+        width += own_width
+        if width > batch_tokens and end > begin:
+            yield piece.part(slice(begin, end))
+            begin = end
+            width = prefix_width + own_width
+    yield piece.part(slice(begin, None))
 
 
 def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score together the pieces whose prefix can be shared, and the others one by one."""
-    if isinstance(scorer, TransformersScorer):
-        scorer.require_known_tokens([ids for p in pieces for ids in (p.prefix, *p.continuations)])
-        windows = [getattr(scorer.config.get_text_config(), name, None) for name in WINDOWS]
-        reach = min([scorer.context, *filter(None, windows)])
-        able = [piece for piece in pieces if len(piece.members) > 1 and piece.span <= reach]
-        if able and _agrees(scorer, able):
-            yield from _together(scorer, able)
-            pieces = [piece for piece in pieces if len(piece.members) == 1 or piece.span > reach]
-    yield from _plain(scorer, pieces)
+    if not isinstance(scorer, TransformersScorer):
+        yield from _plain(scorer, pieces)
+        return
+    for piece in pieces:
+        scorer.require_known_tokens([piece.prefix, *piece.continuations])
+    reach = _reach(scorer)
+    able: list[Piece] = []
+    others: list[Piece] = []
+    for piece in pieces:
+        if len(piece.members) > 1 and piece.span <= reach:
+            able.append(piece)
+        else:
+            others.append(piece)
+    if able and _agrees(scorer, able):
+        yield from _together(scorer, able)
+        yield from _plain(scorer, others)
+    else:
+        yield from _plain(scorer, pieces)
+
+
+def _reach(scorer: TransformersScorer) -> int:
+    """Return the inputs among which every token sees all before it."""
+    config = scorer.config.get_text_config()
+    windows = [getattr(config, name, None) for name in WINDOWS]
+    return int(min([scorer.context, *filter(None, windows)]))
 
 
 def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score each continuation behind a copy of its prefix."""
     tokens = sum(piece.span * len(piece.continuations) for piece in pieces)
     parts = 1 + tokens // (PLAIN_BATCHES * scorer.batch_tokens)
-    for part in (pieces[i::parts] for i in range(parts)):
-        owners = [(piece, k) for piece in part for k in range(len(piece.members))]
-        sequences = [np.concatenate([p.prefix, p.continuations[k]]) for p, k in owners]
-        firsts = [len(piece.prefix) for piece, _ in owners]
-        for number, values in scorer.token_logprobs(sequences, firsts):
-            piece, k = owners[number]
-            yield piece.group, piece.members[k], values[len(piece.prefix) :]
+    for first in range(parts):
+        yield from _concatenated(scorer, pieces[first::parts])
+
+
+def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
+    """Score the concatenations of prefixes and continuations."""
+    owners: list[tuple[Piece, int]] = []  # of each sequence: piece, number of the continuation
+    sequences: list[np.ndarray] = []
+    firsts: list[int] = []
+    for piece in pieces:
+        for member, ids in zip(piece.members, piece.continuations, strict=True):
+            owners.append((piece, member))
+            sequences.append(np.concatenate([piece.prefix, ids]))
+            firsts.append(len(piece.prefix))
+    for number, values in scorer.token_logprobs(sequences, firsts):
+        piece, member = owners[number]
+        yield piece.group, member, values[firsts[number] :]
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
-    """Whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
+    """Say whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
 
     Whatever an architecture does with positions, windows, states, masks and caches shows in the
     numbers, or as an error.
     """
-    known, config = _agreed.get(scorer, (0, 0)), scorer.model.config
-    if (
-        known is None
-        or config._attn_implementation not in ATTENTIONS
-        or config.get_text_config().model_type in BY_INDEX
-        or not signature(scorer.model.base_model.forward).parameters.keys() >= ARGUMENTS
-    ):
+    agreed = _agreed.get(scorer, (0, 0))
+    if agreed is None or not _can_share(scorer):
         return False
-    longest, widest = max(pieces, key=lambda p: p.span), max(pieces, key=lambda p: p.width)
-    size = max(longest.span, known[0]), max(widest.width, known[1])
-    if size != known:
-        padded = min(pieces, key=lambda p: p.span)
-        trial = {id(piece): piece for piece in (longest, widest, padded)}
-        _agreed[scorer] = size if _differ_little(scorer, list(trial.values())) else None
-    return _agreed[scorer] is not None
+    longest = max(pieces, key=lambda piece: piece.span)
+    widest = max(pieces, key=lambda piece: piece.width)
+    size = (max(longest.span, agreed[0]), max(widest.width, agreed[1]))
+    if size == agreed:
+        return True
+    most_padded = min(pieces, key=lambda piece: piece.span)
+    trial = {id(piece): piece for piece in (longest, widest, most_padded)}
+    agrees = _differ_little(scorer, list(trial.values()))
+    _agreed[scorer] = size if agrees else None
+    return agrees
+
+
+def _can_share(scorer: TransformersScorer) -> bool:
+    """Say whether the network takes a mask, positions and keys from outside."""
+    config = scorer.model.config
+    if config._attn_implementation not in ATTENTIONS:
+        return False
+    if config.get_text_config().model_type in BY_INDEX:
+        return False
+    arguments = signature(scorer.model.base_model.forward).parameters.keys()
+    return arguments >= ARGUMENTS
 
 
 def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     """Compare the first and the last continuation of each piece, scored either way."""
     ends = [piece.part(slice(None, None, len(piece.members) - 1)) for piece in pieces]
-    plain = {tuple(where): values for *where, values in _plain(scorer, ends)}
+    plain = _by_place(_plain(scorer, ends))
     try:
-        shared = {tuple(where): values for *where, values in _together(scorer, pieces)}
+        shared = _by_place(_together(scorer, pieces))
     except Exception:  # of any class: architectures refuse what they do not know in many ways
         return False
-    errors = [np.abs(shared[where] - values) for where, values in plain.items()]
+    errors = [np.abs(shared[place] - values) for place, values in plain.items()]
     if scorer.dtype == torch.float32:
         return all(error.max() <= FLOAT32_NATS for error in errors)
     return all(error.mean() <= ROUGH_NATS for error in errors)
 
 
+def _by_place(scored: Iterator[Scored]) -> dict[tuple[int, int], np.ndarray]:
+    """Return the values by group and number of the continuation."""
+    return {(group, member): values for group, member, values in scored}
+
+
 def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score pieces in batches, each prefix read once."""
-    wide = [Window(i, 0, 0, piece.width) for i, piece in enumerate(pieces)]
-    for batch, values in scorer.results(
-        wide, lambda batch: _forward(scorer, [pieces[window.sequence] for window in batch])
-    ):
-        stop = 0
-        for piece in (pieces[window.sequence] for window in batch):
+    windows = [Window(number, 0, 0, piece.width) for number, piece in enumerate(pieces)]
+
+    def forward(batch: list[Window]) -> Tensor:
+        return _forward(scorer, [pieces[window.sequence] for window in batch])
+
+    for batch, values in scorer.results(windows, forward):
+        start = 0
+        for window in batch:
+            piece = pieces[window.sequence]
             for member, ids in zip(piece.members, piece.continuations, strict=True):
-                yield piece.group, member, values[stop : (stop := stop + len(ids))]
+                stop = start + len(ids)
+                yield piece.group, member, values[start:stop]
+                start = stop
 
 
 def _forward(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
-    """Log-probabilities, float32, of the tokens of all continuations, in order."""
-    half = len(pieces[0].members) // 2
+    """Return the log-probabilities, float32, of the tokens of all continuations, in order."""
     try:
         return _run(scorer, pieces)
     except RuntimeError as error:
-        if len(pieces) > 1 or not half or not is_out_of_memory(error):
+        divisible = len(pieces) == 1 and len(pieces[0].members) > 1
+        if not divisible or not is_out_of_memory(error):
             raise
-    parts = [pieces[0].part(slice(half)), pieces[0].part(slice(half, None))]
-    return torch.cat([_forward(scorer, [part]) for part in parts])
+    # Outside of the except block, whose traceback holds the tensors.
+    halves = [_forward(scorer, [half]) for half in pieces[0].halves()]
+    return torch.cat(halves)
 
 
 @torch.inference_mode()
 def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
     """Read the prefixes, padded on the right, then all rows, each of which continues one."""
-    start, send, keys = scorer.start, scorer.send, SharedKeys()
+    keys = SharedKeys()
     widths = np.array([1 + len(piece.prefix) for piece in pieces])
-    prefixes = padded([np.append(start, piece.prefix) for piece in pieces], start)
-    hidden = scorer.body(
-        input_ids=send(prefixes), past_key_values=keys, use_cache=True
-    ).last_hidden_state
-    device = hidden.device
-    hidden = hidden[torch.arange(len(pieces), device=device), send(widths).to(device) - 1]
-    firsts = padded([[ids[0] for ids in piece.continuations] for piece in pieces], 0)
-    values = [scorer.head(hidden, send(firsts).to(device)).flatten()]
-    rows = [(i, row) for i, piece in enumerate(pieces) for row in piece.rows()]
+    hidden = _read_prefixes(scorer, pieces, widths, keys)
+    firsts = padded([_first_tokens(piece) for piece in pieces], 0)
+    values = [scorer.head(hidden, scorer.send(firsts).to(hidden.device)).flatten()]
+    rows: list[Row] = []
+    for number, piece in enumerate(pieces):
+        rows += [Row(number, continuations) for continuations in piece.rows()]
     if rows:
-        owners = np.array([i for i, _ in rows])
-        keys.owners = send(owners)
-        lengths = [[len(ids) - 1 for ids in row] for _, row in rows]
-        inputs = [np.concatenate([ids[:-1] for ids in row]) for _, row in rows]
-        behind = [np.concatenate([*map(np.arange, each)]) for each in lengths]
-        blocks = padded([np.repeat(np.arange(len(each)), each) for each in lengths], -1)
-        mask = attention_mask(
-            send(blocks),
-            send(widths[owners]),
-            prefixes.shape[1],
-            next(iter(keys.kept.values()))[0].dtype,  # that in which the network attends
-        )
-        hidden = scorer.body(
-            input_ids=send(padded(inputs, start)),
-            position_ids=send(padded([*map(np.add, widths[owners], behind)], 0)),
-            attention_mask=mask,
-            past_key_values=keys,
-            use_cache=True,
-        ).last_hidden_state
-        hidden = hidden.flatten(0, 1).index_select(0, send(np.flatnonzero(blocks >= 0)).to(device))
-        targets = np.concatenate([ids[1:] for _, row in rows for ids in row])
-        values.append(scorer.head(hidden, send(targets).to(device)))
-    # The values are those of the first tokens, with padding, and then those of all others.
-    order, end = [], firsts.size
-    for i, piece in enumerate(pieces):
-        for k, ids in enumerate(piece.continuations):
-            order.append(np.array([i * firsts.shape[1] + k, *range(end, end + len(ids) - 1)]))
-            end += len(ids) - 1
-    return torch.cat(values).index_select(0, send(np.concatenate(order)).to(device))
+        values.append(_continue_rows(scorer, rows, widths, keys))
+    order = _order_of_tokens(pieces, firsts)
+    return torch.cat(values).index_select(0, scorer.send(order).to(hidden.device))
+
+
+def _first_tokens(piece: Piece) -> list[int]:
+    """Return the first token of each continuation, which the prefix alone predicts."""
+    return [int(ids[0]) for ids in piece.continuations]
+
+
+def _read_prefixes(
+    scorer: TransformersScorer, pieces: list[Piece], widths: np.ndarray, keys: SharedKeys
+) -> Tensor:
+    """Fill the keys, and return the hidden state at the end of each prefix."""
+    prefixes = padded([np.append(scorer.start, piece.prefix) for piece in pieces], scorer.start)
+    output = scorer.body(input_ids=scorer.send(prefixes), past_key_values=keys, use_cache=True)
+    hidden: Tensor = output.last_hidden_state
+    numbers = torch.arange(len(pieces), device=hidden.device)
+    ends = scorer.send(widths).to(hidden.device) - 1
+    return hidden[numbers, ends]
+
+
+def _continue_rows(
+    scorer: TransformersScorer, rows: list[Row], widths: np.ndarray, keys: SharedKeys
+) -> Tensor:
+    """Return the log-probabilities of all tokens but the first of each continuation, in order."""
+    owners = np.array([row.piece for row in rows])
+    inputs: list[np.ndarray] = []
+    positions: list[np.ndarray] = []
+    blocks: list[np.ndarray] = []
+    targets: list[np.ndarray] = []
+    for row in rows:
+        lengths = [len(ids) - 1 for ids in row.continuations]
+        behind_prefix = np.concatenate([np.arange(length) for length in lengths])
+        inputs.append(np.concatenate([ids[:-1] for ids in row.continuations]))
+        positions.append(widths[row.piece] + behind_prefix)
+        blocks.append(np.repeat(np.arange(len(lengths)), lengths))
+        targets += [ids[1:] for ids in row.continuations]
+    keys.owners = scorer.send(owners)
+    block_table = padded(blocks, -1)
+    prefix_keys, _ = next(iter(keys.kept.values()))
+    mask = attention_mask(
+        scorer.send(block_table),
+        scorer.send(widths[owners]),
+        int(widths.max()),
+        prefix_keys.dtype,  # that in which the network attends
+    )
+    output = scorer.body(
+        input_ids=scorer.send(padded(inputs, scorer.start)),
+        position_ids=scorer.send(padded(positions, 0)),
+        attention_mask=mask,
+        past_key_values=keys,
+        use_cache=True,
+    )
+    hidden = output.last_hidden_state.flatten(0, 1)
+    within = scorer.send(np.flatnonzero(block_table >= 0)).to(hidden.device)
+    hidden = hidden.index_select(0, within)
+    return scorer.head(hidden, scorer.send(np.concatenate(targets)).to(hidden.device))
+
+
+def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
+    """Return where the value of each token stands, continuation after continuation.
+
+    The values are those of the first tokens, with padding, and then those of all others.
+    """
+    order: list[np.ndarray] = []
+    start = firsts.size
+    for row, piece in enumerate(pieces):
+        for column, ids in enumerate(piece.continuations):
+            stop = start + len(ids) - 1
+            first = row * firsts.shape[1] + column
+            order.append(np.array([first, *range(start, stop)]))
+            start = stop
+    return np.concatenate(order)

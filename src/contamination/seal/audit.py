@@ -184,7 +184,7 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
 
 def token_scores(store: Store) -> NDArray[np.float64]:
     """Return mean log-probabilities of alternatives (nats a token), shape (n, N)."""
-    scores = store.alternatives()
+    scores = store.variants()
     return np.asarray(scores / np.reshape(store.header.example_tokens, scores.shape))
 
 

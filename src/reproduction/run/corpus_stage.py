@@ -116,10 +116,11 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
 
     from contamination.scoring import loading
     from contamination.scoring.models import find_model
+    from contamination.scoring.unpacking import unpack
 
     entry = find_model(shape.released)
     exact = torch.float32
-    source = loading.unpack(loading.ModelSource(entry.id, revision=entry.revision), exact)
+    source = unpack(loading.ModelSource(entry.id, revision=entry.revision), exact)
     config = loading.load_config(source)
     network = loading.load_network(source, config, exact, torch.device("cpu"))
     with replacing(target) as temporary:

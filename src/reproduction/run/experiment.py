@@ -80,7 +80,7 @@ class Experiment(RunFiles):
                 "run `make reproduce`"
             )
         stored = sum(map(count_values, store.parts()))
-        if stored < header.tokens_stored(permutations):
+        if stored < store.tokens_stored(permutations):
             raise InputError(
                 f"{store.directory}: something of what is asked for is not scored yet; "
                 "run `make reproduce`"

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from contamination.audit.registry import COMPARED, COUNTED, TESTS, TOKEN_SCORES, variant_name
 from contamination.scoring.plan import StorePlan
-from contamination.scoring.store import Store
+from contamination.scoring.store import Store, store_of
 from contamination.statistics import (
     centred_successors,
     sampled_successor_scores,
@@ -240,11 +240,12 @@ def _sampled_scores(
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
     """Count the tokens that each shard's matrix costs, int64 (r,)."""
     header = replace(store.header, tokens_per_example=tokens_per_example)
-    counts = []
+    shorter = store_of(store.directory, header)
+    tokens = []
     for shard in range(header.shards):
-        units = header.units(0, shard)
-        counts.append(sum(header.tokens_read(unit) for unit in units))
-    return np.array(counts)
+        places = shorter.places(0, shard)
+        tokens.append(sum(map(shorter.tokens_read_of, places)))
+    return np.array(tokens)
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:

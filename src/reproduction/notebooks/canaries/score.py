@@ -32,7 +32,7 @@ def score_canaries(experiment: Experiment, model: str) -> None:
         plan, permutations = store_plan(experiment.profile.scoring, TESTS[test], spec.examples)
         store = experiment.score(model, spec.name, plan, permutations)
         key = store.directory.relative_to(stores / model).as_posix()
-        tokens[key] = store.header.tokens_of(permutations)
+        tokens[key] = store.tokens_read(permutations)
     if is_first_process:
         seconds = time.perf_counter() - started
         write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})

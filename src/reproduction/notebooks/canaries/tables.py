@@ -78,7 +78,7 @@ def _test_set(
         "dup_count": spec.dup_count,
     }
     row |= outcome_row(result)
-    row["tokens_scored"] = store.header.tokens_of(permutations)
+    row["tokens_scored"] = store.tokens_read(permutations)
     is_of_whole_set = test.shard_size is None
     if not is_of_whole_set:
         row |= null_calibration_counts(test, store, scores, result.p, orders=redrawn, alpha=alpha)

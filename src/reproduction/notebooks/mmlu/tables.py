@@ -58,7 +58,7 @@ def judge_stores(
             (entry,) = named_models(experiment, [row["model"]])
             row["published_p"] = published_p(entry, FAMILY + row["subset"], published)
         store = open_store(experiment.build / STORES / row["store"])
-        row["tokens_scored"] = store.header.tokens_of(permutations)
+        row["tokens_scored"] = store.tokens_read(permutations)
         row |= outcome_row(TESTS[row["test"]].result(store, permutations))
     return pd.DataFrame(rows, columns=list(ROWS))
 

@@ -294,7 +294,7 @@ def _test_cell(
         canary = controls.sets[name].name
         store, permutations = experiment.store_for(cell["model"], canary, test)
     result = outcome_row(test.result(store, permutations))
-    result["tokens_scored"] = store.header.tokens_of(permutations)
+    result["tokens_scored"] = store.tokens_read(permutations)
     if test.kind == "alternatives":
         arrangements = permutations + 1
         return result | controls.of_options(name, arrangements=arrangements, seed=store.header.seed)

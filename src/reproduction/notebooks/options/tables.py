@@ -69,8 +69,8 @@ def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> p
         results = [of_order, of_options, combine_axes(of_order, of_options)]
         outcomes[f"{prefix}p"] = [result.p for result in results]
         outcomes[f"{prefix}log10_p"] = [result.log10_p for result in results]
-    order_tokens = planted[ORDER].header.tokens_of(0)
-    option_tokens = planted[OPTION_TEST].header.tokens_of(0)
+    order_tokens = planted[ORDER].tokens_read(0)
+    option_tokens = planted[OPTION_TEST].tokens_read(0)
     outcomes["tokens_scored"] = [order_tokens, option_tokens, order_tokens + option_tokens]
     return outcomes
 

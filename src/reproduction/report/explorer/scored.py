@@ -16,7 +16,6 @@ from contamination.audit.controls.zlib import zlib_test
 from contamination.audit.registry import COMPARED, TESTS
 from contamination.errors import InputError
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import read_units
 from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
@@ -176,8 +175,8 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
         names = ["permutation"]
     permutations = 0
     for path in store.parts():
-        for rows in read_units(path, header):
-            permutations = max(permutations, rows.unit[1])
+        for sequence in store.read_part(path):
+            permutations = max(permutations, sequence.place[1])
     control = zlib_test(
         scored.test_set,
         kind=header.kind,

@@ -71,7 +71,7 @@ def test_all_shards_and_permutations_are_the_direct_tests(rows: pd.DataFrame, ru
 
 def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run) -> None:
     store = run.scored("contaminated", "one", StorePlan("successors", 2, 32))
-    assert successor_tokens(store, 32).sum() == store.header.tokens_of(0)
+    assert successor_tokens(store, 32).sum() == store.tokens_read(0)
     lengths = run.lengths["one"]
     by_hand = sum(lengths) + (EXAMPLES // 2 - 1) * sum(min(n, 5) for n in lengths)
     assert successor_tokens(store, 5).sum() == by_hand

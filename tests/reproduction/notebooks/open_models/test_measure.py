@@ -130,7 +130,7 @@ def test_the_values_are_those_of_a_single_audit(bench, two):
             assert row["shards"] == result.shards
             assert row["permutations"] == result.permutations
         total = table.loc[(table["dataset"] == stem) & (table["model"] == "a"), "tokens_scored"]
-        assert total.sum() == sum(open_store(d).header.tokens_of(5) for d in one.stores)
+        assert total.sum() == sum(open_store(d).tokens_read(5) for d in one.stores)
 
 
 def test_the_paper_s_table_1_stands_beside_what_is_measured_by_line(bench, two, monkeypatch):

@@ -174,7 +174,7 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
         stores[name] = score_axes(
             items, scorer, tmp_path / "stores", model=name, permutations=3, seed=0
         )
-        assert stores[name][OPTION_TEST].alternatives().shape == (ITEMS, 4)
+        assert stores[name][OPTION_TEST].variants().shape == (ITEMS, 4)
         assert stores[name][ORDER].header.shards == ITEMS // 10
     found = axis_outcomes(**stores).set_index("test")
     assert found.loc[OPTION_TEST, "log10_p"] < -4

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from contamination.audit.registry import OPTION_TEST, TESTS
-from contamination.scoring.store import Store
+from contamination.scoring.store import Store, create_store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER, axis_outcomes
@@ -21,10 +21,10 @@ def _stores(path, shift: float) -> dict[str, Store]:
         OPTION_TEST: Header(*named, ITEMS, (TOKENS,) * ITEMS * WAYS, "alternatives"),
         ORDER: Header(*named, 2, (TOKENS,) * ITEMS, "successors", 32),
     }.items():
-        stores[name] = Store(path / name, header)
+        stores[name] = create_store(path / name, header)
         rows = []
-        for unit in header.units(0):
-            examples = header.examples(unit)
+        for unit in stores[name].places(0):
+            examples = stores[name].examples(unit)
             values = rng.normal(size=len(examples) * TOKENS).astype(np.float32)
             values[:TOKENS] += shift * (name == OPTION_TEST)
             rows.append((unit, examples, values))
@@ -39,7 +39,7 @@ def test_outcomes_are_those_of_the_tests_and_stand_beside_their_controls(tmp_pat
     assert table["test"].tolist() == list(AXES)
     found = table.set_index("test")
     for begin, each in (("", stores), ("control_", clean)):
-        exact = sharded_exact_test(each[OPTION_TEST].alternatives(), weights="equal")
+        exact = sharded_exact_test(each[OPTION_TEST].variants(), weights="equal")
         assert found.loc[OPTION_TEST, f"{begin}log10_p"] == exact.log10_p
         assert found.loc[ORDER, f"{begin}p"] == TESTS[ORDER].result(each[ORDER], 0).p > 0.01
         product_of_p = found.loc[ORDER, f"{begin}p"] * found.loc[OPTION_TEST, f"{begin}p"]

@@ -136,7 +136,7 @@ def test_stores_that_cannot_be_used_are_left_out_and_named(
     short = make_store(tmp_path / "short", "m", SET, "successors", 3, tokens_per_example=5)
     canonical = make_store(tmp_path / "canonical", "m", SET, "orderings", 3, permutations=0)
     interrupted = open_store(stores["orderings"])
-    extra = interrupted.header.examples((0, 10))
+    extra = interrupted.examples((0, 10))
     values = np.zeros(int(interrupted.header.stored[extra].sum()), dtype=np.float32)
     interrupted.append([((0, 10), extra, values)])
     found = outcomes_of(SET, bad, short, canonical, stores["orderings"], good)

@@ -1,0 +1,108 @@
+"""What the configuration of a model says: its kind, its context, and the size of its network."""
+
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from contamination.errors import InputError
+from contamination.scoring.cost import Shape
+from contamination.scoring.load_errors import explain_load_errors
+from contamination.scoring.model_source import ModelSource, refuse_kernels
+
+MOST_LAYERS = 10_000  # ten times what published models have; more would take for ever to lay out
+LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+
+
+def load_config(source: ModelSource) -> Any:
+    """Load the configuration of the model.
+
+    Raises InputError if there is nothing of that name, no access to it, it is no causal language
+    model, or it has more layers than any model or attention kernels from the hub.
+    """
+    with explain_load_errors(source.name):
+        config = transformers.AutoConfig.from_pretrained(**source.location)
+    layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
+    if layers > MOST_LAYERS:
+        raise InputError(
+            f"{source.name}: config.json describes {layers:,} layers; give the one that belongs to "
+            "the weights"
+        )
+    refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
+    if not _is_causal(config):
+        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
+    return config
+
+
+def _is_causal(config: Any) -> bool:
+    """Say whether a configuration is that of a causal language model."""
+    if getattr(config, "is_encoder_decoder", False):
+        return False
+    if type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
+        return True
+    own_classes = getattr(config, "auto_map", None) or {}
+    return "AutoModelForCausalLM" in own_classes
+
+
+def context_length(source: ModelSource, config: Any) -> int:
+    """Return the tokens in a window: what the model allows, or the smaller number asked for.
+
+    Raises InputError if the configuration states no limit and none was asked for, or more was asked
+    for than it allows.
+    """
+    limit = _longest_context(config)
+    context = limit if source.context is None else source.context
+    if context is None:
+        raise InputError(f"{source.name}: config.json states no context length; give one (context)")
+    if not 2 <= context <= (limit or context):
+        most = limit or "any number of"
+        raise InputError(f"context is {context}: {source.name} reads 2 to {most} tokens at once")
+    return context
+
+
+def _longest_context(config: Any) -> int | None:
+    """Return the most tokens that a model reads at once; None if its configuration has no limit."""
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
+        return int(rope["original_max_position_embeddings"])
+    for name in LENGTHS:
+        length = getattr(text, name, None)
+        if length:
+            return int(length)
+    return None
+
+
+def count_parameters(config: Any) -> int:
+    """Count the parameters of a model from its configuration, tied ones once.
+
+    Raises InputError if no network can be built from it.
+    """
+    return sum(parameter.numel() for parameter in _without_memory(config).parameters())
+
+
+def model_shape(config: Any) -> Shape:
+    """Count the weights of a model from its configuration, without memory (meta device).
+
+    Raises InputError if no network can be built from it.
+    """
+    model = _without_memory(config)
+    layer = model.get_output_embeddings()
+    matrices = sum(weights.numel() for weights in model.parameters() if weights.ndim >= 2)
+    tables: dict[int, int] = {}  # tied weights once
+    for module in model.modules():
+        if isinstance(module, torch.nn.Embedding) or module is layer:
+            tables[id(module.weight)] = module.weight.numel()
+    text = config.get_text_config()
+    return Shape(
+        body=matrices - sum(tables.values()),
+        head=layer.weight.numel(),
+        channels=text.num_hidden_layers * text.hidden_size,
+    )
+
+
+def _without_memory(config: Any) -> PreTrainedModel:
+    """Return the network of a configuration, whose weights have shapes and no values."""
+    with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)

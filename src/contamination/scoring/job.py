@@ -1,0 +1,202 @@
+"""`ScoringJob`: fill a store with what it lacks, step by step.
+
+`run` has the steps in their order: plan the parts, create or open the store, load the network,
+score part after part. Sequences that are missing from an older run are scored after it. One stored
+ordering of each of their shards is scored again first: if it has moved by more than the engine's
+resolution, nothing is added.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from contamination.errors import InputError
+from contamination.scoring.contract import Scorer
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import mine, processes, share, together
+from contamination.scoring.readers import Reader
+from contamination.scoring.run_record import recorded
+from contamination.scoring.store import open_store
+from contamination.scoring.store_format import Place, ScoredSequence, require_one_model
+from contamination.scoring.stores.base import Store
+from contamination.scoring.work import cut_into_parts, keep_wanted
+
+Part = list[int]  # of the work: indices of its places
+Enough = Callable[[Store, int], bool]  # whether to stop after a shard, by store and shard
+
+
+class ScoringJob:
+    """The work of filling a store.
+
+    Under torchrun all processes run equal jobs, and each scores its share of the missing parts.
+
+    Parameters
+    ----------
+    store : to fill; `run` creates it.
+    scorer : the model.
+    reader : how the model reads the sequences.
+    places : of the full store, in the order of work.
+    replace : remove a store of something else instead of raising an error.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        scorer: Scorer,
+        reader: Reader,
+        places: Sequence[Place],
+        *,
+        replace: bool = False,
+    ) -> None:
+        self.store = store
+        self.scorer = scorer
+        self.reader = reader
+        self.places = places
+        self.replace = replace
+        self.tokens = [store.tokens_read_of(place) for place in places]
+        self.alone: bool = getattr(scorer, "spread", False)  # one process has all devices
+        self.served_before: list[str] = []
+
+    def run(self, enough: Enough | None = None) -> Store:
+        """Score what is missing, and return the store.
+
+        No process returns before all parts are stored. With `enough` the shards are scored one
+        after the other, until it returns True. Raises InputError as
+        `contamination.scoring.score.score`.
+        """
+        parts = share(self.plan_parts)[0]
+        together(self.open_store)
+        together(partial(self.load_network, parts))
+        self.served_before = self.store.served()
+        stages = [parts] if enough is None else self.parts_by_shard(parts)
+        with self.record(parts), self.progress_bar(parts) as bar:
+            for shard, stage in enumerate(stages):
+                if stage:
+                    share(partial(self.score_parts, stage, bar))
+                if enough is not None and enough(self.store, shard):
+                    break
+        return self.store
+
+    def plan_parts(self) -> list[Part]:
+        """Create the store, and return the parts of the work that it lacks; by process 0 alone."""
+        if not processes().is_main_process:
+            return []
+        if not self.store.is_created(replace=self.replace):
+            load_network(self.scorer)  # what is refused then leaves no store
+        self.store.create(replace=self.replace)
+        require_one_model(self.store.directory, self.store.served())
+        done = self.store.done()
+        missing = {index for index, place in enumerate(self.places) if place not in done}
+        if self.store.has_permutations:
+            self.check_drift(done, missing)
+        parts = cut_into_parts(self.tokens, self.scorer.batch_tokens)
+        return keep_wanted(parts, missing)
+
+    def check_drift(self, done: set[Place], missing: set[int]) -> None:
+        """Score one stored ordering again of each shard that lacks some; InputError if it moved."""
+        # Where machine, library or server changed, a shift of all that is added looks like evidence
+        # of contamination.
+        incomplete = {self.places[index][0] for index in missing}
+        first_stored: dict[int, Place] = {}
+        for place in sorted(done):
+            if place[0] in incomplete:
+                first_stored.setdefault(place[0], place)
+        if not first_stored:
+            return
+        for sequence in self.reader.read(list(first_stored.values())):
+            require_one_model(self.store.directory, [*self.store.served(), served(self.scorer)])
+            self._require_equal(sequence)
+
+    def _require_equal(self, sequence: ScoredSequence) -> None:
+        """Raise InputError if an ordering has another log-probability than the store says."""
+        shard, index = sequence.place
+        stored = next(
+            row for row in self.store.sequences(shard, index) if row.place == sequence.place
+        )
+        before = float(stored.nats.sum(dtype=np.float64))
+        now = float(sequence.nats.sum(dtype=np.float64))
+        if abs(now - before) > self.store.resolution(len(sequence.nats)):
+            raise InputError(
+                f"{self.store.directory}: {self.store.name_of(sequence.place)} has {before:.8g} "
+                f"nats there and {now:.8g} now, on another engine; remove the directory to score "
+                "again"
+            )
+
+    def open_store(self) -> None:
+        """Make sure that this process sees the store that process 0 has created."""
+        if not processes().is_main_process:
+            open_store(self.store.directory)
+        self.store.create()
+
+    def load_network(self, parts: Sequence[Part]) -> None:
+        """Load the network if this process has a part to score."""
+        if self.parts_of_mine(parts):
+            load_network(self.scorer)
+
+    def parts_of_mine(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Return the parts that are this process's share."""
+        return mine(parts, alone=self.alone)
+
+    def parts_by_shard(self, parts: Sequence[Part]) -> list[list[Part]]:
+        """Return the parts of each shard, cut where they reach into another one."""
+        stages: list[list[Part]] = []
+        for shard in range(self.store.header.shards):
+            wanted = {index for index, place in enumerate(self.places) if place[0] == shard}
+            stages.append(keep_wanted(parts, wanted))
+        return stages
+
+    def record(self, parts: Sequence[Part]) -> AbstractContextManager[None]:
+        """Return what keeps the record of this run, if there is anything to score."""
+        if not parts:
+            return nullcontext()
+        return recorded(self.store, self.scorer)
+
+    def progress_bar(self, parts: Sequence[Part]) -> "tqdm[Any]":
+        """Return a bar of the tokens that this process reads, shown by process 0."""
+        hidden = not parts or not processes().is_main_process
+        tokens = 0
+        for part in self.parts_of_mine(parts):
+            tokens += sum(self.tokens[index] for index in part)
+        return tqdm(
+            desc=f"{self.store.header.model} on {self.store.header.dataset}",
+            total=tokens,
+            unit="tok",
+            unit_scale=True,
+            leave=False,
+            disable=True if hidden else None,  # None: on a terminal alone
+        )
+
+    def score_parts(self, parts: Sequence[Part], bar: "tqdm[Any]") -> None:
+        """Score this process's share of the parts, and append each to the store."""
+        for part in self.parts_of_mine(parts):
+            sequences = sorted(self.scored(part, bar), key=place_of)
+            model = served(self.scorer)
+            require_one_model(self.store.directory, [*self.served_before, model])
+            self.store.append(sequences, served=model)
+
+    def scored(self, part: Part, bar: "tqdm[Any]") -> Iterator[ScoredSequence]:
+        """Yield the sequences of one part as the model has read them."""
+        places = [self.places[index] for index in part]
+        for sequence in self.reader.read(places):
+            bar.update(self.store.tokens_read_of(sequence.place))
+            yield sequence
+
+
+def place_of(sequence: ScoredSequence) -> Place:
+    """Return the place of a sequence, by which those of a part are sorted."""
+    return sequence.place
+
+
+def served(scorer: Scorer) -> str:
+    """Return what a server calls the model; "" before its first answer, and of a model here."""
+    return str(getattr(scorer, "served", ""))
+
+
+def load_network(scorer: Scorer) -> None:
+    """Load the network of a model that runs here; raises InputError if it cannot be used."""
+    if isinstance(scorer, TransformersScorer):
+        scorer.load()

@@ -1,0 +1,66 @@
+"""One line for a model that cannot be loaded, whatever library has refused it."""
+
+import errno
+import os
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import transformers
+from accelerate.utils.memory import should_reduce_batch_size
+
+from contamination.errors import InputError
+from contamination.scoring.status import causes
+
+
+@contextmanager
+def explain_load_errors(name: str) -> Iterator[None]:
+    """Raise `InputError` for whatever goes wrong while the model of that name is loaded."""
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()  # our line says what matters
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
+        reason = _reason(error)
+        advice = _advice(error)
+        message = f"{name}: the model cannot be loaded ({reason}); {advice}"
+        parameter = "trust_remote_code" if "trust_remote_code" in str(error) else None
+        raise InputError(message, parameter=parameter) from error
+    finally:
+        transformers.logging.set_verbosity(verbosity)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Say whether a device or the host had no memory left; torch has no class for the CPU's."""
+    return isinstance(error, torch.OutOfMemoryError) or should_reduce_batch_size(error)
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, on one line of at most 300 characters."""
+    text = type(error).__name__
+    # A pickle that is refused comes with the advice to run it.
+    if not isinstance(error, pickle.UnpicklingError):
+        text += f": {error}"
+    return " ".join(text.split())[:300]
+
+
+def _advice(error: Exception) -> str:
+    """Return how to mend what an error complains of."""
+    from contamination.testsets.fetching import advice_on
+
+    if is_out_of_memory(error):
+        return "use a lower precision, a smaller model, or a machine with more memory"
+    if os.strerror(errno.ENOSPC) in str(error):
+        return "free some, or name a folder on a larger disk with HF_HOME"
+    if "trust_remote_code" in str(error):
+        return "read the code that comes with it, then allow it with trust_remote_code"
+    if any(isinstance(cause, pickle.UnpicklingError) for cause in causes(error)):
+        return "its pickle holds more than weights and is not run; give a model with *.safetensors"
+    for cause in causes(error):
+        advice = advice_on(cause)
+        if advice:
+            return advice
+    return "give a complete model: a directory, a .gguf file or a hub id"

@@ -1,0 +1,78 @@
+"""The variants of each record as token ids: what all share, and how each goes on."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from contamination.errors import InputError
+from contamination.testsets.tokens import tokenize
+
+if TYPE_CHECKING:
+    from contamination.testsets.variants import VariantSet
+
+
+class Group(NamedTuple):
+    """A prefix and its continuations, token ids: a record's variants, or an example's successors.
+
+    Attributes
+    ----------
+    record : index in the set, of the record or of the predecessor.
+    prefix : what all variants begin with, less than any of them; or the predecessor.
+    rests : the distinct continuations, at least one token each.
+    which : the continuation of each of the N variants, the published one first.
+    """
+
+    record: int
+    prefix: np.ndarray
+    rests: Sequence[np.ndarray]
+    which: Sequence[int]
+
+
+@lru_cache(maxsize=1)  # planned and scored one after the other
+def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> tuple[Group, ...]:
+    """Return the tokens of the records that have more than one variant, in canonical order.
+
+    Raises InputError if a variant has no token.
+    """
+    moving = [record for record, count in enumerate(variants.distinct) if count > 1]
+    texts = chain.from_iterable(variants.texts[record] for record in moving)
+    distinct = list(dict.fromkeys(texts))
+    ids = dict(zip(distinct, tokenize(tokenizer, distinct), strict=True))
+    groups: list[Group] = []
+    for record in moving:
+        rows = [ids[text] for text in variants.texts[record]]
+        if min(map(len, rows)) == 0:
+            raise InputError(
+                f"{variants.name}, record {record + 1}: an alternative has no token; end the "
+                "template with a separator"
+            )
+        groups.append(_group(record, rows))
+    return tuple(groups)
+
+
+def _group(record: int, rows: Sequence[np.ndarray]) -> Group:
+    """Return the group of one record, of which these are the variants."""
+    common = shared_beginning(rows)
+    rests: dict[bytes, np.ndarray] = {}  # the distinct ones, in the order of the variants
+    for row in rows:
+        rests.setdefault(row[common:].tobytes(), row[common:])
+    numbers = {content: number for number, content in enumerate(rests)}
+    which = [numbers[row[common:].tobytes()] for row in rows]
+    return Group(record, rows[0][:common], list(rests.values()), which)
+
+
+def shared_beginning(rows: Sequence[np.ndarray]) -> int:
+    """Return how many tokens all rows begin with, of all but the last token of each.
+
+    >>> shared_beginning([np.array([5, 6, 7]), np.array([5, 6])])
+    1
+    """
+    shortest = min(map(len, rows)) - 1
+    for position in range(shortest):
+        if len({int(row[position]) for row in rows}) > 1:
+            return position
+    return shortest
