@@ -1,4 +1,4 @@
-"""What each score of docs/membership.md is worth where the truth is known: AUC, one row a score.
+"""AUC of each score of docs/membership.md on texts of known membership, one row a score.
 
     .venv/bin/python benchmarks/assumption_scores.py
 

@@ -1,4 +1,4 @@
-"""How much planted copies raise a test: the effects behind the power that a verdict states.
+"""Effects of planted copies on a test: the basis of the power that a verdict states.
 
     .venv/bin/python benchmarks/effects.py
 

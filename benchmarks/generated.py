@@ -1,4 +1,4 @@
-"""What the generated successor finds, by how much is written and how it is compared.
+"""Power of the generated successor, by the amount of text and by the measure of similarity.
 
     make PROFILE=generated build/generated/models/{contaminated,clean}/training.json
     .venv/bin/python benchmarks/generated.py generated generated-2
@@ -44,7 +44,7 @@ LONGEST_RUN = 8  # words
 
 @dataclass(frozen=True)
 class Setting:
-    """How much is written, and how it is compared."""
+    """The amount of text, and the measure of similarity."""
 
     samples: int = 16
     tokens: int = 16
@@ -69,7 +69,7 @@ SAMPLED = {0.8: (32, 32), 0.4: (16, 16), 1.2: (16, 16)}  # temperature: samples,
 
 
 def by_grams(longest: int) -> Callable[..., np.ndarray]:
-    """The statistic of the package, with n-grams of up to so many words."""
+    """The statistic of the package, with n-grams up to this number of words."""
     return lambda records, texts: generated_successors(*divided(records, texts), longest=longest)
 
 

@@ -1,4 +1,4 @@
-"""How often tests reject under H0: with a scorer that drifts, and with a seal whose key was chosen.
+"""Rejection rates under H0: with a scorer that drifts, and with a seal whose key was chosen.
 
     python benchmarks/levels.py     # ten minutes on two cores
 
@@ -117,7 +117,7 @@ def levels(sets: int) -> pd.DataFrame:
 
 
 def level_of_chosen(keys: int, correlation: float) -> float:
-    """Level at 0.05 of a test whose key is the best of so many for a correlated statistic."""
+    """Return the level, at 0.05, of a test with the best of several keys."""
     if correlation == 0:
         return ALPHA
 

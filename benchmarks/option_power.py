@@ -1,4 +1,4 @@
-"""How many copies, of how many items, does the order of options need? Chosen, then confirmed.
+"""The number of copies and items that the order of options needs: chosen, then confirmed.
 
     .venv/bin/python benchmarks/option_power.py build/laptop
 

@@ -1,4 +1,4 @@
-"""Which published sets are quiet in the order of their options? No contaminated model is asked.
+"""Published sets whose order of options is quiet, by controls that need no contaminated model.
 
     CONTAMINATION_DATA=DIRECTORY .venv/bin/python benchmarks/option_quiet.py without-model
     CONTAMINATION_DATA=DIRECTORY .venv/bin/python benchmarks/option_quiet.py model
@@ -96,7 +96,7 @@ def sorted_numbers(test_set: ExampleSet, keep: FixedOptions) -> float:
 
 
 def without_model(test_set: ExampleSet, keep: FixedOptions) -> Row:
-    """What diagnostics and compressor say of one set."""
+    """Return the results of the diagnostics and the compressor for one set."""
     diagnosis = diagnose_arrangements(test_set, seed=SEED, keep=keep)
     table = diagnosis.table.set_index("diagnostic")
     tested = table[table["p"].notna()]

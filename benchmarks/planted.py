@@ -1,4 +1,4 @@
-"""What a pretrained model shows of sets that it read a few times, beside one trained from scratch.
+"""Evidence of planted sets under a pretrained model and under one that is trained from scratch.
 
     make notebooks PROFILE=planted && .venv/bin/python benchmarks/planted.py planted
 

@@ -1,4 +1,4 @@
-"""How often the quizzes reject keys that are redrawn over the answers that a model gave.
+"""The rate at which quizzes reject keys that are redrawn over the answers of a model.
 
     .venv/bin/python benchmarks/quiz_keys.py MODEL ... --sets mmlu/anatomy mmlu/virology
 

@@ -1,4 +1,4 @@
-"""How often a sealed set accuses a model that has not read it, over many keys.
+"""The rate at which a sealed set accuses a model that has not read it, over many keys.
 
     .venv/bin/python benchmarks/sealed_level.py
 
@@ -113,7 +113,7 @@ def successor_score(before: str, text: str) -> float:
 
 
 class StandInStore:
-    """What the tests read of a store of log-probabilities, by the stand-in."""
+    """A stand-in for the store of log-probabilities that the tests read."""
 
     def __init__(
         self, test_set: ExampleSet, texts: tuple[tuple[str, ...], ...] = (), shards: int = 1

@@ -1,4 +1,4 @@
-"""What a start token before every example changes, as the public script of Oren et al. has it.
+"""The effect of a start token before every example, as the public script of Oren et al. has it.
 
 python benchmarks/start_tokens.py MODEL SET... [--records N] [--permutations M]
 

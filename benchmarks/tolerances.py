@@ -1,4 +1,4 @@
-"""How far the numbers of two runs of one profile are apart, and what `make compare` allows.
+"""Differences between two runs of one profile, and the tolerances of `make compare`.
 
     .venv/bin/python benchmarks/tolerances.py RESULTS RESULTS ... [--table TABLE]
 

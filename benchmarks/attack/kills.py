@@ -74,7 +74,7 @@ def prepare(folder: Path) -> None:
 
 
 def fork(work: Callable[[], object], log: Path, *, kill_after: float | None = None) -> bool:
-    """Run `work` in a process of its own; return whether it was killed after so many seconds."""
+    """Run `work` in a process of its own; return whether it was killed after `kill_after` seconds."""
     child = os.fork()
     if child == 0:
         with log.open("w", encoding="utf-8") as file:
@@ -111,7 +111,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 
 def attack(name: str, *, times: int, seed: int) -> Counter[str]:
-    """Kill a stage so many times; return how many came to the same bytes, and how many did not."""
+    """Kill a stage repeatedly; count the runs that ended with the same bytes, and the others."""
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         os.environ[DATA_VARIABLE] = folder
         prepare(Path(folder))

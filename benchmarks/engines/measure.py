@@ -1,4 +1,4 @@
-"""What the engines share: the strings, the clock and the memory. Needs torch alone."""
+"""Shared code of the engines: the strings, the clock and the memory. Needs torch alone."""
 
 import json
 import resource

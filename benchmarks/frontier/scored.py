@@ -1,4 +1,4 @@
-"""What the candidates read: models of three widths on one text, and their numbers on every set.
+"""The input of the candidates: models of three widths on one text, and their scores of every set.
 
 build/<profile>/                     corpus, and models and stores of the middle width
 build/<profile>/width-<n>/           models and stores of another width

@@ -183,7 +183,7 @@ def beside(before: pd.DataFrame, table: pd.DataFrame, run: str) -> pd.DataFrame:
 
 
 def baseline_of(candidate: str) -> str:
-    """What a candidate is compared with first."""
+    """Return the statistic with which a candidate is compared first."""
     return "orderings" if candidate in WHITE_BOX else DEFAULT
 
 

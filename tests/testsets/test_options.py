@@ -160,6 +160,7 @@ GOLD = {
     "correct": [False, True, False],
     "reasons": ["x", "y", "z"],
     "why": {"A": "no", "B": "yes", "C": "no"},
+    "id": "B",  # a number would be that of a record
 }
 
 

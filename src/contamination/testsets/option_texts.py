@@ -124,4 +124,6 @@ def to_declare(
     known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
     words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
     named = words and all(word in known or {*word} <= letters for word in words)
-    return "answer" if named and name not in ID_FIELDS else None  # ids are numbers
+    if name in ID_FIELDS and str(value).strip().isdigit():
+        return None  # the number of a record, which may be that of an option by chance
+    return "answer" if named else None

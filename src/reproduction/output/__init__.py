@@ -1,4 +1,4 @@
-"""How a figure is written, the numbers that the papers print, and the comparison of two runs.
+"""Figures as files, the numbers that the papers print, and the comparison of two runs.
 
 `figures` has the one style of all figures, `published` reads `data/published/`, `compare` holds a
 run against the reference and renews it. Every room above may call it; tables are laid out by

@@ -32,7 +32,7 @@ LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
 WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = MODEL_COLOURS[:2]
-# Membership scores by family; the first four stand beside tests and have none of their colours.
+# Membership scores by family; the first four are drawn with tests and have none of their colours.
 SCORES = {
     "loss": ("#009E73", "o"),
     "zlib": ("#56B4E9", "s"),
@@ -180,7 +180,7 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
 
 
 def label_ends(axes: Axes, lines: Iterable[Line2D]) -> None:
-    """Write the label of each line beside its right end, and none over another.
+    """Write the label of each line at its right end, so that no two labels overlap.
 
     The limits and the scale of the axes must be final.
     """

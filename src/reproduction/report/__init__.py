@@ -1,4 +1,4 @@
-"""What a run leaves for its readers: manifest, executed notebooks, report, slides, explorer.
+"""The documents of a run: manifest, executed notebooks, report, slides, explorer.
 
 `manifest` writes what a run was and, with `readings`, every number that the prose quotes;
 `notebooks` executes a notebook with the parameters of a profile; `render` makes the report and the

@@ -183,7 +183,7 @@ def write_comparable(read: Sequence[Document], unread: Sequence[Document], corpu
 
 
 def is_divided(corpus: Path) -> bool:
-    """Whether members and non-members were kept; not where the corpus was taken whole."""
+    """Return whether members and non-members were kept; a corpus that is used whole has none."""
     return all((corpus / name).is_file() for name in (MEMBERS, NON_MEMBERS))
 
 

@@ -35,7 +35,7 @@ PARAMETERS = "parameters.json"
 
 
 def store_plan(spec: ScoringSpec, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
-    """Return the store that a test of so many examples reads, and how many permutations."""
+    """Return the store and the permutations of a test on a set with this number of examples."""
     whole_set = test.shard_size is None
     shards = spec.shards if test.kind == "orderings" else None
     permutations = spec.whole_set_permutations if whole_set else spec.permutations

@@ -1,7 +1,7 @@
 """Every model on every set: one model in memory at a time, and a status for each cell.
 
-A model or a set that cannot be had is rows that say why, and the others go on. What has been scored
-stays on disk, so an interrupted measurement resumes where it stopped.
+If a model or a set is unavailable, its rows say why, and the others are measured. Scores stay on
+disk, so an interrupted measurement resumes where it stopped.
 """
 
 import os
@@ -144,7 +144,7 @@ def load_each(
 
 
 class Access:
-    """How a measurement opens sets and models, and scores the sets.
+    """Open sets and models for a measurement, and score the sets.
 
     `reproduction.stages.costs` has one that counts instead: `make plan` measures with it.
     """
@@ -201,7 +201,7 @@ class Access:
         scorer : the open model.
         examples : the test set.
         request : shards, permutations and the directory of the stores.
-        keep_revisions : whether a store of another revision of the model stays beside the new one,
+        keep_revisions : whether a store of another revision of the model stays with the new one,
             or is replaced.
 
         Returns

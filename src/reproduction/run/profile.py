@@ -198,7 +198,7 @@ class Profile:
 
     @property
     def scoring(self) -> ScoringSpec:
-        """How the canary sets are scored."""
+        """Shards and permutations with which the canary sets are scored."""
         return self.require_pretraining().scoring
 
     def require_pretraining(self) -> Pretraining:

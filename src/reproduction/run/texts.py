@@ -202,7 +202,7 @@ def tuning_texts(
 def _left_over_docstrings(
     experiment: Experiment, kind: str, template: str, tokens: int
 ) -> tuple[str, ...]:
-    """Return records of a kind that no set holds, about so many tokens."""
+    """Return records of a kind that no set holds, with about this number of tokens."""
     path = experiment.corpus / LEFT / f"{kind}.jsonl"
     facts = [fact for fact in experiment.corpus_facts["canaries"].values() if fact["kind"] == kind]
     examples_of_kind = sum(fact["examples"] for fact in facts)

@@ -1,4 +1,4 @@
-"""What a run of released models takes, before it downloads anything: `make plan`.
+"""The cost of a run of released models, before it downloads anything: `make plan`.
 
 Every measurement of the profile runs with `Counting` in the place of `grid.Access`, on models that
 count tokens. A set at hand is counted by the tokenizer of a model in a folder, else at four
@@ -86,7 +86,7 @@ class CountingModel:
         return {"input_ids": [np.zeros(count, np.int32) for count in counts]}
 
     def decode(self, ids: np.ndarray) -> str:
-        """Write a text of so many tokens."""
+        """Return a made-up text with this number of tokens."""
         return TOKEN * len(ids)
 
     def get_vocab(self) -> dict[str, int]:
@@ -137,7 +137,7 @@ class Counting(Access):
         return made, entry.name, ""
 
     def _make_up(self, count: int, tokens: float) -> Iterator[str]:
-        """Make up texts of so many tokens on average, no two alike."""
+        """Return made-up texts with this mean number of tokens, all different."""
         ends = [int(tokens * i) for i in range(count + 1)]
         for start, end in pairwise(ends):
             self.made_up += 1

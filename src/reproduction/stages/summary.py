@@ -1,4 +1,4 @@
-"""What `make reproduce` and `make compare` print: results, where they lie, what differs."""
+"""The output of `make reproduce` and `make compare`: results, their files, and differences."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What became of controlled contamination: AUCs with intervals, trends, Shi's conclusions, layouts.
+"""Tables of controlled contamination: AUCs with intervals, trends, Shi's conclusions, layouts.
 
 All models of an experiment score the same texts, so what varies is compared in pairs: a resample of
 the texts is one for all models. It says what other texts would have given, not what another

@@ -1,1 +1,1 @@
-"""Notebook 07: Min-K% beside the provable tests on planted sets (Oren, Table 5)."""
+"""Notebook 07: Min-K% and the provable tests on planted sets (Oren, Table 5)."""

@@ -1,4 +1,4 @@
-"""Min-K% on planted test sets, beside the provable test (Oren, Table 5).
+"""Min-K% on planted test sets, and the provable test (Oren, Table 5).
 
 A threshold of Min-K% Prob (Shi, section 3) is tuned on text that was never planted, and the share
 of a set's spans above it is what the heuristic calls members. No theorem bounds how often it is

@@ -1,6 +1,6 @@
 """Everything that is known of MMLU, in one table: Table 4 of Oren, and what was measured here.
 
-Three sources stand beside each other. The paper prints p-values of five models. The profile
+The table joins three sources. The paper prints p-values of five models. The profile
 `pocket` asked a released model. Two small models, which were trained here and never read MMLU, took
 the same tests in `benchmarks`; a run that measured MMLU itself replaces their numbers.
 """

@@ -156,7 +156,7 @@ def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
 
 
 def combination_layout(evidence: Evidence, subset: str) -> Layout:
-    """Lay out what one subset adds: `places_of` beside `leave_one_out`."""
+    """Lay out the contribution of one subset: `places_of` and `leave_one_out`."""
     rows = places_of(evidence, subset).merge(leave_one_out(evidence, subset), on="curve")
     return lay_out(rows, {"curve": "Model"}, _combination_cells)
 

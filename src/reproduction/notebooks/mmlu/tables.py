@@ -174,7 +174,7 @@ def _obstacle(found: pd.DataFrame, subsets: pd.DataFrame, controls: Collection[s
 
 
 def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
-    """Lay out `fisher_table`: Fisher's statistic and p-value beside the published p-value.
+    """Lay out `fisher_table`: Fisher's statistic and p-value, and the published p-value.
 
     Where there is none, its place says "failed" or "not run here".
     """
@@ -215,7 +215,7 @@ def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
 def line_table(
     free: pd.DataFrame, measured: pd.DataFrame, table4: pd.DataFrame, exclude_below: float
 ) -> pd.DataFrame:
-    """Put beside each other the segmentations, what models say, and what the paper excludes.
+    """Compare the segmentations, the p-values of models, and the exclusions of the paper.
 
     A row for each subset, segmentation, model and test: the columns of `model_free`, those of
     `judge_stores` on the model, published_biomedlm and published_gpt2_xl of Table 4, and

@@ -1,4 +1,4 @@
-"""Oren's Tables 1 and 2: every cell tested, with controls and corrections beside its p-value.
+"""Oren's Tables 1 and 2: every cell tested, with controls and corrections.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
 stand a verdict on the order of the records, the p-value of a control, and what the command would
@@ -165,7 +165,7 @@ def _reason_against(row: Row, control_p: float, chosen: Sequence[Row]) -> str | 
 
 
 class Controls:
-    """What is known of the sets of an audit without a model, computed once for each set.
+    """Facts about the sets of an audit that need no model, computed once for each set.
 
     Attributes
     ----------
@@ -359,7 +359,7 @@ def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
 
 
 def _evidence(row: Any, *, tests: int) -> Evidence:
-    """Return the evidence of a row, among so many tests of the table."""
+    """Return the evidence of a row, given the number of tests in the table."""
     control = NO_MODEL if row.control == COMPRESSOR else row.control
     return Evidence(
         test=row.test,

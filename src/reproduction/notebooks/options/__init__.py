@@ -1,1 +1,1 @@
-"""Notebook 14: order of options beside order of records, under sets planted in three ways."""
+"""Notebook 14: order of options and order of records, for sets planted in three ways."""

@@ -237,7 +237,7 @@ def make_records(
 
 
 def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first documents of the corpus, of so many tokens at least, and their ends.
+    """Return the first documents of the corpus, at least this number of tokens, and their ends.
 
     All models have read them once. Raises InputError if the corpus is shorter.
     """

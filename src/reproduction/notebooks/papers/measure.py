@@ -1,4 +1,4 @@
-"""Each number that the papers print on released models, beside what a run measured of it.
+"""Each number that the papers print on released models, and the number that a run measured.
 
 Two key tables and a merge: `PUBLISHED` says where numbers stand, `OURS` which result tables measure
 them. Left out are the counts of Oren's section 4.3 (notebook 04 has them), their Table 5, and

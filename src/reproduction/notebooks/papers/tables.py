@@ -1,4 +1,4 @@
-"""The comparison laid out: each published table with ours beside it, and a summary of all."""
+"""The comparison laid out: each published table with our numbers, and a summary of all."""
 
 import math
 import re

@@ -33,7 +33,7 @@ Solution = tuple[Any, dict[str, Any]]
 
 
 def coin_tail(flips: int, heads: int) -> Solution:
-    """Chance that a fair coin shows at least so many heads."""
+    """Return the probability that a fair coin shows at least this number of heads."""
     right = sum(math.comb(flips, k) for k in range(heads, flips + 1)) / 2**flips
     exactly = math.comb(flips, heads) / 2**flips
     return right, {
@@ -161,7 +161,7 @@ def bonferroni(p_values: np.ndarray) -> Solution:
 
 
 def verdicts() -> Solution:
-    """What to call each of the four cases."""
+    """The right words for the four cases."""
     right = dict.fromkeys("ABCD", "no evidence")
     right |= {"A": "contaminated", "C": "the order carries information"}
     return right, {

@@ -127,7 +127,7 @@ def _blind_split(part: Part, seed: int) -> Row:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How texts are scored.
+    """Settings with which texts are scored.
 
     Attributes
     ----------

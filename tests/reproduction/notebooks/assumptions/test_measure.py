@@ -104,8 +104,8 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored_once(
     assert small["Enron Emails"].endswith("no member of 8 has 20 tokens; lower `length`")
     assert set(small[3:]) == {OK}
     counts = scored.groupby(["phase", "domain", "member"]).size()
-    cells = itertools.product(["pre-training"], DOMAINS[4:], (True, False))
-    expected = dict.fromkeys(cells, 8)
+    sides = itertools.product(["pre-training"], DOMAINS[4:], (True, False))
+    expected = dict.fromkeys(sides, 8)
     expected |= {("pre-training", "ArXiv", True): 10, ("pre-training", "ArXiv", False): 4}
     assert counts.to_dict() == expected
     assert set(tables["blind"]["benchmark"]) == {PUBLIC}
