@@ -32,6 +32,7 @@ import kills  # first: it sets what a process that forks must set before others 
 import numpy as np
 import pandas as pd
 import sealing
+from api import attack_api
 from folders import attack_commands, attack_folders
 from logs import attack_logs
 from records import attack_records, attack_templates
@@ -52,6 +53,7 @@ FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
     "items": (sealing.attack_items, 400),
     "seals": (sealing.attack_seals, 400),
     "logs": (attack_logs, 2000),
+    "api": (attack_api, 4000),
     "folders": (attack_folders, 200),
     "commands": (attack_commands, 400),
     "stores": (attack_stores, 2000),

@@ -141,19 +141,28 @@ def test_what_cannot_be_judged_is_refused(scores, members, named):
         auc(scores, members)
 
 
+RNG = np.random.default_rng(0)
 TABLE = pd.DataFrame({"s": [1.0, 2.0, 3.0]})
 REFUSED = [
     (lambda: auc(np.ma.masked_less([1.0, 2.0], 1.5), [1, 0]), "masked"),
     (lambda: auc(["a", "b"], [1, 0]), "real numbers"),
     (lambda: auc([1j, 2.0], [1, 0]), "complex"),
     (lambda: auc([1.0, 2.0], ["yes", "no"]), "labels"),
-    (lambda: weighted_aucs(TABLE, [1, 0, 0], [[1, 1, -1]]), "negative"),
+    (lambda: weighted_aucs(TABLE, [1, 0, 0], [[1, 1, -1]]), "weights are not all from 0"),
+    (lambda: weighted_aucs(TABLE, [1, 0, 0], [[1e308] * 3]), "weights are not all from 0"),
+    (lambda: weighted_aucs(TABLE[[]], [1, 0, 0], [[1, 1, 1]]), "a column for each score"),
+    (lambda: evaluate([1.0, 2.0], [1, 0], rng=RNG), "a column for each score"),
+    (lambda: evaluate(pd.concat([TABLE, TABLE], axis=1), [1, 0, 0], rng=RNG), "columns 's'"),
+    (lambda: fit_threshold([], fpr=0.05), "one or more"),
     (lambda: weighted_aucs(TABLE, [1, 0, 0], [[0, 1, 1]]), "without members"),
     (lambda: weighted_aucs(TABLE, [1, 0, 0], [[1, 1]]), "weights has shape"),
     (lambda: fit_threshold([np.nan, 1.0], fpr=0.05), "non_members[0] is nan"),
     (lambda: fit_threshold([1.0], fpr=2.0), "fpr"),
     (lambda: detected_share([], 0.5), "one or more"),
-    (lambda: detected_share([1.0], np.nan), "threshold"),
+    *(
+        (lambda bad=bad: detected_share([1.0], bad), "threshold")
+        for bad in (np.nan, None, "1", 1j, [0.5])
+    ),
     (lambda: judged({"s": [1.0, 2.0]}, [1, 0], resamples=0), "resamples"),
 ]
 

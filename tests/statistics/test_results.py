@@ -36,6 +36,8 @@ PAIR = [[0.0, 1.0]]
 LED = np.zeros((2, 3), dtype=bool)
 ORDERINGS = np.array([[0, 1, 2], [2, 1, 0]])
 MASKED = np.ma.masked_invalid([[1.0, np.nan, 2.0], [1.0, 2.0, 3.0]])
+IN_ITSELF: list[object] = [1.0, 2.0]
+IN_ITSELF.append(IN_ITSELF)
 
 
 def two(scores, named):
@@ -52,6 +54,7 @@ NOT_NUMBERS = {
     "ragged": ([[1.0, 2.0], [1.0, 2.0, 3.0]], "equal length"),
     "an integer that no float holds": ([[10**400, 1, 2], [1, 2, 3]], "no float holds"),
     "nothing": (None, "real numbers"),
+    "a list in itself": (IN_ITSELF, "not an array of numbers"),
     "dates": (np.zeros((2, 3), dtype="datetime64[s]"), "real numbers"),
 }
 # Each public function that takes scores of shards, or another array.
@@ -77,6 +80,7 @@ TAKE_SHARDS = {
     "largest_test": option_order.largest_test,
     "in_turn": lambda x: option_order.in_turn(x, ORDERINGS),
     "centred_tokens": lambda x: token_scores.centred_tokens(x, LED),
+    "leading": lambda x: token_scores.centred_tokens(np.zeros((2, 3)), x),
     "centred_successors": successor.centred_successors,
     "successor_scores": lambda x: successor.successor_scores(x, [[0, 1]]),
     "orderings": lambda x: successor.successor_scores(np.zeros((3, 3)), x),
@@ -96,7 +100,17 @@ REFUSED = [
     two(np.zeros((3, 1)), "at least 1 permutation"),
     two([[1, 2, 3], [1, 2, np.nan]], r"log_probs\[1, 2\] is nan"),
     two([[1, -np.inf, 3]], r"log_probs\[0, 1\] is -inf"),
-    (lambda: PValue.of(np.nan, statistic=0.0), "log10_p is nan"),
+    *(
+        (lambda bad=bad: PValue.of(bad, statistic=0.0), "log10_p")
+        for bad in (np.nan, None, "-1", -1j, [-1.0], np.ma.masked)
+    ),
+    *((lambda bad=bad: sharded_exact.pooled_exact_test(bad), "sets is") for bad in (None, 5)),
+    (lambda: min_p.westfall_young_test(5, resamples=9, rng=RNG), "scores is 5"),
+    (lambda: min_p.westfall_young_test([PAIR], names=5, resamples=9, rng=RNG), "names is 5"),
+    (lambda: anytime_test(5.0, alpha=0.05), "shards is 5.0"),
+    (lambda: generated_successors(5, []), "records is 5"),
+    (lambda: generated_successors([["a"]], None), "written is None"),
+    (lambda: generated_successors([[["a"]], [["b"]]], [[], []]), "units"),
     *((lambda bad=bad: fisher(bad), "shape") for bad in ([], [[-0.5]], -0.5)),
     *((lambda b=b: fisher([-0.2, b]), r"log10_p\[1\]") for b in (0.01, -np.inf)),
     (lambda: multiple_testing.adjust([-0.2], method="bonferroni"), "'bonferroni'"),

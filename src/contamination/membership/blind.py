@@ -57,10 +57,15 @@ def blind_rows(
     texts, members : (n,) each; True or 1 is a member.
     rng : draws the folds; each has its share of members.
     folds : fewer where one side has fewer texts.
+
+    Raises
+    ------
+    InputError
+        For labels of another number than texts, or of another kind.
     """
     from sklearn.model_selection import StratifiedKFold
 
-    truth = np.asarray(members, dtype=bool)
+    truth = as_booleans(members, "members", (len(texts),))
     sides = (int(truth.sum()), int((~truth).sum()))
     if status == OK and min(sides) < 2:
         status = f"failed: {sides[0]} members and {sides[1]} non-members: give two of each or more"
@@ -84,21 +89,29 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
     Logistic regression on the words and signs that a text holds, weighted by their rarity; the
     vocabulary is that of the training texts. `members` and `fold` are (n,), and so is the result.
-    Outside of every fold there must be members and non-members.
+    Raises InputError unless there are members and non-members outside of every fold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
+    truth = as_booleans(members, "members", (len(texts),))
+    folds = as_whole_numbers(fold, "fold", (len(texts),))
+    for number in np.unique(folds):
+        if len(np.unique(truth[folds != number])) < 2:
+            raise InputError(
+                f"outside of fold {number} there are not both members and non-members: give fewer "
+                "folds, or more texts"
+            )
     # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
     classifier = make_pipeline(words, LogisticRegression())
     log_odds: Floats = cross_val_predict(
         classifier,
         list(texts),
-        np.asarray(members),
-        cv=PredefinedSplit(fold),
+        truth,
+        cv=PredefinedSplit(folds),
         method="decision_function",
     )
     return log_odds

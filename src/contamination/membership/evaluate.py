@@ -21,6 +21,8 @@ from contamination.statistics.inputs import (
     as_count,
     as_floats,
     as_number,
+    as_numbers,
+    as_scalar,
     check_finite,
     check_generator,
 )
@@ -29,6 +31,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.bool_]
 
 FPRS = (0.05, 0.01, 0.001)
+MOST_DRAWN = 1e15  # times that a text may be drawn; sums of them are exact
 CHUNK = 1 << 22  # numbers of a bootstrap that exist at a time
 ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
 _ROUNDING = 1e-12  # of a share of texts
@@ -100,6 +103,7 @@ def evaluate(
     """
     check_generator(rng)
     draws = as_count(resamples, "resamples", 1)
+    _check_table(table)
     _, truth = _as_labelled(np.zeros(len(table)), members)  # wrong labels are wrong for all scores
     rows = [
         _judge(str(name), as_floats(table[name], str(name)), truth, rng, draws)
@@ -175,12 +179,12 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
     Parameters
     ----------
     table, members : as in `evaluate`, without NaN.
-    weights : (rows, n), 0 or more, with members and non-members in every row.
+    weights : (rows, n), 0 to 1e15, with members and non-members in every row.
 
     Raises
     ------
     InputError
-        For tables and labels that `auc` refuses, or a negative weight.
+        For tables and labels that `auc` refuses, or a weight outside of its limits.
 
     Examples
     --------
@@ -189,9 +193,12 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
     array([[0.75],
            [1.  ]])
     """
+    _check_table(table)
     drawn = as_array(weights, "weights", (None, len(table)))
-    if (drawn < 0).any():
-        raise InputError("weights has a negative number: give how often each text was drawn")
+    if not ((drawn >= 0) & (drawn <= MOST_DRAWN)).all():
+        raise InputError(
+            f"weights are not all from 0 to {MOST_DRAWN:g}: give how often each text was drawn"
+        )
     columns = []
     for name in table.columns:
         values, truth = _as_labelled(table[name], members)
@@ -206,14 +213,14 @@ def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
     """Return the smallest of the scores of non-members (n,) that at most a share `fpr` reaches.
 
     Other texts with that score or more are called members; inf, where no score will do, calls none.
-    Raises InputError for a score that is not a finite number, or a share outside 0 to 1.
+    Raises InputError for no score, one that is not a finite number, or a share outside 0 to 1.
 
     Examples
     --------
     >>> fit_threshold([0.1, 0.2, 0.3, 0.4], fpr=0.25)
     0.4
     """
-    values = as_array(non_members, "non_members", (None,))
+    values = as_numbers(non_members, "non_members", -np.inf, np.inf)
     share = as_number(fpr, "fpr", 0.0, 1.0)
     candidates = np.unique(values)
     reached = (values >= candidates[:, None]).mean(axis=1)
@@ -235,11 +242,18 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
     values = as_floats(scores, "scores")
     if values.ndim != 1 or not len(values):
         raise InputError(f"scores has shape {values.shape}: give one or more, shape (n,)")
-    if np.isnan(threshold):
-        raise InputError("threshold is nan: give a number, or inf")
-    called = values >= threshold
+    called = values >= as_scalar(threshold, "threshold")
     interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
     return float(called.mean()), float(interval.low), float(interval.high)
+
+
+def _check_table(table: pd.DataFrame) -> None:
+    """Raise InputError unless `table` has a column for each score, under different names."""
+    if not isinstance(table, pd.DataFrame) or table.columns.empty:
+        raise InputError(f"table is {table!r:.40}: give a DataFrame with a column for each score")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise InputError(f"table has two columns {twice!r}: rename or drop one")
 
 
 def _as_labelled(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Labels]:

@@ -139,6 +139,8 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     4
     """
     result = AnytimeResult(alpha=alpha)
+    if not np.iterable(shards):
+        raise InputError(f"shards is {shards!r:.40}: give the scores of each, (m+1,)")
     for log_probs in shards:
         result = result.update(log_probs)
     if not result.shards:

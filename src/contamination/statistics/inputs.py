@@ -10,7 +10,7 @@ not depend on the unit of the scores.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -35,12 +35,18 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
     Raises InputError for masked entries, complex numbers, text, ragged lists and other objects.
     """
-    if _has_mask(values):
-        raise InputError(f"{name} has masked entries: leave them out, or fill them")
     try:
+        masked = _has_mask(values)
         array = np.asarray(values)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+        RuntimeError,
+    ) as error:  # of a list in itself, too
         raise InputError(f"{name} is not an array of numbers: give rows of equal length") from error
+    if masked:
+        raise InputError(f"{name} has masked entries: leave them out, or fill them")
     if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
         try:
             array = array.astype(np.float64)
@@ -164,6 +170,22 @@ def as_count(value: int, name: str, least: int) -> int:
     if count is None or count < least:
         raise InputError(f"{name} is {value!r:.40}: give a whole number of {least} or more")
     return count
+
+
+def as_list(values: Iterable[Any], name: str) -> list[Any]:
+    """Return the entries of `values`, whatever they are. Raises InputError where it has none."""
+    try:
+        return list(values)
+    except TypeError as error:
+        raise InputError(f"{name} is {values!r:.40}: give a list") from error
+
+
+def as_scalar(value: float, name: str) -> float:
+    """Return one number, infinite or not. Raises InputError for NaN and anything else."""
+    array = as_floats(value, name)
+    if array.ndim or np.isnan(array):
+        raise InputError(f"{name} is {value!r:.40}: give one number")
+    return float(array)
 
 
 def as_number(value: float, name: str, least: float, most: float) -> float:

@@ -21,6 +21,7 @@ from contamination.errors import InputError
 from contamination.statistics.inputs import (
     ROUNDING,
     as_count,
+    as_list,
     as_log_probs,
     check_generator,
     without_scale,
@@ -166,9 +167,9 @@ def westfall_young_test(
 
 def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the scores of all statistics as one array (q, r, m+1)."""
-    if not len(scores):
+    blocks = [as_log_probs(block, ndim=2) for block in as_list(scores, "scores")]
+    if not blocks:
         raise InputError("scores is empty: give the scores of at least one statistic")
-    blocks = [as_log_probs(block, ndim=2) for block in scores]
     shapes = sorted({block.shape for block in blocks})
     if len(shapes) > 1:
         raise InputError(
@@ -181,9 +182,10 @@ def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray
 def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
     if names is None:
         return tuple(str(number) for number in range(count))
-    if len(names) != count:
-        raise InputError(f"there are {len(names)} names of {count} statistics: give one each")
-    return tuple(names)
+    labels = tuple(as_list(names, "names"))
+    if len(labels) != count:
+        raise InputError(f"there are {len(labels)} names of {count} statistics: give one each")
+    return labels
 
 
 # --- draws from the far tail ----------------------------------------------------------------------

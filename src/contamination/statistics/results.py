@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contamination.errors import InputError
+from contamination.statistics.inputs import as_scalar
 
 
 # Arrays have no single truth value, so records compare by identity (`eq=False`).
@@ -38,11 +38,9 @@ class PValue:
     def of(cls, log10_p: float, **others: Any) -> Self:
         """Make a record of the p-value with this decimal logarithm, or of 1 if it is above 0.
 
-        Raises InputError for NaN, which is no p-value.
+        Raises InputError for NaN, and for anything but one number.
         """
-        if np.isnan(log10_p):
-            raise InputError("log10_p is nan: no p-value could be computed from these scores")
-        held = min(0.0, float(log10_p))
+        held = min(0.0, as_scalar(log10_p, "log10_p"))
         return cls(p=p_from_log10(held), log10_p=held, **others)
 
 
@@ -69,7 +67,7 @@ class TestResult(PValue):
 
 
 def p_from_log10(log10_p: float) -> float:
-    """Return 10**log10_p, held at the smallest normal float64 so that it is never zero.
+    """Return 10**log10_p, held at the smallest normal float64 so that it is never zero, and at 1.
 
     Examples
     --------
@@ -77,7 +75,7 @@ def p_from_log10(log10_p: float) -> float:
     0.001
     """
     smallest = float(np.finfo(np.float64).tiny)
-    return max(float(10.0**log10_p), smallest)
+    return max(float(10.0 ** min(log10_p, 0.0)), smallest)
 
 
 def log10_least(scores: NDArray[np.float64]) -> float:

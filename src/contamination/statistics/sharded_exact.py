@@ -18,6 +18,7 @@ from contamination.errors import InputError
 from contamination.statistics.inputs import (
     ROUNDING,
     as_count,
+    as_list,
     as_log_probs,
     as_whole_numbers,
     check_generator,
@@ -170,9 +171,9 @@ def pooled_exact_test(
     >>> round(pooled_exact_test([one, other]).p, 6)
     0.083333
     """
-    if not len(sets):
+    blocks = [as_log_probs(scores, ndim=2) for scores in as_list(sets, "sets")]
+    if not blocks:
         raise InputError("there is no set to pool: give the scores of at least one")
-    blocks = [as_log_probs(scores, ndim=2) for scores in sets]
     return _test_shards("pooled_exact", blocks, weights)
 
 

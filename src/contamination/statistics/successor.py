@@ -21,6 +21,7 @@ from contamination.statistics.inputs import (
     ROUNDING,
     as_count,
     as_floats,
+    as_list,
     as_number,
     as_whole_numbers,
     check_finite,
@@ -229,9 +230,11 @@ def generated_successors(
     from sklearn.preprocessing import normalize
 
     sizes = range(1, as_count(longest, "longest", 1) + 1)
-    if len(records) != len(written):
-        raise InputError(f"there are texts of {len(written)} records and {len(records)} records")
-    if not any(len(record) for record in records):
+    units = [as_list(record, "a record") for record in as_list(records, "records")]
+    texts_after = [as_list(texts, "texts of a record") for texts in as_list(written, "written")]
+    if len(units) != len(texts_after):
+        raise InputError(f"there are texts of {len(texts_after)} records and {len(units)} records")
+    if not any(units):
         raise InputError("no record has a word: give the words of at least one")
 
     def grams(texts: Sequence[Units]) -> list[Units]:
@@ -242,9 +245,12 @@ def generated_successors(
         return found
 
     counts = CountVectorizer(analyzer=grams, dtype=np.float64)
-    own = counts.fit_transform([record] for record in records).sign()
-    idf = np.log(len(records) / np.asarray(own.sum(axis=0)).ravel())
-    generated = counts.transform(written).log1p()
+    try:
+        own = counts.fit_transform([record] for record in units).sign()
+        generated = counts.transform(texts_after).log1p()
+    except TypeError as error:
+        raise InputError("records hold units that cannot be counted: give words or ids") from error
+    idf = np.log(len(units) / np.asarray(own.sum(axis=0)).ravel())
     weights = normalize(own.multiply(idf))
     return np.asarray((generated @ weights.T).toarray())
 

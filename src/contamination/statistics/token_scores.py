@@ -16,6 +16,7 @@ from contamination.statistics.inputs import (
     ROUNDING,
     as_array,
     as_count,
+    as_floats,
     as_number,
     as_whole_numbers,
     without_scale,
@@ -165,6 +166,7 @@ def centred_tokens(
            [-1. , -0.5]])
     """
     values = as_array(logprobs, "logprobs", (None, None))
+    as_floats(leading, "leading")  # raises for masked entries and ragged rows
     leads = np.asarray(leading)
     if leads.dtype != np.bool_ or leads.shape != values.shape or not values.size:
         raise InputError(
