@@ -74,7 +74,7 @@ def prepare(folder: Path) -> None:
 
 
 def fork(work: Callable[[], object], log: Path, *, kill_after: float | None = None) -> bool:
-    """Run `work` in a process of its own; return whether it was killed after `kill_after` seconds."""
+    """Run `work` in a process of its own; return whether it was killed after so many seconds."""
     child = os.fork()
     if child == 0:
         with log.open("w", encoding="utf-8") as file:

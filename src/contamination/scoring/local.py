@@ -310,9 +310,8 @@ def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: to
         return False
     weights = loading.count_parameters(config) * dtype.itemsize
     devices = memories(device)
-    if device.type == "cuda":
-        own = min(devices)
-    else:
+    own: float = min(devices)
+    if device.type != "cuda":  # processes on one machine share its memory
         own = devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if weights <= ROOM * sum(devices):
         return weights > ROOM * own
