@@ -117,7 +117,7 @@ def levels(sets: int) -> pd.DataFrame:
 
 
 def level_of_chosen(keys: int, correlation: float) -> float:
-    """Return the level, at 0.05, of a test with the best of several keys."""
+    """Return the level, at 0.05, of a test with the best of `keys` for a correlated statistic."""
     if correlation == 0:
         return ALPHA
 

@@ -25,7 +25,8 @@ def test_what_cannot_be_printed_is_told_by_its_escape(quoted: str, told: str) ->
 
 def test_an_error_names_its_parameter_also_in_another_process() -> None:
     error = pickle.loads(pickle.dumps(InputError("shards is 0: give more", parameter="shards")))
-    assert (str(error), error.parameter) == ("shards is 0: give more", "shards")
+    assert str(error) == "shards is 0: give more"
+    assert error.parameter == "shards"
 
 
 @pytest.mark.parametrize(
