@@ -191,7 +191,13 @@ def _read_csv(data: bytes) -> list[str]:
 
 
 def _read_parquet(data: bytes) -> list[str]:
-    return _rendered(pq.read_table(io.BytesIO(data)).to_pylist())
+    rows = pq.read_table(io.BytesIO(data)).to_pylist()
+    return _rendered([{name: _decoded(value) for name, value in row.items()} for row in rows])
+
+
+def _decoded(value: object) -> object:
+    """Return text for bytes, which a damaged schema, or an old writer, calls binary."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def _read_txt(data: bytes) -> list[str]:

@@ -1,15 +1,16 @@
 """Faulty servers for `run.py`: they are honest at the start-up check, and go wrong after it.
 
-Some answers are spoilt, others are no answers at all. What is accepted must be what the honest
-server says. A server that lies with numbers as a model could give them is not found out, here or
-by anything that asks it alone, so there is none.
+Some answers are spoilt, others are no answers at all; some servers refuse fields, or are wrong from
+the start: they give each token the value of the row behind it. What is accepted must be what the
+honest server says. A server that lies with numbers as a model could give them is not found out,
+here or by anything that asks it alone, so there is none.
 """
 
 import json
 import tempfile
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ from contamination.scoring.score import score
 from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import CompletionsServer, Failure, serving
-from fakes.made_up_network import MadeUpNetwork
+from fakes.made_up_network import MadeUpNetwork, Scores
 from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
 STYLES = ("vllm", "sglang", "openai")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
+FIELDS = ("logprobs", "prompt_logprobs", "echo", "temperature", "max_tokens", "prompt")
 LONGEST = 100  # tokens that no record has
 
 
@@ -51,9 +53,15 @@ def attack_servers(rng: Rng, folder: Path) -> str:
         elif number > good and rng.random() < share / 4:
             server.failures.append(_failure(answer, rng))
 
-    with serving(_network(), style) as server:
+    wrong_row = rng.random() < 0.05
+    with serving(_shifted() if wrong_row else _network(), style) as server:
         server.tamper = tamper
+        if rng.random() < 0.1:
+            refused = str(rng.choice(FIELDS))
+            server.refuses = partial(_refusal_of, refused)
         found = _values(server, folder, kind)
+    if wrong_row:
+        raise AssertionError(f"{style}, {kind}: values of the row behind each token were accepted")
     if not np.array_equal(found, expected):
         raise AssertionError(f"{style}, {kind}, {spoil.__name__}: {found} is not {expected}")
     return "survived"
@@ -89,6 +97,28 @@ def _values(server: CompletionsServer, folder: Path, kind: Kind) -> np.ndarray:
 @cache
 def _network() -> MadeUpNetwork:
     return MadeUpNetwork(_tokenizer(), CONTEXT)
+
+
+class _RowsShifted(MadeUpNetwork):
+    """Gives to each token of a prompt its log-probability in the row behind it."""
+
+    def score(self, ids: list[int], temperature: float) -> Scores:
+        _, generated, its_value = super().score(ids, temperature)
+        values: list[float | None] = [None]
+        for place in range(1, len(ids)):
+            twice = [*ids[: place + 1], ids[place]]
+            values.append(super().score(twice, temperature)[0][-1])
+        return values, generated, its_value
+
+
+@cache
+def _shifted() -> MadeUpNetwork:
+    return _RowsShifted(_tokenizer(), CONTEXT)
+
+
+def _refusal_of(field: str, body: dict[str, Any]) -> str:
+    """Return why a server that does not know a field refuses a request; empty if it does not."""
+    return f"Unrecognized request argument: {field}" if field in body else ""
 
 
 @cache
@@ -159,6 +189,28 @@ def _deep(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> No
     answer[str(rng.choice(["choices", "usage", "model", "other"]))] = nested
 
 
+def _not_finite(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Give a few tokens no number, as a model in too low a precision does."""
+    places = [(h, k) for h, k in _places(answer) if isinstance(h[k], float)]
+    for index in rng.integers(len(places), size=3) if places else ():
+        holder, key = places[int(index)]
+        holder[key] = float(rng.choice([np.nan, np.inf, -np.inf]))
+
+
+def _long(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Write megabytes where a token was asked for."""
+    holder = answer if rng.random() < 0.5 else answer["choices"][0]
+    holder["text"] = "x" * int(rng.choice([10_000, 2_300_000, 20_000_000]))
+
+
+def _another_model(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Say that another model answers."""
+    answer["model"] = "other"
+    for holder, key in _places(answer):
+        if isinstance(holder[key], float):
+            holder[key] = min(0.0, holder[key] + 1)
+
+
 def _nothing(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
     """Leave the answer as it is: only failures come between."""
 
@@ -206,4 +258,5 @@ Spoil = Callable[[dict[str, Any], list[dict[str, Any]], Rng], None]
 SPOILS: tuple[Spoil, ...] = (
     *(_odd_value, _odd_value, _odd_number, _odd_number),
     *(_constant, _of_another_prompt, _other_length, _deep, _nothing),
+    *(_not_finite, _long, _another_model),
 )

@@ -353,6 +353,12 @@ def test_a_store_is_filled_by_one_model_of_a_server(server, directory, tmp_path)
         recompute(tmp_path / "store")
 
 
+def test_a_context_that_the_server_lacks_is_named_from_the_start(server, directory):
+    scorer = scorer_of(server, directory, context=2 * CONTEXT)
+    told = refusal(lambda: list(scorer.token_logprobs([np.arange(9)])))
+    assert told.endswith("give a smaller context")
+
+
 def test_too_small_a_context(server, directory):
     assert "context is 15: give 16" in refusal(scorer_of, server, directory, context=15)
 

@@ -40,12 +40,17 @@ def test_a_field_is_named_as_the_record_has_it(template: str, text: str) -> None
     assert render([("line 1", ANSWERS)], template, "f") == (text,)
 
 
+DEEP = f"{{answers[text][{'7' * 4400}]}}"  # more digits than Python reads
+
+
 @pytest.mark.parametrize(
-    "template", ["{answers.words}", "{a.c}", "{1}", "{answers[text][7]}", "{0.upper}", "{0[x]}"]
+    "template",
+    ["{answers.words}", "{a.c}", "{1}", "{answers[text][7]}", "{0.upper}", "{0[x]}", DEEP],
 )
 def test_what_is_missing_is_named_beside_spellings_that_work(template: str) -> None:
     told = refusal(render, [("line 1", ANSWERS)], template, "f")
-    assert f"f, line 1: field {template.strip('{}')!r} is missing" in told
+    assert f"f, line 1: field {template.strip('{}')!r}"[:80] in told
+    assert "is missing" in told
     assert "0, a.b, answers.text, c:d, messages" in told
 
 

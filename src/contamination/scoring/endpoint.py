@@ -227,6 +227,8 @@ class EndpointScorer:
                 self._compare_generated(format)
             except (Rejected, OtherFormat) as error:
                 reason = str(error)
+                if isinstance(error, Rejected) and error.about_length:
+                    raise InputError(f"{error}; give a smaller context") from None
             else:
                 return format
         raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

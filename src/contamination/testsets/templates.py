@@ -48,6 +48,7 @@ LAYOUTS = ("text/1", "messages/1", "choices/1", "choices/2", "question/1", "trut
 MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
 MOST_FIELDS = 1_000
 MOST_PADDING = 1_000  # characters that a format may pad a field to
+MOST_DIGITS = 9  # of a place in a list
 MOST_SUGGESTED = 6  # fields of a suggested template
 LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
 _NAME = re.compile(r"[^\[]+(\[[^]]*\])*")
@@ -267,7 +268,8 @@ def _entry(value: Any, key: str) -> Any:
         return value[key]
     if isinstance(value, list) and all(isinstance(each, Mapping) and key in each for each in value):
         return [each[key] for each in value]
-    if isinstance(value, list | str) and key.isdecimal():
+    is_place = key.isdecimal() and len(key) <= MOST_DIGITS
+    if isinstance(value, list | str) and is_place:
         return value[int(key)]
     raise KeyError(key)
 
