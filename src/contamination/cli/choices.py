@@ -16,6 +16,7 @@ from contamination.testsets.registry import entries
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
     from contamination.scoring.generation import Generator, Sampling
+    from contamination.scoring.local import TransformersScorer
     from contamination.testsets.example_set import Declared, ExampleSet
 
 
@@ -179,7 +180,7 @@ def open_generator(model: str, choice: ModelChoice, *, asks_letters: bool) -> "G
     )
 
 
-def _open_local(model: str, choice: ModelChoice) -> Any:
+def _open_local(model: str, choice: ModelChoice) -> "TransformersScorer":
     from contamination.scoring.loading import ModelSource
     from contamination.scoring.local import TransformersScorer
 

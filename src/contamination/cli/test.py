@@ -1,10 +1,10 @@
 """`contamination test`: one model, one set, a p-value with its controls."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from contamination.audit.export import format_of
 from contamination.audit.request import CHOICES, Request
@@ -230,6 +230,7 @@ def test(
         requests.append(replace(request, name=label_control(control, model)))
 
     compared = CHOICES if writes else arrangements
+    open_model: Callable[[str], Any]
     examples, variants = open_test_set(chosen_set, request, arrangements=compared)
     if writes:
         from contamination.audit.generation import audit_generation
