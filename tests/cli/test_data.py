@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.cli.options import DataOptions
+from contamination.cli.choices import SetChoice, open_set
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
 
@@ -88,8 +88,11 @@ def test_check_what_is_here(call, mirror) -> None:
 
 def test_options_reach_the_test_set(mirror, server) -> None:
     server.repositories["org/questions"].push({"dev.jsonl": jsonl(QUESTIONS[:2])}, "v2")
-    options = DataOptions(template="question/1", split="validation", data_revision="v2")
-    assert options.load("org/questions").examples == EXAMPLES[:2]
-    assert DataOptions(mirror=mirror, max_records=3).load("questions").examples == EXAMPLES[:3]
-    by_field = DataOptions(mirror=mirror, field="answer").load("questions")
-    assert by_field.examples[0] == "It is 0.\n"
+    of_the_hub = SetChoice(
+        "org/questions", template="question/1", split="validation", data_revision="v2"
+    )
+    assert open_set(of_the_hub).examples == EXAMPLES[:2]
+    first = SetChoice("questions", mirror=mirror, max_records=3)
+    assert open_set(first).examples == EXAMPLES[:3]
+    by_field = SetChoice("questions", mirror=mirror, field="answer")
+    assert open_set(by_field).examples[0] == "It is 0.\n"

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from contamination.audit.decision import exit_status
+from contamination.cli.choices import check_written
 from contamination.cli.ending import ExitStatus
-from contamination.cli.options import AsJson, CsvFile, add_options, option
+from contamination.cli.options import AsJson, CsvFile, option
 from contamination.cli.printing import print_table, save_table, say
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 COLUMNS = ("model", "asked", "named", "hits", "known ≥", "p", "p (Holm)", "verdict")
 
 
-@add_options
 def audit_logs(
     logs: Annotated[
         list[Path],
@@ -50,6 +50,8 @@ def audit_logs(
     said of a model, else 0. Nothing can be said of a model whose logs miss records of the set, or
     have different answers to one record and no --epochs.
     """
+    check_written([csv], [*logs, seal, key])
+
     from contamination.seal.files import verify
     from contamination.seal.logs import audit_logs as audit
     from contamination.testsets.logs.read import read_log

@@ -85,10 +85,10 @@ def _place(entry: Entry, here: Path | None) -> str:
 
 
 def _expanded(names: list[str] | None) -> list[str]:
-    """Names of sets, with families in the place of their prefixes."""
-    expanded = [
-        name
-        for asked in names or [""]
-        for name in (registered(asked) if asked.endswith("/") or not asked else ()) or [asked]
-    ]
+    """Return names of sets, each once: a family stands for its members, nothing for all sets."""
+    expanded = list[str]()
+    for name in names or [""]:
+        is_family = name.endswith("/") or not name
+        members = registered(name) if is_family else ()
+        expanded.extend(members or [name])
     return list(dict.fromkeys(expanded))

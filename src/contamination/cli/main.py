@@ -10,14 +10,8 @@ from contamination.errors import InputError
 if TYPE_CHECKING:
     import typer
 
-ROOMS = {  # the commands, by the modules that hold them
-    "audit": ["test", "audit", "score"],
-    "verify": ["verify"],
-    "seal": ["seal"],
-    "audit_logs": ["audit-logs"],
-    "membership": ["membership"],
-    "data": ["data"],
-}
+# Each has a module of its own, named after it.
+COMMANDS = ("test", "audit", "score", "verify", "seal", "audit-logs", "membership", "data")
 
 
 def main() -> NoReturn:
@@ -40,6 +34,7 @@ def application(first: str = "") -> "typer.Typer":
     """Return the command line; where `first` names a command, only its module is imported."""
     import typer  # here, so that an interrupt meanwhile ends in one line, too
 
+    from contamination.cli.help import Command
     from contamination.cli.options import option
 
     app = typer.Typer(
@@ -54,15 +49,14 @@ def application(first: str = "") -> "typer.Typer":
     def contamination(_: Annotated[bool, version] = False) -> None:
         """Prove from log-probabilities that a language model has read a test set."""
 
-    named = {room: names for room, names in ROOMS.items() if first in names}
-    for room, names in (named or ROOMS).items():
-        module = import_module(f"contamination.cli.{room}")
-        for name in names:
-            made = getattr(module, name.replace("-", "_"))
-            if isinstance(made, typer.Typer):
-                app.add_typer(made, name=name)
-            else:
-                app.command(name)(made)
+    for name in [first] if first in COMMANDS else COMMANDS:
+        module_name = name.replace("-", "_")
+        module = import_module(f"contamination.cli.{module_name}")
+        command = getattr(module, module_name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name, cls=Command)(command)
     return app
 
 

@@ -1,102 +1,235 @@
 """`contamination membership`: scores of single texts, and no guarantee."""
 
-import dataclasses
 import json
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from contamination.cli.hints import refuse_swapped
-from contamination.cli.options import (
-    AsJson,
-    CsvFile,
-    ScoringOptions,
-    Seed,
-    add_options,
-    option,
+from contamination.cli import options as o
+from contamination.cli.choices import (
+    ModelChoice,
+    SetChoice,
+    check_written,
+    open_scorer,
+    open_set,
 )
+from contamination.cli.hints import refuse_swapped
+from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from contamination.testsets.example_set import ExampleSet
 
 LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "non-member": False}
+# Printed without --all, and all that an argument adds (--reference, --neighbours).
+SHOWN = ("loss", "min_k_20", "min_k_pp_20", "zlib", "lowercase")
+ADDED = ("reference_difference", "reference_ratio", "neighbour")
+# Units by the name of a score without its number; larger is more likely a member in all of them.
+UNITS = {
+    "loss": "nats per token",
+    "ppl": "minus perplexity",
+    "min_k": "nats per token",
+    "min_k_pp": "standard deviations",
+    "min_prob": "probability",
+    "mem": "share of tokens",
+    "mem_off_by_one": "share of tokens",
+    "entropy": "nats",
+    "zlib": "nats per token and byte",
+    "lowercase": "ratio",
+    "reference_difference": "nats per byte",
+    "reference_ratio": "ratio",
+    "neighbour": "nats per token",
+}
 
 
-@add_options
 def membership(
-    options: ScoringOptions,
-    reference: Annotated[str | None, option("A second, smaller model as a yardstick.")] = None,
-    neighbours: Annotated[int, option("Neighbours to compare a text with.", min=0, max=1000)] = 0,
-    label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    csv: CsvFile = None,
+    model: o.ModelName,
+    dataset: o.Dataset,
+    reference: Annotated[
+        str | None, option("A second, smaller model with which MODEL is compared.", group=o.WHAT)
+    ] = None,
+    neighbours: Annotated[
+        int,
+        option(
+            "Number of changed copies with which each text is compared.",
+            group=o.WHAT,
+            min=0,
+            max=1000,
+        ),
+    ] = 0,
+    label: Annotated[
+        str | None,
+        option("Field that is 1 for members and 0 for non-members.", group=o.WHAT),
+    ] = None,
+    seed: o.Seed = 0,
+    template: o.TemplateText = None,
+    field: o.Field = None,
+    max_records: o.MaxRecords = None,
+    mirror: o.Mirror = None,
+    split: o.Split = None,
+    data_revision: o.DataRevision = None,
+    revision: o.Revision = None,
+    precision: o.PrecisionName = "auto",
+    attention: o.Attention = None,
+    compile: o.Compile = False,
+    context: o.Context = None,
+    batch_tokens: o.BatchTokens = None,
+    trust_remote_code: o.TrustRemoteCode = False,
+    endpoint: o.Endpoint = None,
+    tokenizer: o.Tokenizer = None,
+    concurrency: o.Concurrency = 8,
+    max_requests: o.MaxRequests = None,
+    timeout: o.Timeout = 120.0,
+    api_key_env: o.ApiKeyEnv = "OPENAI_API_KEY",
+    every_score: Annotated[
+        bool,
+        option("Print all scores, not only five of them.", "--all", group=o.OUTPUT),
+    ] = False,
+    as_json: o.AsJson = False,
+    csv: o.CsvFile = None,
 ) -> None:
     """Score each text of DATASET by how likely MODEL was trained on it.
+
+    Example: contamination membership my_model texts.jsonl --label member --csv scores.csv
 
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
     anything by itself. With --label, also how well each of them separates members from the others.
     """
-    refuse_swapped(options.model, options.dataset)
-    texts = options.load(options.dataset)
-    members = _members(texts, label) if label is not None else None
+    check_written([csv], [model, dataset, reference])
+    chosen_set = SetChoice(
+        dataset=dataset,
+        template=template,
+        field=field,
+        max_records=max_records,
+        mirror=mirror,
+        split=split,
+        data_revision=data_revision,
+    )
+    chosen_model = ModelChoice(
+        revision=revision,
+        precision=precision,
+        attention=attention,
+        compile=compile,
+        context=context,
+        batch_tokens=batch_tokens,
+        trust_remote_code=trust_remote_code,
+        endpoint=endpoint,
+        tokenizer=tokenizer,
+        concurrency=concurrency,
+        max_requests=max_requests,
+        timeout=timeout,
+        api_key_env=api_key_env,
+    )
+    refuse_swapped(model, dataset)
+    texts = open_set(chosen_set)
+    members = None if label is None else _members(texts, label)
 
     from contamination.membership.api import membership_scores
     from contamination.membership.evaluate import evaluate, missing_scores
     from contamination.randomness import random_stream
 
-    own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
+    scorer = open_scorer(model, chosen_model)
+    second = None
+    if reference is not None:  # a model of this machine, whole, without the revision of the first
+        own = replace(chosen_model, revision=None, context=None, endpoint=None, tokenizer=None)
+        second = open_scorer(reference, own)
     table = membership_scores(
-        options.open(options.model),
-        texts.examples,
-        reference=own.open(reference) if reference is not None else None,
-        neighbours=neighbours,
-        seed=seed,
+        scorer, texts.examples, reference=second, neighbours=neighbours, seed=seed
     )
     save_table(table.reset_index(), csv)
-    rng = random_stream(seed, "evaluation")
-    judged = None if members is None else evaluate(table, members, rng=rng)
+    evaluation = None
+    if members is not None:
+        evaluation = evaluate(table, members, rng=random_stream(seed, "evaluation"))
+    missing = missing_scores(table)
     if as_json:
         output = {
-            "model": options.model,
+            "model": model,
             "dataset": texts.name,
             "dataset_revision": texts.revision,
             "template": texts.template,
             "texts": json_rows(table.reset_index()),
-            "without_score": json_rows(missing_scores(table)),
-            **({} if judged is None else {"evaluation": json_rows(judged)}),
+            "without_score": json_rows(missing),
         }
+        if evaluation is not None:
+            output["evaluation"] = json_rows(evaluation)
         print(json.dumps(output, indent=2))
         return
-    if judged is None:
-        columns = ["score", "5%", "median", "95%", "texts"]
-        shown = table.quantile([0.05, 0.5, 0.95]).map("{:.4g}".format).T.assign(n=table.count())
-        rows = shown.itertuples(name=None)
+    shown = list(table.columns) if every_score else _few(table)
+    title = f"{len(table):,} texts of {texts.name} under {model}; larger: more likely a member"
+    if evaluation is None:
+        _print_scores(table, shown, title)
     else:
-        columns = ["score", "AUC", "95% interval", "TPR at 5%", "members", "non-members"]
-        rows = (
-            (
-                *(row.score, f"{row.auc:.3f}", f"{row.auc_low:.3f} to {row.auc_high:.3f}"),
-                *(f"{row.tpr_at_5_fpr:.3f}", row.members, row.non_members),
-            )
-            for row in judged.itertuples()
-        )
-    print_table(columns, rows, title=f"{len(table):,} texts of {texts.name} under {options.model}")
-    for row in missing_scores(table).itertuples():
-        say(f"{row.score}: {row.texts:,} texts have no score, since {row.reason}")
+        _print_evaluation(evaluation, shown, title)
+    for row in missing.itertuples():
+        if row.score in shown:
+            say(f"{row.score}: {row.texts:,} texts have no score, since {row.reason}")
+    left_out = len(table.columns) - len(shown)
+    if left_out:
+        say(f"{left_out} more scores: --all")
     say("Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.")
     if csv is not None:
         say(f"scores of each text: {csv}")
 
 
-def _members(texts: "ExampleSet", field: str) -> list[bool]:
-    given = [record.get(field) for record in texts.records]
-    members = [LABELS.get(str(value).strip().lower()) for value in given]
-    if None in members:
-        number = members.index(None)
-        raise InputError(
-            f"{texts.name}, record {number}: {field!r} is {given[number]!r}: not 1 or 0"
+def _few(table: "pd.DataFrame") -> list[str]:
+    """Return the scores that are printed without --all."""
+    return [name for name in table.columns if name in SHOWN + ADDED]
+
+
+def _unit(score: str) -> str:
+    """Return the unit of a score."""
+    if score in UNITS:
+        return UNITS[score]
+    family, _, _ = score.rpartition("_")
+    return UNITS[family]
+
+
+def _print_scores(table: "pd.DataFrame", shown: Sequence[str], title: str) -> None:
+    """Print how each score is spread over the texts that have it."""
+    rows: list[tuple[Any, ...]] = []
+    for name in shown:
+        values = table[name].dropna()
+        if values.empty:  # the reason stands below the table
+            continue
+        low, median, high = values.quantile([0.05, 0.5, 0.95])
+        row = (name, _unit(name), f"{low:.4g}", f"{median:.4g}", f"{high:.4g}", len(values))
+        rows.append(row)
+    columns = ("score", "unit", "5%", "median", "95%", "texts")
+    print_table(columns, rows, title=title, text=("unit",))
+
+
+def _print_evaluation(evaluation: "pd.DataFrame", shown: Sequence[str], title: str) -> None:
+    """Print how well each score separates members from the others."""
+    rows: list[tuple[Any, ...]] = []
+    for row in evaluation.itertuples():
+        if row.score not in shown or row.auc != row.auc:  # NaN: the reason stands below the table
+            continue
+        cells = (
+            row.score,
+            _unit(row.score),
+            f"{row.auc:.3f}",
+            f"{row.auc_low:.3f} to {row.auc_high:.3f}",
+            f"{row.tpr_at_5_fpr:.3f}",
+            row.members,
+            row.non_members,
         )
+        rows.append(cells)
+    columns = ("score", "unit", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
+    print_table(columns, rows, title=title, text=("unit",))
+
+
+def _members(texts: "ExampleSet", field: str) -> list[bool]:
+    """Return which texts are members by a field; raise InputError where it does not say."""
+    members = list[bool]()
+    for number, record in enumerate(texts.records):
+        value = record.get(field)
+        member = LABELS.get(str(value).strip().lower())
+        if member is None:
+            raise InputError(f"{texts.name}, record {number}: {field!r} is {value!r}: not 1 or 0")
+        members.append(member)
     if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
-    return [bool(member) for member in members]
+    return members

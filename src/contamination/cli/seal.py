@@ -1,35 +1,23 @@
-"""`contamination seal` and `test --seal`: a set whose order a secret key draws."""
+"""`contamination seal`: a set whose order a secret key draws."""
 
 import datetime
-from dataclasses import fields
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from contamination.audit.registry import DEFAULT_TESTS
-from contamination.audit.request import Request
-from contamination.cli.audit import run, show_result
-from contamination.cli.ending import ExitStatus
-from contamination.cli.options import (
-    DataOptions,
-    ItemOptions,
-    TestedOptions,
-    add_options,
-    option,
-    template_of,
-)
+from contamination.cli import options as o
+from contamination.cli.choices import declared_of, template_of
+from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.seal.files import SealFiles
+    from contamination.seal.files import SealedSet, SealFiles
 
 
-@add_options
 def seal(
-    items: ItemOptions,
     file: Annotated[
         Path,
         typer.Argument(
@@ -68,13 +56,16 @@ def seal(
     ] = None,
     signature: Annotated[str | None, option("Signature of that round: draw at last.")] = None,
     stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
-    tsa: Annotated[str | None, option("URL of who is to give it.")] = None,
+    tsa: Annotated[str | None, option("URL of the time-stamping authority.")] = None,
+    answer: o.Answer = None,
+    options: o.OptionFields = None,
+    other: o.Other = None,
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
     Whether a model has read the published set can then be tested without an assumption about its
     order (`contamination test --seal`). With --commit nobody can choose the key, the author
-    included. Nothing is written over, and the key is not shown.
+    included. Existing files are never overwritten, and the key is not shown.
     """
     from contamination.seal.beacon import round_at
     from contamination.seal.files import draw_committed, seal_file
@@ -96,7 +87,7 @@ def seal(
             out,
             template=template_of(template),
             options=axis == "both",
-            declared=items.declared,
+            declared=declared_of(answer, options, other),
             wordings_of=wordings_of,
             answers_of=answers,
             tests=tuple(tests or DEFAULT_TESTS),
@@ -106,13 +97,18 @@ def seal(
             level=alpha,
             beacon_round=beacon_round,
         )
-        _print_sealed(files) if beacon_round is None else _print_committed(files, beacon_round)
+        if beacon_round is None:
+            _print_sealed(files)
+        else:
+            _print_committed(files, beacon_round)
     if stamp:
         from contamination.seal.stamp import stamp as request_stamp
 
-        asked, token = request_stamp(out or file, tsa)
-        done = f"stamped: publish {token} with the seal"
-        say(f"have {asked} stamped, now or later (--tsa)" if tsa is None else done, wrap=False)
+        query, token = request_stamp(out or file, tsa)
+        if tsa is None:
+            say(f"have {query} stamped, now or later (--tsa)", wrap=False)
+        else:
+            say(f"stamped: publish {token} with the seal", wrap=False)
 
 
 def _print_committed(files: "SealFiles", beacon_round: int) -> None:
@@ -130,7 +126,6 @@ def _print_committed(files: "SealFiles", beacon_round: int) -> None:
 
 def _print_sealed(files: "SealFiles") -> None:
     """Verify what was written, and print what to do with it and how much it can find."""
-    from contamination.seal.audit import EFFECTS, POWER, records_needed
     from contamination.seal.files import verify
 
     sealed = verify(files.published, files.seal, files.key)
@@ -143,83 +138,23 @@ def _print_sealed(files: "SealFiles") -> None:
         seal.guarantee,
         wrap=False,
     )
-    wordings = max(len(one.variants.given("wordings")) for one in sealed.drawn)
-    found = {"options": seal.arrangements if seal.options else 0, "wordings": wordings}
-    variants = {kind: count for kind, count in found.items() if count}
-    if variants:
-        needed = [
-            (sd, *(records_needed(sd, count, level=seal.level) for count in variants.values()))
-            for sd in EFFECTS
-        ]
-        columns = (f"{kind}: {count} variants" for kind, count in variants.items())
-        title = f"Records that find a model with power {POWER:.0%} at {seal.level:g}"
-        print_table(("effect, sd", *columns), needed, title=title)
+    _print_power(sealed)
 
 
-def verify_sealed(
-    published: Path, seal: Path, key: Path, date: Path | None, ca: Path | None
-) -> None:
-    """Verify a sealed set without a model: the key draws this set and this seal, byte by byte."""
-    from contamination.seal.beacon import time_of
-    from contamination.seal.files import verify as verify_files
-    from contamination.seal.stamp import stamped_at
+def _print_power(sealed: "SealedSet") -> None:
+    """Print how many records find a model, by how much it prefers what it has read."""
+    from contamination.seal.audit import EFFECTS, POWER, records_needed
 
-    if (date is None) != (ca is None):
-        raise InputError("--date and --ca go together: give the time stamp and the certificate")
-    found = verify_files(published, seal, key)
-    told = [f"verified: {published} and {seal} are what {key} draws"]
-    told += [found.described, found.seal.guarantee]
-    if date is not None and ca is not None:
-        time, ahead = stamped_at(date, found.seal.stamped, ca), found.seal.beacon_round
-        line = f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
-        if ahead is not None:
-            line += f"; that is {'before' if time < time_of(ahead) else 'NOT before'} the round"
-        told.append(line)
-    say(*told, wrap=False)
-
-
-# --- contamination test --seal --------------------------------------------------------------------
-
-
-def test_sealed(
-    options: TestedOptions, seal: Path | None, key: Path | None, alpha: float
-) -> ExitStatus:
-    """Verify seal, key and set, and test as stated; return the status of all parts together."""
-    if seal is None or key is None:
-        raise InputError(
-            "--seal and --key go together: the seal.json that was published proves nothing alone"
-        )
-    stated = [each for kind in (DataOptions, ItemOptions, Request) for each in fields(kind)]
-    changed = [each.name for each in stated if getattr(options, each.name) != each.default]
-    given = [name for name in changed if name not in ("directory", "name")]
-    if given or alpha != 0.05:
-        typed = [*given, "alpha"][0].replace("tests", "test").replace("_", "-")
-        raise InputError(f"--{typed}: the seal states how the set is tested; leave --{typed} out")
-
-    from contamination.seal.files import verify  # which does without torch
-
-    sealed = verify(Path(options.dataset), seal, key)
-
-    from contamination.seal import audit as tests
-
-    works: Any = partial(tests.sealed_works, sealed=sealed)
-    audited: Any = tests.audit_sealed
-    if options.access == "generate":
-        works = partial(tests.sealed_writings, sealed=sealed, **options.written)
-        audited = tests.audit_sealed_texts
-    level = sealed.seal.level
-    audit = run([options], works, partial(audited, level=level))
-    if audit is None:
-        return ExitStatus.DONE
-    left_out = tests.not_claimed(sealed, audit)
-    lines = [f"verified: {sealed.described}", sealed.seal.guarantee, "not claimed:"]
-    lines += [f"  {line}" for line in left_out]
-    return show_result(
-        audit,
-        level,
-        options,
-        *lines,
-        seal=sealed.seal.model_dump(mode="json"),
-        guarantee=sealed.seal.guarantee,
-        not_claimed=[*left_out],
-    )
+    seal = sealed.seal
+    wordings = max(len(record.variants.given("wordings")) for record in sealed.drawn)
+    counts = {"options": seal.arrangements if seal.options else 0, "wordings": wordings}
+    variants = {kind: count for kind, count in counts.items() if count}
+    if not variants:
+        return
+    rows = []
+    for sd in EFFECTS:
+        needed = [records_needed(sd, count, level=seal.level) for count in variants.values()]
+        rows.append((sd, *needed))
+    columns = [f"{kind}: {count} variants" for kind, count in variants.items()]
+    title = f"Records that find a model with power {POWER:.0%} at {seal.level:g}"
+    print_table(("effect, sd", *columns), rows, title=title)

@@ -1,13 +1,16 @@
 """`contamination verify`: a seal, or the stores of audits, without a model."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table, say
 from contamination.errors import InputError
+
+SHOWN = ("store", "model", "set", "test", "p", "log10 p")
 
 
 def verify(
@@ -19,61 +22,123 @@ def verify(
         ),
     ],
     against: Annotated[
-        Path | None, option("Table of `audit --csv`, whose numbers STORES have to give.")
+        Path | None,
+        option("Table of `audit --csv`; the stores have to give the numbers that it states."),
     ] = None,
-    seal: Annotated[Path | None, option("The seal.json that was published with SEALED.")] = None,
-    key: Annotated[Path | None, option("The key.json of its author.")] = None,
+    seal: Annotated[
+        Path | None, option("The seal.json that was published with the sealed file.")
+    ] = None,
+    key: Annotated[Path | None, option("The key.json of the author of the seal.")] = None,
     date: Annotated[Path | None, option("Time stamp of the seal, commitment.tsr.")] = None,
-    ca: Annotated[Path | None, option("Root certificate (PEM) of who gave that.")] = None,
+    ca: Annotated[
+        Path | None, option("The root certificate (PEM) of the time-stamping authority.")
+    ] = None,
 ) -> None:
     """Verify without a model: p-values from STORES alone, or SEALED by its key.
 
+    Example: contamination verify contamination-stores --against audit.csv
+
     Every byte of STORES is checked against its checksum, and each test computed again. With
     --against, each number of the audit's table is compared. Of SEALED: --key draws this set and
-    this --seal, byte by byte. Exit status 0: all is as it says. 2: a line for each difference.
+    this --seal, byte by byte. Exit status 0: everything matches. 2: a line for each difference.
     """
-    if any(each is not None for each in (seal, key, date, ca)):
+    of_a_seal = (seal, key, date, ca)
+    if any(path is not None for path in of_a_seal):
         if seal is None or key is None or against is not None or len(paths) > 1:
             raise InputError("a seal is verified by SEALED, --seal and --key: give these alone")
-        from contamination.cli.seal import verify_sealed
+        verify_sealed(paths[0], seal, key, date=date, ca=ca)
+    else:
+        verify_stores(paths, against)
 
-        return verify_sealed(paths[0], seal, key, date, ca)
-    stores = [each.parent for path in paths for each in sorted(path.rglob("store.json"))]
-    if not stores:
-        written = [each for path in paths for each in path.rglob("completions.json")]
-        if written:
-            raise InputError(
-                f"{written[0].parent}: texts that a model wrote, and no log-probabilities: the "
-                "`contamination test --access generate` that wrote them reads them again"
-            )
-        raise InputError(
-            f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key"
-        )
+
+def verify_sealed(
+    published: Path, seal: Path, key: Path, *, date: Path | None, ca: Path | None
+) -> None:
+    """Verify a sealed set without a model: the key draws this set and this seal, byte by byte.
+
+    Parameters
+    ----------
+    published, seal, key : the files of the seal.
+    date, ca : the time stamp and the certificate of its authority; both or none.
+    """
+    from contamination.seal.files import verify as verify_files
+
+    if (date is None) != (ca is None):
+        raise InputError("--date and --ca go together: give the time stamp and the certificate")
+    sealed = verify_files(published, seal, key)
+    lines = [
+        f"verified: {published} and {seal} are what {key} draws",
+        sealed.described,
+        sealed.seal.guarantee,
+    ]
+    if date is not None and ca is not None:
+        lines.append(_dated(sealed.seal, date, ca))
+    say(*lines, wrap=False)
+
+
+def _dated(seal: Any, date: Path, ca: Path) -> str:
+    """Return when the commitment of a seal existed, and whether that is before its round."""
+    from contamination.seal.beacon import time_of
+    from contamination.seal.stamp import stamped_at
+
+    time = stamped_at(date, seal.stamped, ca)
+    line = f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
+    if seal.beacon_round is None:
+        return line
+    if time < time_of(seal.beacon_round):
+        return f"{line}; that is before the round"
+    return f"{line}; that is NOT before the round"
+
+
+def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
+    """Compute the p-values of stores again, and compare them with the table of an audit."""
+    directories = _stores_in(paths)
 
     from contamination.audit.recompute import differences, read_audit, recompute
 
     audited = None if against is None else read_audit(against)
-    found, wrong = [], list[str]()
-    for directory in stores:
+    computed = []
+    problems = list[str]()
+    for directory in directories:
         try:
-            found += recompute(directory, audited)
+            computed += recompute(directory, audited)
         except InputError as error:
-            wrong.append(str(error))
+            problems.append(str(error))
     if audited is not None:
-        wrong += (f"{against}, {line}" for line in differences(audited, found))
-    shown = ("store", "model", "set", "test", "p", "log10 p")
-    rows = (
-        (
-            row["store"][:8],
-            *(f"{row[name]} {row[f'{name} revision'][:8]}" for name in ("model", "set")),
-            *(row["test"], f"{row['p']:.3g}", f"{row['log10 p']:.1f}"),
-        )
-        for row in found
-    )
-    print_table(shown, rows, title="What the stores alone give, uncorrected", text=shown[:4])
-    if audited is None and any(row["axis"] == "options" for row in found):
+        problems += [f"{against}, {line}" for line in differences(audited, computed)]
+    rows = [_row(result) for result in computed]
+    print_table(SHOWN, rows, title="What the stores alone give, uncorrected", text=SHOWN[:4])
+    if audited is None and any(result["axis"] == "options" for result in computed):
         say("options: if the set is sealed, `contamination test --seal` tells its wordings apart")
-    fail(wrong)
+    fail(problems)
     if against is not None:
         say(f"verified: the stores give every p of {against}", wrap=False)
-    return None
+
+
+def _stores_in(paths: Sequence[Path]) -> list[Path]:
+    """Return the directories of the stores in some folders; raise InputError if there is none."""
+    directories = list[Path]()
+    texts = list[Path]()
+    for path in paths:
+        directories += [header.parent for header in sorted(path.rglob("store.json"))]
+        texts += path.rglob("completions.json")
+    if directories:
+        return directories
+    if texts:
+        raise InputError(
+            f"{texts[0].parent}: texts that a model wrote, and no log-probabilities: the "
+            "`contamination test --access generate` that wrote them reads them again"
+        )
+    raise InputError(f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key")
+
+
+def _row(result: dict[str, Any]) -> tuple[str, ...]:
+    """Return the cells of one test for people."""
+    return (
+        result["store"][:8],
+        f"{result['model']} {result['model revision'][:8]}",
+        f"{result['set']} {result['set revision'][:8]}",
+        result["test"],
+        f"{result['p']:.3g}",
+        f"{result['log10 p']:.1f}",
+    )

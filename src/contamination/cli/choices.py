@@ -1,0 +1,241 @@
+"""What was typed about the test set, the model and the texts to write, and how each is opened."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contamination.audit.request import Axis
+from contamination.cli.flags import revision_of_data
+from contamination.cli.hints import say_template
+from contamination.errors import InputError
+from contamination.files import writing
+from contamination.testsets.registry import entries
+
+if TYPE_CHECKING:
+    from contamination.scoring.contract import Scorer
+    from contamination.scoring.generation import Generator, Sampling
+    from contamination.scoring.local import TransformersScorer
+    from contamination.testsets.example_set import Declared, ExampleSet
+
+
+@dataclass(frozen=True)
+class SetChoice:
+    """A test set, and how its records become text."""
+
+    dataset: str
+    template: str | None = None
+    field: str | None = None
+    max_records: int | None = None
+    mirror: Path | None = None
+    split: str | None = None
+    data_revision: str | None = None
+    answer: Sequence[str] | None = None
+    options: Sequence[str] | None = None
+    other: Sequence[str] | None = None
+
+    @property
+    def typed_template(self) -> str | None:
+        """The template that --template or --field gives; None where neither was typed."""
+        if self.field is not None and self.template is not None:
+            raise InputError("--field and --template say the same thing: give one of them")
+        if self.field is not None:
+            return f"{{{self.field}}}\n"
+        return template_of(self.template)
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """How a model is loaded, or reached."""
+
+    revision: str | None = None
+    precision: str = "auto"
+    attention: str | None = None
+    compile: bool = False
+    context: int | None = None
+    batch_tokens: int | None = None
+    trust_remote_code: bool = False
+    endpoint: str | None = None
+    tokenizer: str | None = None
+    concurrency: int = 8
+    max_requests: int | None = None
+    timeout: float = 120.0
+    api_key_env: str = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True)
+class TextChoice:
+    """What a model is asked to write."""
+
+    quiz: bool = False
+    samples: int = 16
+    tokens: int | None = None
+    temperature: float = 0.8
+    price_in: float | None = None
+    price_out: float | None = None
+
+
+def template_of(typed: str | None) -> str | None:
+    """Return the template that was typed: a shell passes `\\n` and `\\t` on as two letters each."""
+    if typed is None:
+        return None
+    return typed.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def declared_of(
+    answer: Sequence[str] | None, options: Sequence[str] | None, other: Sequence[str] | None
+) -> "Declared":
+    """Return the fields of items that were declared."""
+    from contamination.testsets.example_set import Declared
+
+    return Declared(
+        answer=tuple(answer or ()), options=tuple(options or ()), other=tuple(other or ())
+    )
+
+
+def open_set(choice: SetChoice) -> "ExampleSet":
+    """Open the test set, for the order of its records.
+
+    Raises `InputError` as `contamination.testsets.sources.open_test_set` does.
+    """
+    from contamination.testsets.sources import open_test_set
+
+    template = choice.typed_template
+    with revision_of_data():
+        examples = open_test_set(
+            choice.dataset,
+            template=template,
+            max_records=choice.max_records,
+            mirror=choice.mirror,
+            revision=choice.data_revision,
+            split=choice.split,
+        )
+    if template is None and choice.dataset not in entries():
+        say_template(choice.dataset, examples.template)
+    return examples
+
+
+def open_set_of_items(choice: SetChoice) -> "ExampleSet":
+    """Open the test set, for the order of the options of its items.
+
+    Raises `InputError` as `contamination.testsets.variants.open_items` does.
+    """
+    from contamination.testsets.variants import open_items
+
+    with revision_of_data():
+        return open_items(
+            choice.dataset,
+            template=choice.typed_template,
+            declared=declared_of(choice.answer, choice.options, choice.other),
+            max_records=choice.max_records,
+            mirror=choice.mirror,
+            revision=choice.data_revision,
+            split=choice.split,
+        )
+
+
+def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
+    """Return the scorer of a model: hub id, directory, GGUF file, or its name at the endpoint.
+
+    Raises InputError if the model is not found, or options contradict each other.
+    """
+    if choice.endpoint is None:
+        return _open_local(model, choice)
+    if choice.tokenizer is None or choice.context is None:
+        raise InputError("--endpoint needs --tokenizer (directory or hub id) and --context")
+
+    from contamination.scoring.endpoint import EndpointScorer
+
+    return EndpointScorer(
+        choice.endpoint,
+        model,
+        choice.tokenizer,
+        context=choice.context,
+        concurrency=choice.concurrency,
+        max_requests=choice.max_requests,
+        timeout=choice.timeout,
+        api_key_env=choice.api_key_env,
+    )
+
+
+def open_generator(model: str, choice: ModelChoice, *, asks_letters: bool) -> "Generator":
+    """Return what makes a model write, here or at the endpoint.
+
+    Of a chat that `asks_letters` the question is the whole prompt. Raises InputError as
+    `open_scorer`.
+    """
+    from contamination.scoring.generation import CONTINUE, EndpointGenerator, LocalGenerator
+
+    if choice.endpoint is None:
+        return LocalGenerator(_open_local(model, choice), model)
+    return EndpointGenerator(
+        choice.endpoint,
+        model,
+        instruction="" if asks_letters else CONTINUE,
+        concurrency=choice.concurrency,
+        max_requests=choice.max_requests,
+        timeout=choice.timeout,
+        api_key_env=choice.api_key_env,
+    )
+
+
+def _open_local(model: str, choice: ModelChoice) -> "TransformersScorer":
+    from contamination.scoring.loading import ModelSource
+    from contamination.scoring.local import TransformersScorer
+
+    if choice.tokenizer is not None:
+        raise InputError("--tokenizer goes with --endpoint: a local model brings its own")
+    precision: Any = choice.precision  # which the source checks
+    source = ModelSource(
+        model,
+        revision=choice.revision,
+        precision=precision,
+        attention=choice.attention,
+        compile=choice.compile,
+        context=choice.context,
+        trust_remote_code=choice.trust_remote_code,
+    )
+    return TransformersScorer(source, batch_tokens=choice.batch_tokens)
+
+
+def sampling_of(text: TextChoice, axis: Axis) -> "Sampling":
+    """Return how texts are sampled; a quiz asks for one letter.
+
+    Raises InputError for options that a quiz does not have.
+    """
+    from contamination.scoring.generation import ONE_LETTER, Sampling
+
+    sampling = Sampling(samples=text.samples, temperature=text.temperature)
+    if text.quiz or axis == "options":
+        default = TextChoice()
+        if (text.samples, text.temperature) != (default.samples, default.temperature):
+            raise InputError("--samples, --temperature: the quiz asks for one letter")
+        sampling = ONE_LETTER
+    if text.tokens is None:
+        return sampling
+    return replace(sampling, tokens=text.tokens)
+
+
+def check_written(files: Sequence[Path | None], read: Sequence[Path | str | None]) -> None:
+    """Refuse files that cannot be written, or over what is read, before anything is computed.
+
+    Parameters
+    ----------
+    files : that the command writes; None where one is not asked for.
+    read : names of what the command reads, some of which may be paths.
+    """
+    sources = [Path(name).resolve() for name in read if name is not None]
+    for file in files:
+        if file is not None:
+            _check_file(file, sources)
+
+
+def _check_file(file: Path, sources: Sequence[Path]) -> None:
+    if file.exists() and not file.is_file():
+        raise InputError(f"{file} is no file that can be written to; name another")
+    if file.exists() and file.resolve() in sources:
+        raise InputError(f"{file} is what is read; give another path")
+    folder = next(folder for folder in file.absolute().parents if folder.exists())
+    with writing(file):
+        tempfile.TemporaryFile(dir=folder).close()

@@ -1,0 +1,65 @@
+"""Commands whose help has groups, and who are understood in spellings of other programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import typer.core
+
+from contamination.cli.options import GROUPS
+from contamination.errors import InputError
+
+# Spellings of lm-evaluation-harness, transformers and OpenAI, by our own.
+SPELLINGS = {"--limit": "--max-records", "--dtype": "--precision", "--base-url": "--endpoint"}
+# Options of other programs that are none here, with what to do instead.
+ADVICE = {
+    "--batch-size": "batches are counted in tokens: give --batch-tokens",
+    "--device": "all GPUs are used; to leave them out, set CUDA_VISIBLE_DEVICES to nothing",
+}
+
+
+class Command(typer.core.TyperCommand):
+    """A command that shows its options in groups and takes the spellings of other programs."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments, then the options of each group, then those of none."""
+        arguments = list[tuple[str, str]]()
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (*GROUPS, "Options")}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                arguments.append(record)
+            else:
+                group = getattr(parameter, "rich_help_panel", None)
+                groups[group or "Options"].append(record)
+        for heading, records in {"Arguments": arguments, **groups}.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse what was typed, in the spellings of this command."""
+        return super().parse_args(ctx, self.respelled(args))
+
+    def respelled(self, typed: Sequence[str]) -> list[str]:
+        """Return arguments in our spelling; `--model NAME` is the first argument MODEL.
+
+        Only options that the command does not have under that name are changed.
+        """
+        own = {flag for parameter in self.params for flag in parameter.opts}
+        takes_model = any(parameter.name == "model" for parameter in self.params)
+        words = list[str]()
+        models = list[str]()
+        rest = iter(typed)
+        for word in rest:
+            flag, equals, value = word.partition("=")
+            if flag == "--model" and flag not in own and takes_model:
+                models.append(value if equals else next(rest, ""))
+            elif flag in ADVICE and flag not in own:
+                raise InputError(f"{flag}: {ADVICE[flag]}")
+            elif flag in SPELLINGS and flag not in own and SPELLINGS[flag] in own:
+                words.append(f"{SPELLINGS[flag]}{equals}{value}")
+            else:
+                words.append(word)
+        return models + words

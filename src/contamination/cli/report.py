@@ -1,0 +1,210 @@
+"""What `test` and `score` print for people: p-values, cost, plans."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from contamination.audit.export import format_of
+from contamination.audit.registry import ITEM_TESTS
+from contamination.cli.choices import TextChoice
+from contamination.cli.ending import ExitStatus
+from contamination.cli.printing import print_power, print_table, say
+from contamination.files import write_text
+
+if TYPE_CHECKING:
+    from contamination.audit.plan import ScoringPlan
+    from contamination.audit.result import Audit
+
+
+def show_result(
+    audit: "Audit",
+    alpha: float,
+    *,
+    output: Sequence[Path],
+    as_json: bool,
+    lines: Sequence[str] = (),
+    stated: Mapping[str, Any] | None = None,
+) -> ExitStatus:
+    """Write a result to files, print it, and return the status of its verdict.
+
+    Parameters
+    ----------
+    audit, alpha : the result, and the level of its verdict.
+    output : files, whose names say their formats.
+    as_json : print JSON instead of text for people.
+    lines : printed before the result for people.
+    stated : comes after the result in JSON.
+    """
+    result = audit.as_dict(alpha)
+    result.update(stated or {})
+    for path in output:
+        write_text(path, format_of(path)(result))
+    if as_json:
+        print(json.dumps(result, indent=2))
+    else:
+        say(*lines)
+        print_audit(audit, alpha)
+    return ExitStatus(result["verdict"]["status"])
+
+
+def print_audit(audit: "Audit", alpha: float) -> None:
+    """Print the p-values, also after Holm's correction, their controls, and the cost."""
+    of_items = [result.test in ITEM_TESTS for result in audit.results]
+    counted = "shards or items" if any(of_items) else "shards"
+    rows = []
+    for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
+        shards: object = result.shards
+        if result.test in ITEM_TESTS:
+            shards = f"{result.shards:,} of {audit.plan.examples:,}"
+        row = (
+            result.test,
+            shards,
+            str(result.permutations),
+            f"{result.p:.3g}",
+            f"{result.log10_p:.1f}",
+            f"{holm_p:.3g}",
+        )
+        rows.append(row)
+    print_table(
+        ("test", counted, "permutations", "p", "log10 p", "p (Holm)"),
+        rows,
+        title=f"Has {audit.header.model} seen {audit.header.dataset} {_order_asked(of_items)}?",
+    )
+    say(*audit.notes())
+    print_cost(audit)
+    if audit.beside is not None:
+        print_cost(audit.beside)
+    verdict = audit.verdict(alpha)
+    print_power(verdict.power)
+    say(f"verdict at {alpha:g}: {verdict}")
+    if "control model" in verdict.reason:  # there is none, and one could change the verdict
+        say("name a control model by --control")
+
+
+def _order_asked(of_items: Sequence[bool]) -> str:
+    """Return which order the title of the result asks about."""
+    if all(of_items):
+        return "with its options in this order"
+    if any(of_items):
+        return "with its records and options in this order"
+    return "in this order"
+
+
+def print_cost(audit: "Audit") -> None:
+    """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
+    where = ", ".join(str(path) for path in audit.stores)
+    if audit.written is not None:
+        _print_generation_cost(audit.written, where)
+        return
+    if audit.tokens_scored == 0:
+        say(f"everything was stored already: {where}")
+    else:
+        time = duration(audit.seconds)
+        if audit.plan.seconds is not None:
+            time += f" (predicted {duration(audit.plan.seconds)})"
+        rate = audit.tokens_scored / audit.seconds
+        say(
+            f"{audit.tokens_scored:,} tokens in {time}, {rate:,.0f} tokens/s; log-probabilities in "
+            f"{where}"
+        )
+    if audit.noise is not None:
+        say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
+
+
+def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:
+    """Print how many texts a model wrote, and how many of them are of no use."""
+    how = f"{texts['tokens']} tokens at temperature {texts['temperature']:g}"
+    if texts["served"]:
+        how += f" by {texts['served']!r}"
+    lost = (
+        f"{texts['empty']:,} refused or empty, {texts['unusable']:,} of no use, "
+        f"{texts['repeated']:,} the same"
+    )
+    say(f"{texts['texts']:,} texts of {how}: {lost}; in {where}")
+    if texts["left_out"]:
+        say(f"the server refuses, and was not sent: {', '.join(texts['left_out'])}")
+
+
+def print_plans(plans: "Mapping[str, ScoringPlan]", *, as_json: bool) -> None:
+    """Print how much there is to score under the model and, after it, under a control."""
+    if as_json:
+        first, *controls = plans.values()
+        described = asdict(first)
+        if controls:
+            described["control_model"] = asdict(controls[0])
+        print(json.dumps(described, indent=2))
+        return
+    for name, plan in plans.items():
+        title = "What there is to score"
+        if len(plans) > 1:
+            title += f" under {name}"
+        print_table(("", ""), _to_score(plan).items(), title=title)
+
+
+def print_generation_plans(
+    plans: "Mapping[str, ScoringPlan]", text: TextChoice, *, as_json: bool
+) -> None:
+    """Print how much there is to write, by model, and what it costs."""
+    rows = {name: _to_write(plan, text) for name, plan in plans.items()}
+    if as_json:
+        print(json.dumps(rows, indent=2))
+        return
+    for name, counts in rows.items():
+        print_table(("", ""), counts.items(), title=f"What {name} is to write")
+
+
+def _to_score(plan: "ScoringPlan") -> dict[str, object]:
+    """Return the rows of a plan of scoring."""
+    shards = []
+    for store in plan.stores:
+        unit = " items" if store.kind == "alternatives" else ""
+        shards.append(f"{store.shards}{unit}")
+    rows: dict[str, object] = {
+        "examples": plan.examples,
+        "shards": _listed(shards),
+        "permutations": plan.permutations,
+        "sequences": plan.work.sequences,
+        "forward passes or requests": plan.work.windows,
+        "tokens scored": plan.work.scored,
+        "tokens read": plan.work.read,
+        "tokens stored already": plan.work.scored - plan.missing,
+    }
+    if plan.flops is not None:
+        rows["FLOPs"] = f"{plan.flops:.2g}"
+    if plan.seconds is not None:
+        rows["time, about"] = duration(plan.seconds)
+    return rows
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names in a line, each once."""
+    return ", ".join(dict.fromkeys(names))
+
+
+def _to_write(plan: "ScoringPlan", text: TextChoice) -> dict[str, object]:
+    """Return requests, tokens and money of what is not stored yet."""
+    left = plan.missing / plan.work.scored
+    read = round(plan.work.read * left)
+    rows: dict[str, object] = {
+        "requests": round(plan.work.windows * left),
+        "requests, of one text each": round(plan.work.sequences * left),
+        "tokens in, about": read,
+        "tokens out, at most": plan.missing,
+    }
+    if text.price_in is not None or text.price_out is not None:
+        price = read * (text.price_in or 0) + plan.missing * (text.price_out or 0)
+        rows["price, about"] = float(f"{price / 1e6:.4g}")
+    return rows
+
+
+def duration(seconds: float) -> str:
+    """Return a time for people, in seconds, minutes or hours."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

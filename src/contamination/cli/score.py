@@ -1,0 +1,128 @@
+"""`contamination score`: log-probabilities into the stores that the tests need."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+from contamination.audit.request import Request
+from contamination.cli import options as o
+from contamination.cli.choices import ModelChoice, SetChoice, open_scorer
+from contamination.cli.hints import refuse_swapped
+from contamination.cli.report import print_cost, print_plans
+from contamination.cli.running import (
+    audit_models,
+    open_models,
+    open_test_set,
+    plan_models,
+    scoring_works,
+)
+from contamination.files import check_directory
+from contamination.scoring.models import label
+
+# Of the JSON of a test, what scoring alone does not have.
+TESTED = ("schema", "alpha", "verdict", "results")
+
+
+def score(
+    model: o.ModelName,
+    dataset: o.Dataset,
+    tests: o.Tests = None,
+    axis: o.TestedAxis = "order",
+    shards: o.Shards = None,
+    permutations: o.Permutations = 25,
+    seed: o.Seed = 0,
+    template: o.TemplateText = None,
+    field: o.Field = None,
+    max_records: o.MaxRecords = None,
+    mirror: o.Mirror = None,
+    split: o.Split = None,
+    data_revision: o.DataRevision = None,
+    revision: o.Revision = None,
+    precision: o.PrecisionName = "auto",
+    attention: o.Attention = None,
+    compile: o.Compile = False,
+    context: o.Context = None,
+    batch_tokens: o.BatchTokens = None,
+    trust_remote_code: o.TrustRemoteCode = False,
+    endpoint: o.Endpoint = None,
+    tokenizer: o.Tokenizer = None,
+    concurrency: o.Concurrency = 8,
+    max_requests: o.MaxRequests = None,
+    timeout: o.Timeout = 120.0,
+    api_key_env: o.ApiKeyEnv = "OPENAI_API_KEY",
+    arrangements: o.Arrangements = 24,
+    keep_answer: o.KeepAnswer = False,
+    drawn: o.Drawn = False,
+    answer: o.Answer = None,
+    options: o.OptionFields = None,
+    other: o.Other = None,
+    directory: o.StoreDirectory = Path("contamination-stores"),
+    as_json: o.AsJson = False,
+    dry_run: o.DryRun = False,
+) -> None:
+    """Score DATASET under MODEL into the stores that the tests need, without testing.
+
+    Example: contamination score my_model my_set.jsonl --dry-run
+    """
+    chosen_set = SetChoice(
+        dataset=dataset,
+        template=template,
+        field=field,
+        max_records=max_records,
+        mirror=mirror,
+        split=split,
+        data_revision=data_revision,
+        answer=answer,
+        options=options,
+        other=other,
+    )
+    chosen_model = ModelChoice(
+        revision=revision,
+        precision=precision,
+        attention=attention,
+        compile=compile,
+        context=context,
+        batch_tokens=batch_tokens,
+        trust_remote_code=trust_remote_code,
+        endpoint=endpoint,
+        tokenizer=tokenizer,
+        concurrency=concurrency,
+        max_requests=max_requests,
+        timeout=timeout,
+        api_key_env=api_key_env,
+    )
+    refuse_swapped(model, dataset)
+    check_directory(directory)
+    request = Request(
+        tests=tests,
+        shards=shards,
+        permutations=permutations,
+        axis=axis,
+        arrangements=arrangements,
+        keep_answer=keep_answer,
+        drawn=drawn,
+        seed=seed,
+        directory=directory,
+        name=label(model),
+    )
+    examples, variants = open_test_set(chosen_set, request, arrangements=arrangements)
+
+    from contamination.audit.run import audit_work
+    from contamination.scoring.processes import processes
+
+    first_process = processes().is_main_process
+    works_of = scoring_works(examples, variants)
+    opened = open_models([model], [request], partial(open_scorer, choice=chosen_model))
+    if dry_run:
+        plans = plan_models(opened, works_of)
+        if first_process:
+            print_plans(plans, as_json=as_json)
+        return
+    audit = audit_models(opened, works_of, audit_work, chosen_model)
+    if not first_process:
+        return
+    if as_json:
+        described = {name: value for name, value in audit.as_dict().items() if name not in TESTED}
+        print(json.dumps(described, indent=2))
+    else:
+        print_cost(audit)

@@ -1,0 +1,298 @@
+"""`contamination test`: one model, one set, a p-value with its controls."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from contamination.audit.export import format_of
+from contamination.audit.request import CHOICES, Request
+from contamination.cli import options as o
+from contamination.cli.choices import (
+    ModelChoice,
+    SetChoice,
+    TextChoice,
+    check_written,
+    open_generator,
+    open_scorer,
+)
+from contamination.cli.ending import ExitStatus
+from contamination.cli.hints import refuse_swapped
+from contamination.cli.options import option
+from contamination.cli.report import print_generation_plans, print_plans, show_result
+from contamination.cli.running import (
+    audit_models,
+    generation_works,
+    open_models,
+    open_test_set,
+    plan_models,
+    scoring_works,
+)
+from contamination.errors import InputError
+from contamination.files import check_directory
+from contamination.scoring.models import label, label_control
+
+
+def test(
+    model: o.ModelName,
+    dataset: o.Dataset,
+    alpha: o.Alpha = 0.05,
+    control: Annotated[
+        str | None,
+        option(
+            "Control model: one that cannot have read DATASET. It takes the same tests; if its p "
+            "is small as well, the p of MODEL is no evidence.",
+            group=o.WHAT,
+            metavar="MODEL",
+        ),
+    ] = None,
+    tests: o.Tests = None,
+    axis: o.TestedAxis = "order",
+    shards: o.Shards = None,
+    permutations: o.Permutations = 25,
+    seed: o.Seed = 0,
+    stop: Annotated[
+        bool,
+        option("Score shard by shard, and stop once --alpha is reached.", "--stop", group=o.WHAT),
+    ] = False,
+    seal: Annotated[
+        Path | None,
+        option("The seal.json of a sealed set, all of which is then tested.", group=o.WHAT),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        option("The author's key.json, which proves the seal.", group=o.WHAT),
+    ] = None,
+    access: Annotated[
+        o.AccessName,
+        option(
+            "What the model gives: log-probabilities, or only text. With text it continues each "
+            "record; with --axis options it is asked which arrangement is the published one.",
+            group=o.WHAT,
+        ),
+    ] = "logprobs",
+    template: o.TemplateText = None,
+    field: o.Field = None,
+    max_records: o.MaxRecords = None,
+    mirror: o.Mirror = None,
+    split: o.Split = None,
+    data_revision: o.DataRevision = None,
+    revision: o.Revision = None,
+    precision: o.PrecisionName = "auto",
+    attention: o.Attention = None,
+    compile: o.Compile = False,
+    context: o.Context = None,
+    batch_tokens: o.BatchTokens = None,
+    trust_remote_code: o.TrustRemoteCode = False,
+    endpoint: o.Endpoint = None,
+    tokenizer: o.Tokenizer = None,
+    concurrency: o.Concurrency = 8,
+    max_requests: o.MaxRequests = None,
+    timeout: o.Timeout = 120.0,
+    api_key_env: o.ApiKeyEnv = "OPENAI_API_KEY",
+    quiz: Annotated[
+        bool,
+        option(
+            "With --access generate: ask which of four records comes next.",
+            "--quiz",
+            group=o.GENERATION,
+        ),
+    ] = False,
+    samples: Annotated[
+        int,
+        option("With --access generate: number of texts for each record.", group=o.GENERATION),
+    ] = 16,
+    tokens: Annotated[
+        int | None,
+        option(
+            "Number of tokens of a text; default: 16, and 4 for the answer to a quiz.",
+            group=o.GENERATION,
+        ),
+    ] = None,
+    temperature: Annotated[
+        float, option("Temperature at which texts are sampled.", group=o.GENERATION)
+    ] = 0.8,
+    price_in: Annotated[
+        float | None,
+        option("Price of a million tokens read, for --dry-run.", group=o.GENERATION, min=0),
+    ] = None,
+    price_out: Annotated[
+        float | None,
+        option("Price of a million tokens written, for --dry-run.", group=o.GENERATION, min=0),
+    ] = None,
+    arrangements: o.Arrangements = 24,
+    keep_answer: o.KeepAnswer = False,
+    drawn: o.Drawn = False,
+    answer: o.Answer = None,
+    options: o.OptionFields = None,
+    other: o.Other = None,
+    directory: o.StoreDirectory = Path("contamination-stores"),
+    as_json: o.AsJson = False,
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "File for the result, whose name says its format: .json, .eee.json (Every Eval Ever), "
+            ".conda.csv (CONDA's database), .md (a model card); may be repeated.",
+            group=o.OUTPUT,
+        ),
+    ] = None,
+    dry_run: o.DryRun = False,
+) -> ExitStatus:
+    """Test whether MODEL has seen DATASET in its published order: a p-value.
+
+    Example: contamination test my_model my_set.jsonl
+
+    Small p: the model prefers the published order, and chance is not a plausible reason. Exit
+    status 0: no evidence. 1: evidence, since p is at most --alpha after Holm's correction over the
+    tests asked for, and neither the order itself nor a control explains it; proven, if p is at
+    most 0.001 as well. 3: the order is no evidence here, or nothing can be said.
+    """
+    check_written(output or [], [model, dataset, control, seal, key])
+    chosen_set = SetChoice(
+        dataset=dataset,
+        template=template,
+        field=field,
+        max_records=max_records,
+        mirror=mirror,
+        split=split,
+        data_revision=data_revision,
+        answer=answer,
+        options=options,
+        other=other,
+    )
+    chosen_model = ModelChoice(
+        revision=revision,
+        precision=precision,
+        attention=attention,
+        compile=compile,
+        context=context,
+        batch_tokens=batch_tokens,
+        trust_remote_code=trust_remote_code,
+        endpoint=endpoint,
+        tokenizer=tokenizer,
+        concurrency=concurrency,
+        max_requests=max_requests,
+        timeout=timeout,
+        api_key_env=api_key_env,
+    )
+    text = TextChoice(
+        quiz=quiz,
+        samples=samples,
+        tokens=tokens,
+        temperature=temperature,
+        price_in=price_in,
+        price_out=price_out,
+    )
+    refuse_swapped(model, dataset)
+    check_directory(directory)
+    request = Request(
+        tests=tests,
+        shards=shards,
+        permutations=permutations,
+        axis=axis,
+        arrangements=arrangements,
+        keep_answer=keep_answer,
+        drawn=drawn,
+        seed=seed,
+        directory=directory,
+        name=label(model),
+    )
+    writes = access == "generate"
+    check_outputs(output or [])
+    check_access(text, chosen_model, request, writes=writes)
+    sealed = seal is not None or key is not None
+    check_combination(
+        sealed=sealed, stop=stop, control=control is not None, dry_run=dry_run, writes=writes
+    )
+    if sealed:
+        from contamination.cli.test_sealed import test_sealed
+
+        return test_sealed(
+            model,
+            request,
+            chosen_set,
+            chosen_model,
+            seal=seal,
+            key=key,
+            alpha=alpha,
+            text=text if writes else None,
+            output=output or [],
+            as_json=as_json,
+            dry_run=dry_run,
+        )
+    if stop:
+        _ = request.stopping_test  # which is refused before anything is read
+    names = [model]
+    requests = [request]
+    if control is not None:
+        names.append(control)
+        requests.append(replace(request, name=label_control(control, model)))
+
+    compared = CHOICES if writes else arrangements
+    open_model: Callable[[str], Any]
+    examples, variants = open_test_set(chosen_set, request, arrangements=compared)
+    if writes:
+        from contamination.audit.generation import audit_generation
+
+        works_of = generation_works(examples, variants, text, request)
+        audit = partial(audit_generation, alpha=alpha)
+        asks_letters = quiz or axis == "options"
+        open_model = partial(open_generator, choice=chosen_model, asks_letters=asks_letters)
+    else:
+        from contamination.audit.run import audit_work
+
+        works_of = scoring_works(examples, variants, timed=not stop)
+        audit = partial(audit_work, stop_at=alpha if stop else None)
+        open_model = partial(open_scorer, choice=chosen_model)
+
+    from contamination.scoring.processes import processes
+
+    first_process = processes().is_main_process
+    if writes and not first_process:  # the first process alone has texts written
+        return ExitStatus.DONE
+    opened = open_models(names, requests, open_model)
+    if dry_run:
+        plans = plan_models(opened, works_of)
+        if first_process and writes:
+            print_generation_plans(plans, text, as_json=as_json)
+        elif first_process:
+            print_plans(plans, as_json=as_json)
+        return ExitStatus.DONE
+    audited = audit_models(opened, works_of, audit, chosen_model)
+    if not first_process:
+        return ExitStatus.DONE
+    return show_result(audited, alpha, output=output or [], as_json=as_json)
+
+
+def check_outputs(files: Sequence[Path]) -> None:
+    """Refuse names of files that name no format."""
+    for file in files:
+        format_of(file)
+
+
+def check_access(text: TextChoice, model: ModelChoice, request: Request, *, writes: bool) -> None:
+    """Refuse options that do not go with what the model gives."""
+    default = TextChoice()
+    for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
+        if not writes and getattr(text, name) != getattr(default, name):
+            flag = name.replace("_", "-")
+            raise InputError(f"--{flag} goes with --access generate: give both")
+    if text.quiz and request.axis != "order":
+        raise InputError("--quiz asks for the order of records: leave out --axis")
+    if writes and model.endpoint and (model.tokenizer or model.context):
+        raise InputError(
+            "--tokenizer and --context are for log-probabilities: with --access generate the "
+            "endpoint is sent text; leave them out"
+        )
+
+
+def check_combination(
+    *, sealed: bool, stop: bool, control: bool, dry_run: bool, writes: bool
+) -> None:
+    """Refuse ways of testing that exclude each other."""
+    if sealed and (stop or control):
+        raise InputError("--stop and --control: all that --seal names is tested; leave them")
+    if stop and (control or dry_run or writes):
+        others = "--control, --dry-run and --access generate"
+        raise InputError(f"--stop scores as many shards as it takes: leave out {others}")

@@ -1,0 +1,54 @@
+"""Spellings of other programs are understood, and help has groups."""
+
+import pytest
+import typer.main
+
+from contamination.cli.main import application
+from contamination.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def commands() -> dict[str, object]:
+    return typer.main.get_command(application()).commands
+
+
+@pytest.mark.parametrize(
+    ("command", "typed", "read"),
+    [
+        ("test", ["--model", "m", "set"], ["m", "set"]),
+        ("test", ["set", "--model=m"], ["m", "set"]),
+        ("test", ["--limit", "5"], ["--max-records", "5"]),
+        ("test", ["--limit=5"], ["--max-records=5"]),
+        ("score", ["--dtype", "float32"], ["--precision", "float32"]),
+        ("membership", ["--base-url", "u"], ["--endpoint", "u"]),
+        ("audit", ["set", "--model", "m"], ["set", "--model", "m"]),  # its own option
+        ("audit-logs", ["--limit", "5"], ["--limit", "5"]),
+        ("verify", ["--limit", "5"], ["--limit", "5"]),  # which has no such option
+    ],
+)
+def test_other_spellings_are_read_as_ours(commands, command, typed, read) -> None:
+    assert commands[command].respelled(typed) == read
+
+
+@pytest.mark.parametrize("flag", ["--batch-size", "--device"])
+def test_options_that_mean_something_else_are_refused_with_advice(commands, flag) -> None:
+    with pytest.raises(InputError, match=flag):
+        commands["test"].respelled([flag, "8"])
+
+
+@pytest.mark.parametrize(
+    "group", ["What to test:", "Text of a record:", "Model:", "Endpoint:", "Output:"]
+)
+def test_the_help_of_a_test_has_groups(call, group) -> None:
+    assert group in call("test", "--help")[1]
+
+
+def test_the_membership_table_has_five_scores_and_no_empty_row() -> None:
+    import pandas as pd
+
+    from contamination.cli.membership import SHOWN, _few, _unit
+    from contamination.membership.api import DEFAULT_COLUMNS
+
+    table = pd.DataFrame({name: [0.0] for name in DEFAULT_COLUMNS})
+    assert set(_few(table)) == set(SHOWN)
+    assert all(_unit(name) for name in DEFAULT_COLUMNS)
