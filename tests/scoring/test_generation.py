@@ -238,7 +238,7 @@ def test_sampling_that_cannot_be(writer, prompts):
         *({"temperature": 0.0}, {"samples": 0}, {"tokens": 0}, {"temperature": float("nan")}),
         {"tokens": 64},  # as many as the context holds
     ):
-        with pytest.raises(InputError, match=f"^--{next(iter(values))}"):
+        with pytest.raises(InputError, match=f"^{next(iter(values))}"):
             writer.generate(prompts[:1], Sampling(**values))
 
 

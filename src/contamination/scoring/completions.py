@@ -83,25 +83,28 @@ class Completions:
         """Prompts of each part, in the random order in which they are asked."""
         rng = random_stream(self.header.seed, "order of requests", self.header.prompts)
         order = rng.permutation(self.header.count).tolist()
-        cut = (order[at : at + PROMPTS] for at in range(0, len(order), PROMPTS))
-        return {self.directory / f"part-{i:05d}.parquet": part for i, part in enumerate(cut)}
+        parts: dict[Path, list[int]] = {}
+        for number, start in enumerate(range(0, len(order), PROMPTS)):
+            path = self.directory / f"part-{number:05d}.parquet"
+            parts[path] = order[start : start + PROMPTS]
+        return parts
 
     def stored(self) -> tuple[dict[int, list[str]], str]:
         """Texts after each prompt, by its number, and what the server called the model.
 
         As far as they are stored and undamaged. Raises InputError where two models wrote them.
         """
-        found: dict[int, list[str]] = {}
+        stored: dict[int, list[str]] = {}
         names: list[str] = []
         for path, prompts in self.parts.items():
             with suppress(InputError):
                 columns = read_table(path, self._schema).columns
                 numbers, texts, served = (column.to_pylist() for column in columns)
                 if numbers == prompts:
-                    found |= zip(numbers, texts, strict=True)
+                    stored |= zip(numbers, texts, strict=True)
                     names += dict.fromkeys(served)
         require_one_model(self.directory, names)
-        return found, max(names, default="")
+        return stored, max(names, default="")
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -118,14 +121,15 @@ class Completions:
         """
         texts, before = self.stored()
         generator.left_out = self.left_out or generator.left_out
-        missing = [each for each in self.parts.items() if each[1][0] not in texts]
+        missing = [(path, part) for path, part in self.parts.items() if part[0] not in texts]
         for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
             written = generator.generate([prompts[i] for i in part], sampling)
             require_one_model(self.directory, [before, generator.served])
             # What is refused before the first text leaves no store.
             if not self._path.is_file() or tuple(generator.left_out) != self.left_out:
                 self._write_header(generator.left_out)
-            write_table(path, (part, written, [generator.served] * len(part)), self._schema)
+            served = [generator.served] * len(part)
+            write_table(path, [part, written, served], self._schema)
 
     def _write_header(self, left_out: Sequence[str]) -> None:
         """Write the header; without refused fields it has the bytes that it always had."""
@@ -141,10 +145,10 @@ def stored_secret(directory: Path) -> str | None:
     path = directory / HEADER_FILE
     if not path.is_file():
         return None
-    found = read_json(path).get("secret")
-    if not isinstance(found, str):
+    secret = read_json(path).get("secret")
+    if not isinstance(secret, str):
         raise InputError(
             f"{path}: its places were drawn from the seed, which anybody can repeat; remove "
             f"{directory} to ask again"
         )
-    return found
+    return secret

@@ -17,7 +17,8 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
 
-SMALLEST_SAMPLE, LONG_ENOUGH = 256, 0.5  # tokens, seconds
+SMALLEST_SAMPLE = 256  # tokens
+LONG_ENOUGH = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -65,26 +66,37 @@ class Shape:
 
 
 def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
-    """Count what filling a store takes, for examples of so many tokens.
+    """Count what filling a store takes.
 
     Of successors every predecessor is read once, and the others after it. Raises InputError for
     fewer than two examples per shard, or successors longer than the context.
+
+    Parameters
+    ----------
+    store : the plan of the store.
+    lengths : tokens of each example.
+    permutations : of orderings.
+    context : tokens that the model reads at once.
     """
     bounds = shard_bounds(len(lengths), store.shards)
     if store.kind == "orderings":
         sums = [sum(lengths[start:stop]) for start, stop in bounds]
         return sequence_workload(sums, permutations + 1, context)
-    kept = np.array([min(n, store.tokens_per_example or n) for n in lengths], dtype=np.int64)
+    kept = np.array(lengths, dtype=np.int64)
+    if store.tokens_per_example is not None:
+        kept = kept.clip(max=store.tokens_per_example)
     if kept.max() > context:
-        told = f"the successor test reads {kept.max()} tokens at once"
         raise InputError(
-            f"{told}, the context is {context}; use tests='sharded_exact'", parameter="tests"
+            f"the successor test reads {kept.max()} tokens at once, the context is {context}; use "
+            "tests='sharded_exact'",
+            parameter="tests",
         )
-    return total(
-        continuation_workload(lengths[before], np.delete(kept[start:stop], before - start))
-        for start, stop in bounds
-        for before in range(start, stop)
-    )
+    parts: list[Workload] = []
+    for start, stop in bounds:
+        for predecessor in range(start, stop):
+            others = np.delete(kept[start:stop], predecessor - start)
+            parts.append(continuation_workload(lengths[predecessor], others))
+    return total(parts)
 
 
 def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
@@ -93,15 +105,28 @@ def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
     A model here reads the prefix once. A server without a cache reads it again with each of them,
     in a request for each.
     """
-    count, scored = len(lengths), int(lengths.sum())
-    attended = prefix * (prefix + 1) // 2 + int((lengths * (lengths + 1) // 2).sum())
-    return Workload(1, scored, prefix + scored, count, attended + prefix * scored)
+    scored = int(lengths.sum())
+    within_prefix = prefix * (prefix + 1) // 2
+    within_continuations = int((lengths * (lengths + 1) // 2).sum())
+    return Workload(
+        sequences=1,
+        scored=scored,
+        read=prefix + scored,
+        windows=len(lengths),
+        attended=within_prefix + within_continuations + prefix * scored,
+    )
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
-    """Count what scoring sequences of these lengths takes, each of them so many times.
+    """Count what scoring sequences takes.
 
     It takes less where windows are equal: a model here reads those of one part once.
+
+    Parameters
+    ----------
+    lengths : tokens of each sequence.
+    times : that each of them is scored.
+    context : tokens that the model reads at once.
     """
     widths = np.array([window.width for window in windows(lengths, context)], dtype=np.int64)
     return Workload(
@@ -114,24 +139,34 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
 
 
 def total(parts: Iterable[Workload]) -> Workload:
-    """Add up workloads."""
-    return Workload(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
+    """Add up workloads, of which there is at least one."""
+    columns = zip(*map(astuple, parts), strict=True)
+    return Workload(*map(sum, columns))
 
 
 def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
-    """Time the model on samples of the work, each twice as large, until one takes long enough.
+    """Return the FLOPs per second of the model on a sample of the work.
 
-    The largest sample is two batches; a slow model is timed on less than a second's worth.
+    Samples double until one takes long enough. The largest sample is two batches; a slow model is
+    timed on less than a second's worth.
+
+    Parameters
+    ----------
+    scorer : the model.
+    shape : what a forward pass costs.
+    sequences : of the work, at least one.
     """
     tokens = SMALLEST_SAMPLE
     list(scorer.token_logprobs([sequences[0][:tokens]]))  # warms up
     while True:
         ends = np.cumsum([min(len(ids), tokens) for ids in sequences])
-        sample = [ids[:tokens] for ids in sequences[: 1 + int(np.searchsorted(ends, tokens))]]
+        count = 1 + int(np.searchsorted(ends, tokens))
+        sample = [ids[:tokens] for ids in sequences[:count]]
         started = time.perf_counter()
         list(scorer.token_logprobs(sample))
         seconds = time.perf_counter() - started
-        if seconds >= LONG_ENOUGH or tokens >= 2 * scorer.batch_tokens or ends[-1] < tokens:
+        is_largest = tokens >= 2 * scorer.batch_tokens or ends[-1] < tokens
+        if seconds >= LONG_ENOUGH or is_largest:
             lengths = [len(ids) for ids in sample]
             return shape.flops(sequence_workload(lengths, 1, scorer.context)) / seconds
         tokens *= 2

@@ -68,13 +68,14 @@ def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling)
     try:
         choice = answer["choices"][0]
         if format == "echo":  # lists beside each other; what was generated follows
-            found = choice["logprobs"]
-            pairs = zip(found["tokens"], found["token_logprobs"], strict=True)
+            lists = choice["logprobs"]
+            pairs = zip(lists["tokens"], lists["token_logprobs"], strict=True)
             positions = [{str(text): value} for text, value in pairs][: len(prompt)]
         else:  # null, then {id: {"logprob": ...}} of the token, and perhaps of others
             first, *others = choice["prompt_logprobs"]
-            positions = [{int(i): e["logprob"] for i, e in each.items()} for each in others]
-            positions.insert(0, {prompt[0]: first})
+            positions = [{prompt[0]: first}]
+            for entries in others:
+                positions.append({int(token): of["logprob"] for token, of in entries.items()})
         counted = (answer.get("usage") or {}).get("prompt_tokens")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise OtherFormat(f"the answer is not in the format {format!r}") from None
@@ -100,7 +101,8 @@ class EndpointScorer:
     ) -> None:
         self.client = Client(url, **limits)
         self.url = self.client.url
-        if context < (least := LEAST_INPUTS + NOT_INPUTS):
+        least = LEAST_INPUTS + NOT_INPUTS
+        if context < least:
             raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = require_name(model)
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))

@@ -72,10 +72,14 @@ class Spelling:
         return str(self._tokenizer.decode([token], clean_up_tokenization_spaces=False))
 
     def _names(self, token: int) -> tuple[set[int | str], bool]:
-        decoded, raw = self.decode(token), str(self._tokenizer.convert_ids_to_tokens(token))
+        """Return the names of a token, and whether it is a piece of a character."""
+        decoded = self.decode(token)
+        raw = str(self._tokenizer.convert_ids_to_tokens(token))
         names: set[int | str] = {token, decoded, raw, raw.replace("▁", " "), f"token_id:{token}"}
-        piece = "\N{REPLACEMENT CHARACTER}" in decoded
-        return names | {""} if raw in self._special else names, piece
+        if raw in self._special:
+            names.add("")
+        is_piece = "\N{REPLACEMENT CHARACTER}" in decoded
+        return names, is_piece
 
     def ids_of(self, name: str) -> list[int]:
         """Return tokens that a server may call by this name.
@@ -212,7 +216,8 @@ class Trust:
 
     def hear(self, probe: int, values: np.ndarray) -> None:
         """Take an answer to a probe, without its start token; InputError for too bad a sign."""
-        self._latest[probe], first = values, self._first.setdefault(probe, values)
+        self._latest[probe] = values
+        first = self._first.setdefault(probe, values)
         if len(self._latest) < len(PROBES):
             return
         one, other = self._latest[0], self._latest[1]
@@ -238,5 +243,5 @@ class Trust:
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> int:
-    """How many tokens are the same from the start on."""
+    """Return how many tokens are the same from the start on."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -1,4 +1,4 @@
-"""What a model must offer to be audited by what it writes, and two that do: one here, one served.
+"""Models that write: `Generator`, and two that fulfil it, one here and one behind a server.
 
 Where an endpoint gives no log-probabilities, as with chat, it still writes. A `Generator` continues
 prompts; `contamination.scoring.completions` asks each of them once, and keeps the texts whole.
@@ -55,7 +55,8 @@ class Sampling:
         """Refuse numbers that cannot be, before a model is loaded."""
         limits = {"samples": (1, 1_000), "tokens": (1, 4_096), "temperature": (0, 10)}
         for name, (least, most) in limits.items():
-            if not least <= (value := getattr(self, name)) <= most:
+            value = getattr(self, name)
+            if not least <= value <= most:
                 raise InputError(f"{name} is {value}: give {least} to {most:,}", parameter=name)
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
@@ -122,7 +123,8 @@ class LocalGenerator:
     @torch.inference_mode()
     def texts(self, prompt: str, sampling: Sampling, seed: int) -> list[str]:
         """Continue one prompt, with the noise of this seed."""
-        scorer, tokens = self.scorer, sampling.tokens
+        scorer = self.scorer
+        tokens = sampling.tokens
         if tokens >= scorer.context:
             raise InputError(
                 f"tokens is {tokens}: {self.name} reads {scorer.context} at once; give fewer",
@@ -135,26 +137,43 @@ class LocalGenerator:
         noise = random_stream(seed, "sampled tokens").random((tokens, sampling.samples))
         step = scorer.model(input_ids=scorer.send(inputs[None]), use_cache=True)
         logits = step.logits[:, -1].expand(sampling.samples, -1)
-        # An architecture with a state of another kind reads all of it again for each token.
-        if shared := isinstance(keys := getattr(step, "past_key_values", None), Cache):
+        keys = getattr(step, "past_key_values", None)
+        if isinstance(keys, Cache):
             keys.batch_repeat_interleave(sampling.samples)
         rows = np.tile(inputs, (sampling.samples, 1))
         for number, uniform in enumerate(noise, start=1):
             rows = np.column_stack([rows, drawn(logits, uniform, sampling.temperature)])
             if number < tokens:
-                read = {"past_key_values": keys, "use_cache": True} if shared else {}
-                ids = rows[:, -1:] if shared else rows
-                logits = scorer.model(input_ids=scorer.send(ids), **read).logits[:, -1]
+                logits = self._next_logits(rows, keys)
         return [self._text(row) for row in rows[:, len(inputs) :]]
 
+    def _next_logits(self, rows: np.ndarray, keys: Any) -> torch.Tensor:
+        """Return the logits behind the last token of each row."""
+        scorer = self.scorer
+        if isinstance(keys, Cache):
+            last = scorer.send(rows[:, -1:])
+            step = scorer.model(input_ids=last, past_key_values=keys, use_cache=True)
+        else:  # an architecture with a state of another kind reads all of it again
+            step = scorer.model(input_ids=scorer.send(rows))
+        logits: torch.Tensor = step.logits[:, -1]
+        return logits
+
     def _text(self, ids: np.ndarray) -> str:
+        """Return the text of token ids, up to the end of the sequence."""
         ends = np.flatnonzero(ids == self.scorer.tokenizer.eos_token_id)  # None equals no id
         kept = ids[: ends[0]] if len(ends) else ids
         return str(self.scorer.tokenizer.decode(kept, skip_special_tokens=True))
 
 
 def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.ndarray:
-    """One token a row: the likeliest, or where the cumulated probability exceeds the uniform."""
+    """Return one token a row: the likeliest, or where the cumulated probability exceeds `uniform`.
+
+    Parameters
+    ----------
+    logits : of all rows, [rows, vocabulary].
+    uniform : a number from 0 to 1 for each row.
+    temperature : divides the logits; 0 takes the likeliest token.
+    """
     if temperature == 0:
         return np.asarray(logits.argmax(-1).cpu().numpy())
     shares = (logits.cpu().double() / temperature).softmax(-1).cumsum(-1).numpy()
@@ -227,8 +246,8 @@ class EndpointGenerator:
             body["messages"] = [{"role": "user", "content": self.instruction + prompt}]
         else:
             body["prompt"] = prompt
-        limit = LIMITS[0] in self.left_out
-        body[LIMITS[limit]] = sampling.tokens
+        limit = LIMITS[1] if LIMITS[0] in self.left_out else LIMITS[0]
+        body[limit] = sampling.tokens
         optional = {
             "seed": sampling.seed_of(prompt, already),
             "n": sampling.samples - already,
@@ -275,10 +294,12 @@ class EndpointGenerator:
 
 
 def _text(choice: dict[str, Any]) -> Any:
-    """What one choice of an OpenAI-compatible answer says; "" where it was refused or filtered."""
-    said = choice.get("message") or {"content": choice.get("text")}
-    refused = choice.get("finish_reason") == "content_filter" or said.get("refusal")
-    return "" if refused or said["content"] is None else said["content"]
+    """Return what one choice of an answer says; "" where it was refused or filtered."""
+    message = choice.get("message") or {"content": choice.get("text")}
+    refused = choice.get("finish_reason") == "content_filter" or message.get("refusal")
+    if refused or message["content"] is None:
+        return ""
+    return message["content"]
 
 
 def _mended(text: str) -> str:

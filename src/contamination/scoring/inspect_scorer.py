@@ -23,20 +23,24 @@ def log_probability() -> Scorer:
     config = GenerateConfig(prompt_logprobs=1, max_tokens=1, temperature=0)
 
     async def score(state: TaskState, target: Target) -> Score:
-        asked, choices = state.input, [choice.value for choice in state.choices]
-        if not isinstance(asked, str):
-            asked = "\n".join(each.text for each in asked if each.role != "assistant")
-        text = sample_item(asked, choices, list(target))["text"]
+        prompt = state.input
+        if not isinstance(prompt, str):
+            messages = [message for message in prompt if message.role != "assistant"]
+            prompt = "\n".join(message.text for message in messages)
+        choices = [choice.value for choice in state.choices]
+        text = sample_item(prompt, choices, list(target))["text"]
         output = await get_model().generate(text, config=config)
-        found = output.choices[0].prompt_logprobs if output.choices else None
-        if found is None:
+        logprobs = output.choices[0].prompt_logprobs if output.choices else None
+        if logprobs is None:
             why = "the provider gives no log-probabilities of prompts; vllm-completions does"
             return Score.unscored(reason="scoring_failed", explanation=why)
-        sent, read = _solid(text), _solid("".join(each.token for each in found.content))
+        sent = _solid(text)
+        read = _solid("".join(token.token for token in logprobs.content))
         if not sent.endswith(read):
             why = "the tokens are not those of the text; ask a provider without a chat template"
             return Score.unscored(reason="scoring_failed", explanation=why)
-        value, tokens = sum(each.logprob for each in found.content), len(found.content)
+        value = sum(token.logprob for token in logprobs.content)
+        tokens = len(logprobs.content)
         why = f"{tokens} tokens; none for the first {len(sent) - len(read)} characters"
         return Score(value=value, explanation=why, metadata={"tokens": tokens, "text": text})
 

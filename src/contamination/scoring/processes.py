@@ -30,15 +30,18 @@ def processes() -> PartialState:
 
     Raises InputError if the environment names several processes that cannot meet.
     """
-    size, reason = int(os.environ.get("WORLD_SIZE", "1")), ""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    reason = ""
     try:
-        # Without `cpu`, accelerate takes processes on CPUs for so many that are alone.
+        # Without `cpu`, accelerate takes each of several processes on CPUs for one that is alone.
         state = PartialState(cpu=size > 1 and not torch.accelerator.is_available())
     except (ValueError, dist.DistError) as error:
         reason = f" ({error})"
     if reason or state.num_processes != size:
-        told = f"WORLD_SIZE is {size}, and the processes do not find each other{reason}"
-        raise InputError(f"{told}; start them with torchrun")
+        raise InputError(
+            f"WORLD_SIZE is {size}, and the processes do not find each other{reason}; start them "
+            "with torchrun"
+        )
     if size > 1:
         atexit.register(_leave)
     return state
@@ -56,54 +59,71 @@ def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
 
 
 def share(work: Callable[[], T]) -> list[T]:
-    """Do the share of this process, wait for the others, and return what each gave, by its number.
+    """Do the share of this process, wait for the others, and return the results of all, in order.
 
     Where one fails all raise: that one its own error, the others an InputError that names it. So
     they stay together, whether they go on with another model or end. Raises InputError if another
     process has ended.
     """
-    state, value, failure = processes(), None, None
+    state = processes()
+    value = None
+    failure = None
     try:
         value = work()
     except FAILURES as error:
         failure = error
-    outcomes: list[Any] = [(value, None)] * state.num_processes
+    problem = None if failure is None else status_of(failure)
+    outcomes: list[Any] = [(value, problem)] * state.num_processes
     try:
         if state.num_processes > 1:
-            said = value, failure and status_of(failure)
-            dist.all_gather_object(outcomes, said, group=_group())
+            dist.all_gather_object(outcomes, (value, problem), group=_group())
     except RuntimeError as error:
         raise InputError(
             f"process {state.process_index}: another process has ended; what is finished is "
             "stored, run the same command again for the rest"
         ) from error
-    if failure:
+    if failure is not None:
         raise failure
     for number, (_, problem) in enumerate(outcomes):
         if problem:
             raise InputError(f"process {number} {problem}")
-    return [given for given, _ in outcomes]
+    return [result for result, _ in outcomes]
 
 
 def together(work: Callable[[], T]) -> T:
-    """Do the same in all processes and return what this one's gave; errors are those of `share`."""
-    kept = []
-    share(lambda: kept.append(work()))
-    return kept[0]
+    """Do the same in all processes, and return this process's result.
+
+    Where one fails all raise, as in `share`.
+    """
+    results: list[T] = []
+
+    def keep_result() -> None:  # that of another process need not travel
+        results.append(work())
+
+    share(keep_result)
+    return results[0]
 
 
 def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
-    """Do each task in one process, every n-th in the same; return what all gave, in their order.
+    """Do each task in one process, every n-th in the same; return all results, in their order.
 
-    Results do not depend on the number of processes. Errors are those of `share`. `label` says what
-    is done, in the bar of the first process. `alone` is as in `mine`.
+    Results do not depend on the number of processes. Where one process fails all raise, as in
+    `share`.
+
+    Parameters
+    ----------
+    label : what is done, in the bar of the first process.
+    tasks : to do.
+    alone : the first process does them all, as in `mine`.
     """
-    size, first = processes().num_processes, processes().is_main_process
-    own = tqdm(mine(tasks, alone=alone), label, leave=False, disable=None if first else True)
-    given = share(lambda: [task() for task in own])
+    state = processes()
+    hidden = None if state.is_main_process else True  # None: on a terminal alone
+    own = tqdm(mine(tasks, alone=alone), label, leave=False, disable=hidden)
+    results = share(lambda: [task() for task in own])
     if alone:
-        return given[0]
-    return [given[i % size][i // size] for i in range(len(tasks))]
+        return results[0]
+    size = state.num_processes
+    return [results[number % size][number // size] for number in range(len(tasks))]
 
 
 @cache

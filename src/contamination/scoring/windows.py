@@ -42,17 +42,24 @@ class Window(NamedTuple):
 def windows(
     lengths: Iterable[int], context: int, firsts: Sequence[int] | None = None
 ) -> Iterator[Window]:
-    """Yield the windows of sequences of so many tokens, each at most `context` inputs wide.
+    """Yield the windows of sequences.
 
-    With `firsts` the tokens before that position of each sequence are not scored, and windows that
-    hold no other are left out.
+    Parameters
+    ----------
+    lengths : tokens of each sequence.
+    context : inputs of a window at most.
+    firsts : the tokens before that position of each sequence are not scored, and windows that hold
+        no other are left out.
     """
     stride = context // 2
     for sequence, length in enumerate(lengths):
         least = 0 if firsts is None else firsts[sequence]
         for start in (0, *range(stride, length - context + stride, stride)):
-            first = max(least, start + context - stride if start else 0)
-            if first < (stop := min(start + context, length)):
+            first = least
+            if start > 0:  # the window before has scored the tokens up to here
+                first = max(least, start + context - stride)
+            stop = min(start + context, length)
+            if first < stop:
                 yield Window(sequence, start, first, stop)
 
 
@@ -62,12 +69,18 @@ PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it m
 def assemble(
     wholes: Sequence[Any], owners: Iterable[int], parts: Iterable[tuple[int, Any, np.ndarray]]
 ) -> Iterator[tuple[int, Any]]:
-    """Put parts (index of the whole, place in it, values) in place; yield (index, complete whole).
+    """Put parts in place, and yield (index, whole) when one is complete.
 
-    `owners` names the whole of each part to come; what waits for no part is yielded first.
+    Parameters
+    ----------
+    wholes : to be filled in.
+    owners : the whole of each part to come; what waits for no part is yielded first.
+    parts : (index of the whole, place in it, values) of each.
     """
     missing = Counter(owners)
-    yield from ((index, whole) for index, whole in enumerate(wholes) if not missing[index])
+    for index, whole in enumerate(wholes):
+        if not missing[index]:
+            yield index, whole
     for index, place, values in parts:
         wholes[index][place] = values
         missing[index] -= 1
