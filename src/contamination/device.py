@@ -1,4 +1,4 @@
-"""What the machine at hand can do: its devices, their memory, and whether they have bfloat16."""
+"""Devices of this machine: their memory, and whether they multiply bfloat16."""
 
 import gc
 import os
@@ -10,19 +10,20 @@ import torch
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Whether the device multiplies bfloat16 natively, so that it is faster than float32."""
+    """Return whether the device multiplies bfloat16 natively, so that it is faster than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
-        found = torch.cpu.get_capabilities()
+        able = torch.cpu.get_capabilities()
+        is_intel = str(able.get("cpu_name")).startswith("Intel")
         # A Xeon without AMX multiplied it at 0.57 of the rate of float32 (docs/throughput.md).
-        amd = found.get("avx512_bf16") and not str(found.get("cpu_name")).startswith("Intel")
-        return bool(amd or found.get("amx_bf16") or found.get("bf16"))
+        has_fast_avx512 = able.get("avx512_bf16") and not is_intel
+        return bool(has_fast_avx512 or able.get("amx_bf16") or able.get("bf16"))
     return False
 
 
 def memories(device: torch.device) -> list[int]:
-    """Bytes of memory of each GPU that this process sees; else those of this machine.
+    """Return the bytes of memory of each GPU that this process sees, else those of the machine.
 
     A container counts as a machine that has what the container may take.
     """
@@ -36,16 +37,18 @@ def memories(device: torch.device) -> list[int]:
 
 
 def free_memory() -> None:
-    """Give back the memory of models that nobody refers to any more."""
+    """Free the memory of models that are no longer referenced."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 
 def describe(device: torch.device) -> str:
-    """One line for tables and manifests: the device, and how many of it."""
+    """Return the device and its number as a line for tables and manifests."""
     if device.type == "cuda":
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(device)}"
     name = torch.cpu.get_capabilities().get("cpu_name") or platform.machine()
     threads = torch.get_num_threads()
-    return f"{name}, {threads} thread{'s' * (threads > 1)}"
+    if threads == 1:
+        return f"{name}, 1 thread"
+    return f"{name}, {threads} threads"

@@ -90,9 +90,7 @@ def test_each_layout_is_the_item_and_all_that_follows_the_options_moves_along(na
     assert record == before
     if declared != NOTHING:
         given = "|".join((*declared.answer, *declared.options, *declared.other))
-        with pytest.raises(
-            InputError, match=rf"(answer|options)=.*({given.replace('.correct', '')})"
-        ):
+        with pytest.raises(InputError, match=rf"({given.replace('.correct', '')})"):
             read(record)
 
 

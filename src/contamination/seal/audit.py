@@ -30,6 +30,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,13 @@ NOT_SENT = (
 
 
 def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
-    """Say what a result does not prove, and what was not tested."""
+    """Return what a result does not prove, and what was not tested."""
     if audit.written is not None:
         return (*NOT_CLAIMED, NOT_STATED)
-    tested = [each.test for each in audit.results]
-    unsent = sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested
-    return NOT_CLAIMED + (NOT_SENT,) * unsent
+    tested = [result.test for result in audit.results]
+    if sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested:
+        return (*NOT_CLAIMED, NOT_SENT)
+    return NOT_CLAIMED
 
 
 def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Work]:
@@ -128,11 +130,11 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     given these; answers about options, by wordings and arrangements, in places that we draw.
     """
     audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
-    found = [one for each in audits for one in each.findings]
-    stores = tuple(path for each in audits for path in each.stores)
-    order, *others = (each.result for each in found)
+    findings = tuple(chain.from_iterable(audit.findings for audit in audits))
+    stores = tuple(chain.from_iterable(audit.stores for audit in audits))
+    order, *others = [finding.result for finding in findings]
     joint = combine_parts([order], others)
-    return replace(audits[0], findings=tuple(found), stores=stores, joint=joint)
+    return replace(audits[0], findings=findings, stores=stores, joint=joint)
 
 
 def audit_sealed(work: Work, *, level: float) -> Audit:
@@ -144,9 +146,10 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
     """
 
     def bounded(test: Callable[[Store], TestResult], store: Store) -> TestResult:
-        result, known = test(store), known_records(token_scores(store), level=level)
-        named = {each.name: getattr(result, each.name) for each in fields(TestResult)}
-        return KnownResult(**named, known_at_least=known)
+        result = test(store)
+        known = known_records(token_scores(store), level=level)
+        named = {field.name: getattr(result, field.name) for field in fields(TestResult)}
+        return KnownResult(**named, known_at_least=known)  # plain: all fields of a result
 
     options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
     tests = {OPTION_TEST: partial(bounded, options), WORDINGS_TEST: partial(bounded, wordings_test)}
@@ -161,13 +164,18 @@ def wording_variants(sealed: SealedSet) -> VariantSet:
     The options stand in the author's order and not as published: so the texts depend on the key by
     its choice of wordings alone, and a test on them is independent of one on arrangements.
     """
-    template, name, texts = sealed.seal.template, sealed.test_set.name, []
+    template = sealed.seal.template
+    name = sealed.test_set.name
+    texts = list[tuple[str, ...]]()
     most = max(len(one.variants.given("wordings")) for one in sealed.drawn)
     for number, one, picks in sorted(sealed.drawn):
         wordings = range(len(one.given("wordings")) or 1)
-        order = sorted(wordings, key=picks.get("wordings", 0).__ne__)
-        records = [(f"record {number + 1}", one.variant({"wordings": i})) for i in order]
-        texts.append(render(records, template, name) * (most // len(order)))
+        published = picks.get("wordings", 0)
+        others = [wording for wording in wordings if wording != published]
+        place = f"record {number + 1}"
+        records = [(place, one.variant({"wordings": i})) for i in [published, *others]]
+        row = render(records, template, name)
+        texts.append(row * (most // len(row)))
     return VariantSet(name, tuple(texts), sealed.test_set.template, "wordings")
 
 
@@ -209,7 +217,7 @@ def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> 
 
 
 def records_needed(effect: float, variants: int, *, level: float) -> int:
-    """Return how many records find an effect at this level with a power of POWER.
+    """Return the number of records by which an effect is found with a power of POWER.
 
     Parameters
     ----------
@@ -217,6 +225,7 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
         published one raises its score.
     variants : of each record, the published one included. Two are a sign test, whose law is that of
         fair coins; of more, the sum of scores is taken as normal.
+    level : at which the test rejects.
     """
     if variants > 2:
         z = norm.isf(level) + norm.ppf(POWER)

@@ -88,8 +88,14 @@ class Statement(BaseModel):
 
     def request(self, directory: Path | str, name: str | None) -> Request:
         """Return the stated test of a model of that name, with its stores in a directory."""
-        stated = {each: getattr(self, each) for each in ("tests", "shards", "permutations")}
-        return Request(**stated, arrangements=self.arrangements, directory=directory, name=name)
+        return Request(
+            tests=self.tests,
+            shards=self.shards,
+            permutations=self.permutations,
+            arrangements=self.arrangements,
+            directory=directory,
+            name=name,
+        )
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,8 @@ class Variants:
 
     def order(self, picks: Mapping[str, Any]) -> list[int]:
         """Return which option stands in which place."""
-        places, order = self.given("options"), list(range(len(self.items[0].options)))
+        places = self.given("options")
+        order = list(range(len(self.items[0].options)))
         for place, pick in zip(places, picks.get("options", ()), strict=False):
             order[place] = places[pick]
         return order
@@ -124,9 +131,10 @@ class Variants:
 
         `picks` are those of `Drawn`.
         """
-        lists = {kind: each for kind, each in self.several.items() if each[0]}
-        chosen = {name: values[picks.get(kind, 0)] for kind, (name, values) in lists.items()}
-        record = {**self.record, **chosen}
+        record = dict(self.record)
+        for kind, (name, values) in self.several.items():
+            if name:
+                record[name] = values[picks.get(kind, 0)]
         if "options" not in picks:
             return record
         item: Item = replace(self.items[picks.get("answers", 0)], record=record)
@@ -208,44 +216,64 @@ def canonical_json(value: Any) -> str:
 
 
 def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Variants, ...]:
-    """Return the variants of an author's records; errors as `contamination.seal.files.seal_file`.
+    """Return the variants of an author's records. Nothing here depends on what a key draws.
 
-    Nothing here depends on what a key draws.
+    Parameters
+    ----------
+    rows : the records, each with its place.
+    stated : what the author states.
+    where : what messages call their source.
+
+    Raises
+    ------
+    InputError
+        For records that `contamination.seal.files.seal_file` refuses.
     """
-    found, seen = list[Variants](), dict[str, str]()
+    variants = list[Variants]()
+    seen = dict[str, str]()
     for place, record in rows:
         try:
-            found.append(_listed(record, stated))
-            said = {name: record[name] for name in record if name not in ID_FIELDS}
-            if (first := seen.setdefault(canonical_json(said), place)) != place:
-                raise InputError(f"the record of {first} again; remove it")
+            variants.append(_listed(record, stated))
+            _refuse_repeated(record, place, seen)
         except InputError as error:
             raise InputError(f"{where}, {place}: {error}") from error
-    if len(counts := {len(texts) for one in found if (texts := one.given("wordings"))}) > 1:
+    counts = {len(one.given("wordings")) for one in variants} - {0}
+    if len(counts) > 1:
         raise InputError(
             f"{where}: records have {min(counts)} to {max(counts)} wordings; give each record "
             "that has any the same number"
         )
-    placed = [(place, one.variant({})) for (place, _), one in zip(rows, found, strict=True)]
+    pairs = zip(rows, variants, strict=True)
+    placed = [(place, one.variant({})) for (place, _), one in pairs]
     rendered = make_test_set(stated.name, placed, stated.template, where)
     if counts and stated.wordings_of not in parse(stated.template).fields:
         raise InputError(
             f"{where}: template {stated.template[:80]!a} does not show {stated.wordings_of!a}, "
             "which wordings fill; use one that does"
         )
-    if stated.options:
-        try:
-            found = _movable(replace(rendered, name=where, declared=stated.declared), found, stated)
-        except InputError as error:
-            alone = "or seal the order of records alone"
-            raise InputError(f"{error}; {alone}", parameter="axis") from error
-    return tuple(found)
+    if not stated.options:
+        return tuple(variants)
+    try:
+        named = replace(rendered, name=where, declared=stated.declared)
+        return tuple(_movable(named, variants, stated))
+    except InputError as error:
+        alone = "or seal the order of records alone"
+        raise InputError(f"{error}; {alone}", parameter="axis") from error
+
+
+def _refuse_repeated(record: Mapping[str, Any], place: str, seen: dict[str, str]) -> None:
+    """Raise InputError for a record that was seen, but for its id; else add it to those seen."""
+    fields = {name: record[name] for name in record if name not in ID_FIELDS}
+    first = seen.setdefault(canonical_json(fields), place)
+    if first != place:
+        raise InputError(f"the record of {first} again; remove it")
 
 
 def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
     """Take the lists out of a record; the field that one fills stands there, or in its place."""
     canonical_json(record)
-    shown, lists = dict(record), dict[str, tuple[str, tuple[Any, ...]]]()
+    shown = dict(record)
+    lists = dict[str, tuple[str, tuple[Any, ...]]]()
     if stated.wordings_of is None and "wordings" in record:
         raise InputError(
             "there are wordings, of which the key is to pick one: name the field that it fills "
@@ -255,50 +283,108 @@ def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
     for kind, name in (("wordings", stated.wordings_of), ("answers", stated.answers_of)):
         if name is None or kind not in record:
             continue
-        given = record[kind]
-        types = {type(one) for one in given} if isinstance(given, list) else set()
-        texts = types == {str} and all(map(str.strip, given))
-        numbers = types == {int} and kind == "answers"
-        if not (texts or numbers) or len({*given}) < max(2, len(given)):
+        values = record[kind]
+        if not _is_choice(values, numbers_too=kind == "answers"):
             raise InputError(f"{kind} is no list of 2 or more different texts; write one")
-        if shown.get(name, given[0]) not in given:
+        if shown.get(name, values[0]) not in values:
             raise InputError(f"{name!a} is none of its {kind}; list that one as well")
-        names = [name if each == kind and name not in shown else each for each in shown]
-        shown = {each: shown.get(each) for each in names if each != kind} | {name: given[0]}
-        lists[kind] = (name, tuple(given))
+        shown = _with_first(shown, kind, name, values[0])
+        lists[kind] = (name, tuple(values))
     return Variants(shown, lists)
 
 
-def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement) -> list[Variants]:
+def _is_choice(values: Any, *, numbers_too: bool) -> bool:
+    """Return whether a value is a list of two or more different texts, or also whole numbers."""
+    if not isinstance(values, list):
+        return False
+    types = {type(value) for value in values}
+    are_texts = types == {str} and all(map(str.strip, values))
+    are_numbers = types == {int} and numbers_too
+    if not (are_texts or are_numbers):
+        return False
+    return len(values) >= 2 and len(set(values)) == len(values)
+
+
+def _with_first(record: Mapping[str, Any], kind: str, name: str, first: Any) -> dict[str, Any]:
+    """Return a record with the first entry of a list in the field that it fills.
+
+    Parameters
+    ----------
+    record : with the list.
+    kind : name of the list, which is left out.
+    name : the field; it takes the place of the list where the record does not have it.
+    first : the entry.
+    """
+    shown = dict[str, Any]()
+    for field_name, value in record.items():
+        if field_name != kind:
+            shown[field_name] = value
+        elif name not in record:
+            shown[name] = first
+    shown[name] = first
+    return shown
+
+
+def _movable(
+    rendered: ExampleSet, variants: Sequence[Variants], stated: Statement
+) -> list[Variants]:
     """Add the items, and the places of each among which its options may move."""
     shown_items(rendered, stated.template)
-    counts = [max(1, len(one.given("answers"))) for one in found]
-    read = list[tuple[Item, ...]]()  # with the first answer of all, with the second ...
-    for pick in range(max(counts)):
-        records = (one.variant({"answers": pick % n}) for one, n in zip(found, counts, strict=True))
-        read.append(items_of(replace(rendered, records=tuple(records)), shown=None))
-    free, made = permitted_places(read[0], FixedOptions(habits=False)), list[Variants]()
-    for number, (one, places, *each) in enumerate(zip(found, free, *read, strict=True), start=1):
-        where, items = f"{rendered.name}, record {number}", each[: counts[number - 1]]
-        texts, used = one.given("wordings"), items[0].used
-        if items[0].lettered or any(names_letter(t, len(items[0].options)) for t in texts):
-            raise InputError(
-                f"{where}: a text names an option by its letter, which is another one when options "
-                "move; name it by its text, or declare FIELD as other if it means something else",
-                parameter="other",
-            )
-        named = stated.wordings_of in {name.partition(".")[0] for name in used}
-        if texts and named and items[0].question not in texts:
-            raise InputError(
-                f"{where}: {stated.wordings_of!a} is, or names, an option; word another field"
-            )
-        if one.given("answers") and len({item.answer for item in items}) < len(items):
-            raise InputError(
-                f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
-                "list each right option once, and name the field that it fills",
-                parameter="answers_of",
-            )
-        several = {"options": ("", places)} if places else {}
-        made.append(replace(one, several={**one.several, **several}, items=tuple(items)))
+    read = _items_by_answer(rendered, variants)
+    free = permitted_places(read[0], FixedOptions(habits=False))
+    movable = list[Variants]()
+    for number, (one, places) in enumerate(zip(variants, free, strict=True)):
+        answers = max(1, len(one.given("answers")))
+        items = [read[pick][number] for pick in range(answers)]
+        where = f"{rendered.name}, record {number + 1}"
+        _refuse_unclear(one, items, stated, where)
+        several = dict(one.several)
+        if places:
+            several["options"] = ("", places)
+        movable.append(replace(one, several=several, items=tuple(items)))
     require_arrangements(rendered, free, stated.arrangements - 1)  # else no test could be made
-    return made
+    return movable
+
+
+def _items_by_answer(rendered: ExampleSet, variants: Sequence[Variants]) -> list[tuple[Item, ...]]:
+    """Return the items with the first answer of all records, with the second, and so on."""
+    counts = [max(1, len(one.given("answers"))) for one in variants]
+    read = list[tuple[Item, ...]]()
+    for pick in range(max(counts)):
+        pairs = zip(variants, counts, strict=True)
+        records = tuple(one.variant({"answers": pick % count}) for one, count in pairs)
+        read.append(items_of(replace(rendered, records=records), shown=None))
+    return read
+
+
+def _refuse_unclear(one: Variants, items: Sequence[Item], stated: Statement, where: str) -> None:
+    """Raise InputError for texts that would say something else where options move.
+
+    Parameters
+    ----------
+    one : a record.
+    items : it, read with each of its answers.
+    stated : what the author states.
+    where : file and record.
+    """
+    wordings = one.given("wordings")
+    count = len(items[0].options)
+    if items[0].lettered or any(names_letter(wording, count) for wording in wordings):
+        raise InputError(
+            f"{where}: a text names an option by its letter, which is another one when options "
+            "move; name it by its text, or declare FIELD as other if it means something else",
+            parameter="other",
+        )
+    outer_names = {name.partition(".")[0] for name in items[0].used}
+    fills_item = stated.wordings_of in outer_names
+    if wordings and fills_item and items[0].question not in wordings:
+        raise InputError(
+            f"{where}: {stated.wordings_of!a} is, or names, an option; word another field"
+        )
+    different = {item.answer for item in items}
+    if one.given("answers") and len(different) < len(items):
+        raise InputError(
+            f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
+            "list each right option once, and name the field that it fills",
+            parameter="answers_of",
+        )

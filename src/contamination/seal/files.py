@@ -65,7 +65,7 @@ class Seal(Commitment):
 
     @property
     def guarantee(self) -> str:
-        """Say what a p-value of the set rests on, and what has to be checked for that."""
+        """What a p-value of the set rests on, and what has to be checked for that."""
         if self.beacon_round is None:
             return (
                 "sealed in one step: the p-value holds if the author drew one key and published "
@@ -109,16 +109,17 @@ class SealedSet:
     drawn: tuple[Drawn, ...] = field(repr=False)
 
     def listed(self, kind: str) -> int:
-        """How many records have several of a kind."""
+        """Return the number of records that have several of a kind."""
         return sum(kind in one.variants.several for one in self.drawn)
 
     @property
     def described(self) -> str:
-        """Say what was verified, in one line."""
+        """What was verified, in one line."""
         drawn = [f"the order of {len(self.drawn):,} records"]
         for kind, (name, _) in KINDS.items():
-            if count := self.listed(kind):
-                of = "items" if kind == "options" else "records"
+            count = self.listed(kind)
+            of = "items" if kind == "options" else "records"
+            if count:
                 drawn.append(f"the {name} of {count:,} {of}")
         dated = f"dated {self.seal.date} by their author, commitment {self.seal.commitment}"
         return f"the key drew {', '.join(drawn)}; {dated}"
@@ -136,9 +137,14 @@ class SealFiles(NamedTuple):
     @classmethod
     def of(cls, directory: Path, name: str = "") -> "SealFiles":
         """Return those of a directory, of a set of that name."""
-        key, stated = directory / "private" / "key.json", directory / "commitment.json"
         public = directory / "public"
-        return cls(directory, key, stated, public / "seal.json", public / f"{name}.jsonl")
+        return cls(
+            directory=directory,
+            key=directory / "private" / "key.json",
+            commitment=directory / "commitment.json",
+            seal=public / "seal.json",
+            published=public / f"{name}.jsonl",
+        )
 
 
 # --- the author's side ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ hub can be reached, and what to do about its errors, is said here for models as 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -26,16 +27,26 @@ def download(
 ) -> tuple[list[Record], str | None, list[str] | None]:
     """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
-    Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
-    Raises InputError if there is no network and nothing in the hub's cache, no access, no such data
-    set, configuration, split or member, or if files are of a kind that cannot be read.
+    Parameters
+    ----------
+    source : of the records.
+    split : name of the split.
+    directory : keeps archives; the hub has a cache of its own.
+    again : whether to fetch an archive that is there already.
+
+    Raises
+    ------
+    InputError
+        If there is no network and nothing in the hub's cache, no access, no such data set,
+        configuration, split or member, or if files are of a kind that cannot be read.
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.
         folder = _snapshot(source, ["README.md", ".gitattributes"])
         at = replace(source, revision=folder.name)  # all files are of one commit
-        fetch = lambda wanted: _snapshot(at, wanted)  # noqa: E731
-        return read_repository(folder, source.config, split, str(source), fetch), folder.name, None
+        fetch = partial(_snapshot, at)
+        records = read_repository(folder, source.config, split, str(source), fetch)
+        return records, folder.name, None
     import pooch
 
     pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
@@ -44,19 +55,19 @@ def download(
         path.unlink(missing_ok=True)
     unpack = pooch.Unzip() if source.member else None
     try:
-        got = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
+        retrieved = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
     except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
         advice = f"check the network and the address, remove {path}, or use a mirror"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
-        members = [Path(each) for each in got if "__MACOSX" not in each]
-        found = [each for each in members if each.name == source.member]
-        if len(found) != 1:
-            known = ", ".join(each.name for each in members[:12])
+        members = [Path(file) for file in retrieved if "__MACOSX" not in file]
+        matching = [file for file in members if file.name == source.member]
+        if len(matching) != 1:
+            known = ", ".join(file.name for file in members[:12])
             raise InputError(
-                f"{source.url}: {len(found)} members are called {source.member}, of {known}"
+                f"{source.url}: {len(matching)} members are called {source.member}, of {known}"
             )
-        path = found[0]
+        path = matching[0]
     try:
         lines = [*read_lines(path).values()] if path.suffix == ".jsonl" else None
         return read_records(path), None, lines
@@ -66,7 +77,7 @@ def download(
 
 
 def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
-    """Say what to do about an error of the hub, with the page of the set; None for any other."""
+    """Return what to do about an error of the hub, with the page of the set; None for others."""
     from huggingface_hub import errors
 
     known: dict[type[Exception], str] = {
@@ -122,8 +133,18 @@ def read_repository(
 ) -> list[Record]:
     """Read a split of a directory that is laid out like a repository of the hub.
 
-    Its files come in the order of their names; `fetch` is first given the patterns that they match.
-    Raises InputError if there is no such configuration or split, or no data in it.
+    Parameters
+    ----------
+    folder : the directory.
+    config : name of the configuration; None where there is one.
+    split : name of the split. Its files come in the order of their names.
+    where : what messages call the directory.
+    fetch : called with the patterns of these files, before they are read.
+
+    Raises
+    ------
+    InputError
+        If there is no such configuration or split, or no data in it.
     """
     from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
 
@@ -158,11 +179,12 @@ def read_repository(
     folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
     if guessed and len(folders) > 1:
         raise _no_config(where, config, folders)
-    return [
-        (f"{file.name}, {place}" if len(files) > 1 else place, record)
-        for file in files
-        for place, record in read_records(file)
-    ]
+    records = list[Record]()
+    for file in files:
+        for place, record in read_records(file):
+            where_in_folder = f"{file.name}, {place}" if len(files) > 1 else place
+            records.append((where_in_folder, record))
+    return records
 
 
 def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
@@ -181,15 +203,18 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, li
     if chosen not in configs:
         raise _no_config(where, config, list(configs))
     base = f"{configs[chosen]['data_dir']}/" if configs[chosen].get("data_dir") else ""
-    found = sanitize_patterns(configs[chosen]["data_files"])
-    return {split: [base + path for path in paths] for split, paths in found.items()}
+    patterns = dict[str, list[str]]()
+    for split, paths in sanitize_patterns(configs[chosen]["data_files"]).items():
+        patterns[split] = [base + path for path in paths]
+    return patterns
 
 
 def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
-    asked = f"no configuration {config!r}" if config else "several configurations"
+    problem = f"no configuration {config!r}" if config else "several configurations"
+    names = ", ".join(known[:60]) or "none"
     return InputError(
-        f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'} (of a "
-        "directory, give the folder or the file itself)"
+        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, give the "
+        "folder or the file itself)"
     )
 
 

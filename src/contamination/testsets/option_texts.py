@@ -1,6 +1,6 @@
-"""What texts of options, and texts beside them, say of labels, of other options and of numbers.
+"""Labels, other options and numbers that are named in the texts of options and of other fields.
 
-All is asked of the options as a set: the answer does not depend on the order in which they stand.
+Options are compared as a set: no result depends on the order in which they stand.
 """
 
 import re
@@ -69,7 +69,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
-    """Whether the texts of options begin with labels, "(A) ..." or "1. ...", each with its own.
+    """Return whether options begin with labels, "(A) ..." or "1. ...", each with its own.
 
     One may have none ("none of these"). In whatever order: what is decided by this must not depend
     on the published one.
@@ -82,7 +82,7 @@ def begin_with_labels(options: Sequence[str]) -> bool:
 
 
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
-    """Whether a text names one of `count` options: "option B", and, if `alone`, "(B)" as well."""
+    """Return whether a text names one of `count` options: "option B"; if `alone`, also "(B)"."""
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
     found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
     names = [next(filter(None, match.groups()), None) for match in found]
@@ -90,16 +90,16 @@ def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
 
 
 def are_numbers(options: Sequence[str]) -> bool:
-    """Whether options differ in numbers, amounts or dates alone, whatever unit they have."""
-    units = {
-        tuple(
-            word.removesuffix("s")
-            for word in re.findall(r"[^\W\d_]+", option.casefold())
-            if not re.fullmatch(_WORDS_OF_NUMBERS, word)
-        )
-        for option in options
-    }
+    """Return whether options differ in numbers, amounts or dates alone, whatever unit they have."""
+    units = {_unit(option) for option in options}
     return len(units) == 1 and all(map(_NUMBER.search, options))
+
+
+def _unit(option: str) -> tuple[str, ...]:
+    """Return the words of an option that are no numbers, without the s of a plural."""
+    words = re.findall(r"[^\W\d_]+", option.casefold())
+    others = [word for word in words if not re.fullmatch(_WORDS_OF_NUMBERS, word)]
+    return tuple(word.removesuffix("s") for word in others)
 
 
 def to_declare(

@@ -7,18 +7,25 @@ options and for sealing. What it cannot decide it refuses, and it decides by the
 a record is read in the same way, or refused, in all of its arrangements.
 """
 
-import copy
-import functools
 import itertools
-import operator
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared, ExampleSet
+from contamination.testsets.item_fields import (
+    SCHEMES,
+    Path,
+    Record,
+    changed,
+    dotted,
+    fields_of,
+    find_columns,
+    places_of,
+    value_at,
+)
 from contamination.testsets.option_texts import (
     LETTERS,
     NUMBERS,
@@ -34,28 +41,6 @@ QUESTIONS = (
 )
 # As `Declared.other`: every field but those that are about options. No command line can hold it.
 ALL_OTHERS = "\0"
-ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
-# What data sets call their options: a list, or fields of their own and what counts them; the labels
-# of such fields (none: letters); and the fields that name the right one.
-_LAYOUTS: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] = (
-    ("question.choices", (), (), ANSWERS),  # CommonsenseQA
-    ("mc1_targets.choices", (), (), ("mc1_targets.labels",)),  # TruthfulQA
-    ("choices", (), (), ANSWERS),  # MMLU, ARC
-    ("options", (), (), ANSWERS),  # MMLU-Pro, MedQA
-    ("endings", (), (), ("label",)),  # HellaSwag
-    ("sol{}", NUMBERS[1:3], (), ("label",)),  # PIQA
-    ("{}", LETTERS, (), ("target", "answer")),  # Oren's MMLU, C-Eval
-    ("choice{}", NUMBERS[:26], (), ("answer",)),
-    ("choice{}", NUMBERS[1:], (), ("label",)),  # COPA
-    ("option{}", NUMBERS[1:], NUMBERS[1:], ("answer",)),  # WinoGrande
-    ("answer{}", LETTERS, NUMBERS[1:], ("label",)),  # SocialIQA
-    ("answer{}", NUMBERS[:26], (), ("label",)),  # CosmosQA
-    ("ending{}", NUMBERS[:26], (), ("label",)),  # SWAG
-    ("op{}", LETTERS.lower(), (), ("answer",)),  # MedMCQA
-)
-SCHEMES = ", ".join(name.format(*counted[:1]) for name, counted, *_ in _LAYOUTS)
-Record = Mapping[str, Any]
-Path = tuple[str | int, ...]  # where in a record a value lies
 
 
 @dataclass(frozen=True)
@@ -87,11 +72,13 @@ class Item:
 
     def __post_init__(self) -> None:
         """Refuse what is no multiple-choice item."""
-        start, count = repr(self.question[:40]), len(self.options)
+        start = repr(self.question[:40])
+        count = len(self.options)
         if not 2 <= count <= len(LETTERS):
             raise InputError(f"{start} has {count} options: give 2 to {len(LETTERS)}")
-        if empty := [i for i, option in enumerate(self.options) if not option.strip()]:
-            raise InputError(f"{start}: option {LETTERS[empty[0]]} has no text; write or remove it")
+        for letter, option in zip(LETTERS, self.options, strict=False):
+            if not option.strip():
+                raise InputError(f"{start}: option {letter} has no text; write or remove it")
 
     def rearranged(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the record with option order[i] in the place of option i, and what follows it.
@@ -100,19 +87,20 @@ class Item:
         """
         if sorted(order) != list(range(len(self.options))):
             raise InputError(f"{list(order)} is no order of {len(self.options)} options")
-        values = {
-            path: _get(self.record, column[source])
-            for column in self.columns
-            for path, source in zip(column, order, strict=True)
-        }
+        values = dict[Path, Any]()
+        for column in self.columns:
+            for path, source in zip(column, order, strict=True):
+                values[path] = value_at(self.record, column[source])
         if self.answer is not None:
-            place = [*order].index(self.answer)
-            values |= {path: says[place] for path, way, says in self.gold if way != "text"}
-        return _changed(self.record, values)
+            place = list(order).index(self.answer)
+            for path, way, says in self.gold:
+                if way != "text":
+                    values[path] = says[place]
+        return changed(self.record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the record with these texts in the places of its options, the rest untouched."""
-        return _changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
+        return changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
 def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
@@ -156,12 +144,15 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
 
 
 def _lettered(item: Item, beside: Record) -> bool:
-    """Whether the question, or a field beside the options, names one by its letter."""
+    """Return whether the question, or a field beside the options, names one by its letter."""
     count = len(item.options)
-    values = [value if isinstance(value, list) else [value] for value in beside.values()]
-    return names_letter(item.question, count, alone=False) or any(
-        names_letter(str(one), count) for one in itertools.chain(*values)
-    )
+    if names_letter(item.question, count, alone=False):
+        return True
+    for value in beside.values():
+        texts = value if isinstance(value, list) else [value]
+        if any(names_letter(str(text), count) for text in texts):
+            return True
+    return False
 
 
 def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
@@ -169,100 +160,95 @@ def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
 
     No arrangement of the items changes that, so it may decide what could be read in two ways.
     """
-    found = set[tuple[str, str]]()
+    ways_of = dict[str, set[str]]()
     for record in test_set.records:
         with suppress(InputError):  # such as one that could be read in two ways
-            found |= {(_dotted(p), way) for p, way, _ in _item(record, test_set.declared, {}).gold}
-    names = Counter(name for name, _ in found)
-    return {name: way for name, way in found if names[name] == 1}
+            item = _item(record, test_set.declared, {})
+            for path, way, _ in item.gold:
+                ways_of.setdefault(dotted(path), set()).add(way)
+    return {name: next(iter(ways)) for name, ways in ways_of.items() if len(ways) == 1}
 
 
 def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
     asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
-    asked = asked.get("stem") if isinstance(asked, Mapping) else asked
-    columns, labels, answers = _layout(record, declared)
-    if asked is None:
+    question = asked.get("stem") if isinstance(asked, Mapping) else asked
+    columns, own_labels, answers = find_columns(record, declared)
+    if question is None:
         raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
-    if problem := no_text(asked):
+    if problem := no_text(question):
         raise InputError(f"the question is {problem}; write a text")
-    options = [_get(record, path) for path in columns[0]]
-    item, count = Item(str(asked), tuple(map(_text, options)), None), len(options)
-    labels = [str(label).strip() for label in labels or LETTERS[:count]]
+    options = [value_at(record, path) for path in columns[0]]
+    count = len(options)
+    item = Item(str(question), tuple(map(_text, options)), None)
+    labels = [str(label).strip() for label in own_labels or LETTERS[:count]]
     if len(labels) > count or len({*labels} - {""}) < count:
         raise InputError(f"{count} options have the labels {labels}; give each one of its own")
     if any(len(column) != count for column in columns):
         raise InputError(
             f"a list of options is not as long as the {count} options", parameter="options"
         )
-    told, gold = dict[str, int](), list[tuple[Path, str, Sequence[Any]]]()
     names = {*declared.answer, *answers} - {*declared.other}
+    right = _RightAnswer()
     for name in sorted(names):
-        places = _places(record, name)
-        values = [_get(record, path) for path in places]
+        places = places_of(record, name)
         if len(places) > 1:
-            if values.count(1) != 1 or sum(map(values.count, (0, 1, None))) != count:
-                raise InputError(
-                    f"{name} {str(values)[:40]!r} does not mark one of its {count} options as right"
-                )
-            told[name] = values.index(1)
+            right.marks[name] = _marked(record, name, places, count)
             columns.append(places)
-        elif any(map(_says, values)):
-            way, says = _way(name, values[0], options, labels, usual.get(name))
-            told[name] = says.index(str(values[0]).strip())
-            gold.append((places[0], way, [*map(type(values[0]), says)] if way == "index" else says))
-    if len({*told.values()}) > 1:
-        fields = " and ".join(map(repr, told))
+        elif places and _says(value_at(record, places[0])):
+            value = value_at(record, places[0])
+            way, says = _way(name, value, options, labels, usual.get(name))
+            right.marks[name] = says.index(str(value).strip())
+            typed = [type(value)(each) for each in says] if way == "index" else says
+            right.gold.append((places[0], way, typed))
+    if len({*right.marks.values()}) > 1:
+        fields = " and ".join(map(repr, right.marks))
         raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not told and all(len(path) == 1 for path in columns[0]):
+    if declared.options and not right.marks and all(len(path) == 1 for path in columns[0]):
         raise InputError(
             "nothing says which option is right but the name of its field, and that cannot move: "
             "write a list, or declare the answer",
             parameter="answer",
         )
-    used = names | {name for name, value in _fields(record) if value == asked}
-    used |= {_dotted(path) for column in columns for path in column}
-    used.add(f"{_dotted(columns[0][0]).rpartition('.')[0]}.label")
-    known: dict[str, Any] = {"record": record, "columns": columns, "labels": labels, "gold": gold}
-    return replace(item, answer=next(iter(told.values()), None), used=frozenset(used), **known)
-
-
-def _layout(
-    record: Record, declared: Declared
-) -> tuple[list[list[Path]], Sequence[Any], Sequence[str]]:
-    """Find options where they are declared, else where data sets have them.
-
-    Returns the columns, the labels, and the names of fields that may name the right option.
-    """
-    given = [_places(record, name) for name in declared.options]
-    if [] in given:
-        missing = declared.options[given.index([])]
-        raise InputError(f"there is no field {missing!r}; name one that every record has")
-    if given and all(len(places) == 1 for places in given):  # a field for each option
-        return [[path for (path,) in given]], (), ANSWERS
-    lists = [places for places in given if len(places) > 1]
-    for name, counted, labels, answers in _LAYOUTS:
-        fields = [name.format(each) for each in counted]
-        if not fields:
-            found = _places(record, f"{name}.text") or _places(record, name)
-            labels = [_get(record, path) for path in _places(record, f"{name}.label")]
-            plain = all(isinstance(_get(record, path), str | int | float) for path in found)
-            if len(found) < 2 or (lists and not plain):
-                continue
-        elif {*fields[:2]} <= record.keys():
-            filled = [i for i, each in enumerate(fields) if record.get(each) not in (None, "")]
-            found = [(each,) for each in fields[: max(filled, default=0) + 1]]
-        else:
-            continue
-        columns = [found, *(places for places in lists if places != found)]
-        return columns, labels[: len(found)] if fields else labels, answers
-    if lists:
-        return lists, (), ANSWERS
-    raise InputError(
-        f"no options found; it has {', '.join(sorted(map(str, record)))[:200] or 'no fields'}, and "
-        f"options are called {SCHEMES}; name other fields as options",
-        parameter="options",
+    used = set(names)
+    used.update(name for name, value in fields_of(record) if value == question)
+    for column in columns:
+        used.update(map(dotted, column))
+    used.add(f"{dotted(columns[0][0]).rpartition('.')[0]}.label")
+    return replace(
+        item,
+        answer=next(iter(right.marks.values()), None),
+        record=record,
+        columns=columns,
+        labels=labels,
+        gold=right.gold,
+        used=frozenset(used),
     )
+
+
+@dataclass
+class _RightAnswer:
+    """What fields say of the right option.
+
+    Attributes
+    ----------
+    marks : the place of the right option, by the name of the field that says so.
+    gold : as `Item.gold`.
+    """
+
+    marks: dict[str, int] = field(default_factory=dict)
+    gold: list[tuple[Path, str, Sequence[Any]]] = field(default_factory=list)
+
+
+def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> int:
+    """Return which of the options a list of 0 and 1 marks as right."""
+    values = [value_at(record, path) for path in places]
+    known = values.count(0) + values.count(1) + values.count(None)
+    if values.count(1) != 1 or known != count:
+        raise InputError(
+            f"{name} {str(values)[:40]!r} does not mark one of its {count} options as right"
+        )
+    return values.index(1)
 
 
 def _text(value: Any) -> str:
@@ -273,7 +259,7 @@ def _text(value: Any) -> str:
 
 
 def _says(value: Any) -> bool:
-    """Whether a field says something; -1 is an answer that is not known."""
+    """Return whether a field says something; -1 is an answer that is not known."""
     return value is not None and str(value).strip() not in ("", "-1")
 
 
@@ -318,73 +304,35 @@ def _way(
 
 def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
     """Return what a record says in fields that are shown and of which nothing is known."""
-    return {
-        name: value
-        for name, value in _fields(item.record)
-        if _says(value) and name not in item.used
-        if not {name, name.partition(".")[0]} & {*declared.other}
-        if shown is None or name.partition(".")[0] in shown
-        if ALL_OTHERS not in declared.other
-    }
+    if ALL_OTHERS in declared.other:
+        return {}
+    beside = dict[str, Any]()
+    for name, value in fields_of(item.record):
+        outer = name.partition(".")[0]
+        is_known = name in item.used or name in declared.other or outer in declared.other
+        is_shown = shown is None or outer in shown
+        if _says(value) and is_shown and not is_known:
+            beside[name] = value
+    return beside
 
 
 def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: str) -> None:
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
-        said = [(i, fields[name]) for i, fields in enumerate(beside) if name in fields]
-        alike = [
-            (i, value, to)
-            for i, value in said
-            if (to := to_declare(name, value, items[i].options, items[i].labels))
-        ]
-        if alike and 2 * len(alike) >= len(said):
-            i, value, option = alike[0]
+        records = 0
+        alike = list[tuple[int, Any, str]]()
+        for number, (item, fields) in enumerate(zip(items, beside, strict=True), start=1):
+            if name not in fields:
+                continue
+            records += 1
+            option = to_declare(name, fields[name], item.options, item.labels)
+            if option is not None:
+                alike.append((number, fields[name], option))
+        if alike and 2 * len(alike) >= records:
+            number, value, option = alike[0]
             raise InputError(
-                f"{where}, record {i + 1}: {name!r} looks like names of options, or an entry for "
+                f"{where}, record {number}: {name!r} looks like names of options, or an entry for "
                 f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
                 f"{option}={name}, or declare {name} as other if it says nothing of them",
                 parameter=option,
             )
-
-
-def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a record, inner ones as `choices.text`; those in a list, as a list."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _fields(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
-        for key in dict.fromkeys(key for one in value for key in one):
-            yield f"{name}.{key}", [one.get(key) for one in value]
-    else:
-        yield name, value
-
-
-def _places(record: Record, name: str) -> list[Path]:
-    """Return where a field is, or its entries in a list or by letter; none if it is not there."""
-    found: Any = record
-    path: Path = ()
-    for part in [name] if name in record else name.split("."):
-        if isinstance(found, list) and all(isinstance(o, Mapping) and part in o for o in found):
-            return [(*path, i, part) for i in range(len(found))]
-        if not isinstance(found, Mapping) or part not in found:
-            return []
-        path, found = (*path, part), found[part]
-    if isinstance(found, Mapping) and {*found} == {*LETTERS[: len(found)]}:
-        return [(*path, letter) for letter in sorted(found)]
-    return [(*path, i) for i in range(len(found))] if isinstance(found, list) else [path]
-
-
-def _dotted(path: Path) -> str:
-    return ".".join(key for key in path if isinstance(key, str))
-
-
-def _get(record: Any, path: Path) -> Any:
-    return functools.reduce(operator.getitem, path, record)
-
-
-def _changed(record: Record, values: Mapping[Path, Any]) -> dict[str, Any]:
-    """Return a record with other values at some places."""
-    made = copy.deepcopy(dict(record))
-    for path, value in values.items():
-        _get(made, path[:-1])[path[-1]] = value
-    return made

@@ -58,15 +58,12 @@ def open_test_set(
 ) -> ExampleSet:
     """Open a test set in its canonical order, the order of the public file.
 
-    Raises InputError if nothing has that name, there is no network, the checksum or the number of
-    records is wrong, or the file or the template is wrong (with line and field).
-
     Parameters
     ----------
     what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
-        file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a directory
-        laid out like a repository of the hub; or a data set of the hub ("org/name",
-        "org/name:config").
+        file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a folder that
+        `save_to_disk` wrote, or a directory laid out like a repository of the hub; or a data set of
+        the hub ("org/name", "org/name:config").
     template : name, text with {field}, or a field; None is the registry's, else that of the layout
         of the records (`contamination.testsets.templates.template_for`). "line/1" takes the line of
         each record, every field as the file writes it. So the public script of Oren et al. reads a
@@ -76,7 +73,14 @@ def open_test_set(
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
     mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
-    revision, split : of a data set of the hub; its main branch and "test" without them.
+    revision, split : of a data set of the hub; its main branch and "test" without them. A folder
+        may have splits, too.
+
+    Raises
+    ------
+    InputError
+        If nothing has that name, there is no network, the checksum or the number of records is
+        wrong, or the file or the template is wrong (with line and field).
     """
     if template is not None:
         parse(template)  # a wrong one is refused before anything is fetched
@@ -118,18 +122,22 @@ def open_records(
     revision: str | None = None,
     split: str | None = None,
 ) -> Opened:
-    """Find the records of a test set and verify them; parameters and errors of `open_test_set`."""
+    """Find the records of a test set and verify them.
+
+    Parameters are those of `open_test_set`. Raises InputError for what it refuses, but for a
+    template.
+    """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text = str(what)
     path = Path(what)
     entry = None if isinstance(what, Path) else entries().get(text)
-    asked = bool(revision or split)  # what the hub alone has
+    for_hub_alone = bool(revision or split)
     if entry:
-        found = locate(entry, mirror) or fetch(entry)
+        file = locate(entry, mirror) or fetch(entry)
         name = text
-        where = str(found)
-        records = read_verified(entry, found)
+        where = str(file)
+        records = read_verified(entry, file)
         max_records = max_records or FIRST
     elif text.partition(":")[0] in HARNESSES:
         from contamination.testsets.harness import read_harness
@@ -143,23 +151,23 @@ def open_records(
     elif path.is_dir() and is_saved(path):
         name = writable(path.name)
         where = text
-        asked = bool(revision)
+        for_hub_alone = bool(revision)
         records = read_saved(path, split)
     elif path.is_dir():
         from contamination.testsets.fetching import read_repository
 
         name = writable(path.name)
         where = text
-        asked = bool(revision)
+        for_hub_alone = bool(revision)
         records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
         raise InputError(f"{what}: no such file or directory; give the path of a test set")
     else:
         described = entry_of(text, revision, split)
-        asked = False
+        for_hub_alone = False
         name = where = described.name
         records = read_verified(described, locate(described, mirror) or fetch(described))
-    if asked:
+    if for_hub_alone:
         raise InputError(
             f"{text}: a split and a revision go with ORG/NAME of the hub; leave them out",
             parameter="split" if split else "revision",
@@ -235,20 +243,22 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     given = mirror or os.environ.get(DATA_VARIABLE)
     if given and not Path(given).is_dir():
         raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
-    root, kept = Path(mirror or data_directory()), cache_path(entry)
-    places = (root / entry.mirror, root / kept.relative_to(cache_directory()), kept)
+    root = Path(mirror or data_directory())
+    cached = cache_path(entry)
+    places = (root / entry.mirror, root / cached.relative_to(cache_directory()), cached)
     return next((path for path in places if path.is_file()), None)
 
 
 def available(name: str) -> bool:
-    """Whether a registered set can be had without a network: from the mirror or the cache."""
+    """Return whether a registered set is in the mirror or the cache, so needs no network."""
     return locate(entry_of(name)) is not None
 
 
 def cache_directory() -> Path:
-    """Directory of what was fetched: that of CONTAMINATION_CACHE, else the system's for caches.
+    """Return the directory of what was fetched.
 
-    Raises InputError if there can be no directory.
+    That is the one that CONTAMINATION_CACHE names, else the system's for caches. Raises InputError
+    if there can be no directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     directory = Path(chosen or platformdirs.user_cache_dir("contamination", appauthor=False))
@@ -257,20 +267,21 @@ def cache_directory() -> Path:
 
 
 def cache_path(entry: Entry) -> Path:
-    """Path of a set in the cache."""
+    """Return the path of a set in the cache."""
     return (cache_directory() / entry.mirror).with_suffix(".jsonl")
 
 
 def fetch(entry: Entry, *, again: bool = False) -> Path:
     """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
 
-    Beside it lies what was fetched: source, commit, number of records and checksum. A later fetch
-    has to bring the same. Raises InputError as `contamination.testsets.fetching.download`, and if
-    what arrived is not what was fetched before or what the registry has; then nothing is kept.
+    A note next to it records what was fetched: source, commit, number of records and checksum. A
+    later fetch has to bring the same. Raises InputError if the set cannot be fetched, and if what
+    arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
     from contamination.testsets.fetching import download
 
-    path, source = cache_path(entry), str(entry.source)
+    path = cache_path(entry)
+    source = str(entry.source)
     with locked(cache_directory() / ".lock"):  # several processes may start with one set
         if path.is_file() and not again:
             return path
@@ -282,9 +293,14 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
         _compare(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))
-        facts = {"source": source, "split": entry.split, "commit": commit}
-        proof = {"records": len(records), "checksum": checksum(entry, records, source)}
-        write_json(path.with_suffix(ORIGIN), facts | proof)
+        origin = {
+            "source": source,
+            "split": entry.split,
+            "commit": commit,
+            "records": len(records),
+            "checksum": checksum(entry, records, source),
+        }
+        write_json(path.with_suffix(ORIGIN), origin)
     return path
 
 
@@ -307,12 +323,13 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
 def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
     """Refuse records that are not the registered ones, or those that `path` was fetched with."""
     check_ids(records, where)
-    found, expected = checksum(entry, records, where), expected_checksum(entry, path)
+    actual = checksum(entry, records, where)
+    expected = expected_checksum(entry, path)
     wrong = None
     if entry.records not in (None, len(records)):
         wrong = f"{len(records):,} records, {entry.name} has {entry.records:,}"
-    elif expected not in (None, found):
-        wrong = f"checksum {found[:16]}..., {entry.name} has {expected[:16]}..."
+    elif expected not in (None, actual):
+        wrong = f"checksum {actual[:16]}..., {entry.name} has {expected[:16]}..."
     if wrong is not None:
         accept = "" if entry.checksum else f", or accept it: remove {path.with_suffix(ORIGIN)}"
         raise InputError(
@@ -322,14 +339,14 @@ def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) ->
 
 
 def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """SHA-256 over the examples in order, as the registry renders them; else over the records."""
+    """Return the SHA-256 over the examples, as the registry renders them, else over the records."""
     if entry.template is None:
-        return sha256_of(*(json.dumps(r, sort_keys=True) for _, r in records))
+        return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))
     return sha256_of(*render(records, entry.template, where))
 
 
 def expected_checksum(entry: Entry, path: Path) -> str | None:
-    """SHA-256 that the registry has, else the one recorded when `path` was fetched, if it was."""
+    """Return the SHA-256 that the registry has, else the one recorded when `path` was fetched."""
     return entry.checksum or read_origin(path).get("checksum")
 
 
