@@ -37,7 +37,7 @@ ORDERS: tuple["OrderState", ...] = (
     "too few records",
     "order carries information",
 )
-COMPRESSOR = "a compressor"  # the control that every p-value has
+ZLIB_BASELINE = "a compressor"  # for people: the control that every p-value has
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Evidence:
     floor : the least that `p` can be.
     order : what diagnostics without a model say of what the test permutes.
     controls : uncorrected p under what cannot have read the set, by name: a compressor, a model.
-    habit : whether the way people write options could explain a small p; that takes a control
-        model.
-    planted : simulated copies of this set (`contamination.audit.power`).
+    ordering_bias : whether the way people write options could explain a small p; excluding that
+        takes a control model.
+    simulated_power : simulated copies of this set (`contamination.audit.power`).
     corrected_for : number of tests over which p was corrected.
     drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
     answers_problem : why a large p says nothing, such as too few texts of use; "" if it does. A
@@ -65,8 +65,8 @@ class Evidence:
     floor: float = 0.0
     order: "OrderState" = "quiet"
     controls: Mapping[str, float] = field(default_factory=dict)
-    habit: bool = False
-    planted: Sequence[SimulatedPower] = ()
+    ordering_bias: bool = False
+    simulated_power: Sequence[SimulatedPower] = ()
     corrected_for: int = 1
     drawn: bool = False
     answers_problem: str = ""
@@ -74,7 +74,7 @@ class Evidence:
     @property
     def control_models(self) -> dict[str, float]:
         """p under each control that is a model, by its name."""
-        return {name: p for name, p in self.controls.items() if name != COMPRESSOR}
+        return {name: p for name, p in self.controls.items() if name != ZLIB_BASELINE}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, 
     parts : the evidence of each axis, that of options last.
     joint_controls : p of all parts together under each control model.
     """
-    controls = {COMPRESSOR: min(part.controls[COMPRESSOR] for part in parts)}
+    controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
     for name, joint_p in joint_controls.items():
         smallest = min(part.controls[name] for part in parts)
         controls[name] = min(joint_p, len(parts) * smallest)
@@ -167,7 +167,7 @@ def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, 
         p=p,
         order=worst_order(parts),
         controls=controls,
-        habit=parts[-1].habit,
+        ordering_bias=parts[-1].ordering_bias,
         answers_problem="; ".join(problems),
     )
 
@@ -241,7 +241,7 @@ def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verd
     elif conclusion == "evidence":
         said.append(f"1 unread set in {int(1 / best.p):,} looks like this")
     said.append(_controls_in_words(best))
-    if best.habit:
+    if best.ordering_bias:
         said.append("no theorem says how often two models that read alike differ so")
     return Verdict(conclusion, "; ".join([*said, *objections]), best.p, objections=objections)
 
@@ -271,7 +271,7 @@ def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]
     best: tuple[Power, ...] = ()
     for each in believed:
         level = alpha / each.corrected_for
-        powers = tuple(simulated.at(level) for simulated in each.planted)
+        powers = tuple(simulated.at(level) for simulated in each.simulated_power)
         if sum(one.probability for one in powers) > sum(one.probability for one in best):
             best = powers
     return best
@@ -313,7 +313,9 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
     for name, p in each.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, each))
-    if each.habit and not each.control_models and not objections:  # else a model changes nothing
+    if (
+        each.ordering_bias and not each.control_models and not objections
+    ):  # else a model changes nothing
         reason = (
             "people write options in orders that readers expect: name a control model of like "
             "competence that cannot have read the set"

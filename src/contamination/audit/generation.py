@@ -30,9 +30,10 @@ from contamination.audit.controls.diagnosis import Diagnosis
 from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_test
+from contamination.audit.finding import Finding
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
-from contamination.audit.result import Audit, Finding
+from contamination.audit.result import Audit
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
@@ -306,8 +307,8 @@ def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool 
         seconds=seconds,
         noise=None,
         precision=str(dtype).removeprefix("torch."),
-        drawn=work.request.drawn,
-        written=asdict(usable) | about | {"served": served, "left_out": list(store.left_out)},
+        options_drawn=work.request.drawn,
+        generation=asdict(usable) | about | {"served": served, "left_out": list(store.left_out)},
     )
 
 

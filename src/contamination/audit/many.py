@@ -11,10 +11,11 @@ from importlib.metadata import version
 from typing import Any, TypeVar
 
 from contamination.audit.decision import Verdict, decide
+from contamination.audit.finding import Finding
 from contamination.audit.power import power_in_words
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
-from contamination.audit.result import Audit, Finding
+from contamination.audit.result import Audit
 from contamination.audit.run import run_audit
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
@@ -143,8 +144,8 @@ def _row_of(finding: Finding, verdict: Verdict) -> dict[str, Any]:
     row = columns_of(finding.store, finding.result)
     if finding.diagnosis is not None:
         row["order"] = finding.diagnosis.verdict
-    if finding.control is not None:
-        row["compressor"] = finding.control.p
+    if finding.zlib is not None:
+        row["compressor"] = finding.zlib.p
     test = finding.result.test
     row["power"] = power_in_words([power for power in verdict.power if power.test == test])
     return row

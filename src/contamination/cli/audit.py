@@ -136,11 +136,23 @@ def _run(
         return run(requests, writings, partial(audit_generation, alpha=alpha))
 
     from contamination.audit.plan import Work
-    from contamination.audit.run import audit_work
+    from contamination.audit.run import run_audit
 
-    work = partial(Work, test_set=examples, given=[given] if given else None, timed=not stop)
-    audit = partial(audit_work, stop_at=alpha if stop else None)
-    return run(requests, lambda by, one: [work(by, request=one)], audit)
+    variants = [given] if given else None
+
+    def works(by: Any, request: AuditOptions) -> list[Work]:
+        return [Work(by, examples, request, variants=variants, timed=not stop)]
+
+    def audit(work: Work) -> "Audit":
+        return run_audit(
+            work.scorer,
+            work.test_set,
+            work.request,
+            variants=variants,
+            stop_at=alpha if stop else None,
+        )
+
+    return run(requests, works, audit)
 
 
 def run(
@@ -181,7 +193,11 @@ def run(
     if options.dry_run:
         print_plans(plans, options)
         return None
-    return replace(found[0], beside=found[1] if len(found) > 1 else None)
+    if len(found) == 1:
+        return found[0]
+    from contamination.audit.run import with_control
+
+    return with_control(*found)
 
 
 def print_audit(audit: "Audit", alpha: float) -> None:
@@ -199,7 +215,7 @@ def print_audit(audit: "Audit", alpha: float) -> None:
         title=f"Has {audit.header.model} seen {audit.header.dataset} {_order_asked(audit)}?",
     )
     say(*audit.notes())
-    for each in filter(None, (audit, audit.beside)):
+    for each in filter(None, (audit, audit.control)):
         print_cost(each)
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
@@ -221,7 +237,7 @@ def _order_asked(audit: "Audit") -> str:
 def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
-    if (wrote := audit.written) is not None:
+    if (wrote := audit.generation) is not None:
         served = f" by {wrote['served']!r}" if wrote["served"] else ""
         how = f"{wrote['tokens']} tokens at temperature {wrote['temperature']:g}{served}"
         lost = f"{wrote['empty']:,} refused or empty, {wrote['unusable']:,} of no use"

@@ -42,7 +42,7 @@ from contamination.audit.plan import Work
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
-from contamination.audit.run import carry_out
+from contamination.audit.run import apply_tests, make_audit, score_work
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator
@@ -68,7 +68,7 @@ NOT_SENT = (
 
 def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     """Say what a result does not prove, and what was not tested."""
-    if audit.written is not None:
+    if audit.generation is not None:
         return (*NOT_CLAIMED, NOT_STATED)
     tested = [each.test for each in audit.results]
     unsent = sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested
@@ -131,12 +131,12 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     found = [one for each in audits for one in each.findings]
     stores = tuple(path for each in audits for path in each.stores)
     order, *others = (each.result for each in found)
-    joint = combine_parts([order], others)
-    return replace(audits[0], findings=tuple(found), stores=stores, joint=joint)
+    combined = combine_parts([order], others)
+    return replace(audits[0], findings=tuple(found), stores=stores, combined=combined)
 
 
 def audit_sealed(work: Work, *, level: float) -> Audit:
-    """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
+    """Score what is missing, and test: `combined` of the audit is the verdict on all parts.
 
     Its results are the stated tests of the order of records, then that of options and that of
     wordings, where there are any, uncorrected, each with its own bound at that level; there is no
@@ -150,9 +150,12 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
 
     options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
     tests = {OPTION_TEST: partial(bounded, options), WORDINGS_TEST: partial(bounded, wordings_test)}
-    found = carry_out(work, **tests)
+    scored = score_work(work)
+    findings = apply_tests(work, scored, tests)
+    results = [finding.result for finding in findings]
     orders = len(work.request.order_tests)
-    return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
+    combined = combine_parts(results[:orders], results[orders:])
+    return make_audit(work, scored, findings, combined=combined)
 
 
 def wording_variants(sealed: SealedSet) -> VariantSet:
