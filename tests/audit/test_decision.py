@@ -142,7 +142,7 @@ def test_evidence_says_how_many_unread_sets_look_like_it():
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [
-        (Evidence("t", 1e-9, controls={ZLIB_BASELINE: 0.5}), "--control"),
+        (Evidence("t", 1e-9, controls={ZLIB_BASELINE: 0.5}), "no control model was given"),
         (Evidence("t", 1e-9, controls=SILENT), "gpt2 is silent (p = 0.9)"),
         (Evidence("t", 1e-9, drawn=True), "a key or a seed has drawn"),
     ],
