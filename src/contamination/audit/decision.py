@@ -220,10 +220,12 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
         return Verdict("cannot say", reason, least.p, objections=named)
     usable = min(informative, key=lambda each: each.p)
-    said = f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
+    measured = (
+        f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
+    )
     return Verdict(
         "no evidence",
-        "; ".join([said, *dict.fromkeys(problems), *named]),
+        "; ".join([measured, *dict.fromkeys(problems), *named]),
         usable.p,
         power=_best_power(informative, alpha),
         objections=named,
@@ -235,15 +237,15 @@ def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verd
     proofs = [each for each in significant if each.p <= PROOF and _order_is_good(each)]
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=lambda each: each.p)
-    said = [f"p = {best.p:.3g} ({best.test})"]
+    parts = [f"p = {best.p:.3g} ({best.test})"]
     if not _order_is_good(best):
-        said.append("one statistic of the order stands out before correction")
+        parts.append("one statistic of the order stands out before correction")
     elif conclusion == "evidence":
-        said.append(f"1 unread set in {int(1 / best.p):,} looks like this")
-    said.append(_controls_in_words(best))
+        parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
+    parts.append(_controls_in_words(best))
     if best.ordering_bias:
-        said.append("no theorem says how often two models that read alike differ so")
-    return Verdict(conclusion, "; ".join([*said, *objections]), best.p, objections=objections)
+        parts.append("no theorem says how often two models that read alike differ so")
+    return Verdict(conclusion, "; ".join([*parts, *objections]), best.p, objections=objections)
 
 
 def worst_order(parts: Sequence[Evidence]) -> "OrderState":
@@ -272,7 +274,7 @@ def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]
     for each in believed:
         level = alpha / each.corrected_for
         powers = tuple(simulated.at(level) for simulated in each.simulated_power)
-        if sum(one.probability for one in powers) > sum(one.probability for one in best):
+        if sum(power.probability for power in powers) > sum(power.probability for power in best):
             best = powers
     return best
 
