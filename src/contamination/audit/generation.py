@@ -276,8 +276,8 @@ class Usable:
 def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
-    Diagnosis and compressor stand beside, unless a key has `drawn` what is tested. `alpha` is 1 -
-    confidence of the bound that comes with a quiz. `Audit.written` counts texts as `Usable` does.
+    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is tested. `alpha` is 1 -
+    confidence of the bound that comes with a quiz. `Audit.generation` counts texts as `Usable` does.
     Too few of use make a large p say nothing (`Finding.answers_problem`); a small one stays a
     proof, since what is of no use only takes evidence away. Raises InputError as the generator and
     the store.
