@@ -276,11 +276,11 @@ class Usable:
 def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
-    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is tested. `alpha` is 1 -
-    confidence of the bound that comes with a quiz. `Audit.generation` counts texts as `Usable` does.
-    Too few of use make a large p say nothing (`Finding.answers_problem`); a small one stays a
-    proof, since what is of no use only takes evidence away. Raises InputError as the generator and
-    the store.
+    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is tested. `alpha`
+    is 1 - confidence of the bound that comes with a quiz. `Audit.generation` counts texts as
+    `Usable` does. Too few of use make a large p say nothing (`Finding.answers_problem`); a small
+    one stays a proof, since what is of no use only takes evidence away. Raises InputError as the
+    generator and the store.
     """
     plan = work.plan
     store = work.store
