@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from contamination.audit.decision import (
-    COMPRESSOR,
     ORDERS,
+    ZLIB_BASELINE,
     Evidence,
     both_axes,
     decide,
@@ -23,7 +23,7 @@ from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
 
 POSITIVE = ("proven", "evidence")
-SILENT = {COMPRESSOR: 0.5, "gpt2": 0.9}
+SILENT = {ZLIB_BASELINE: 0.5, "gpt2": 0.9}
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,13 @@ SILENT = {COMPRESSOR: 0.5, "gpt2": 0.9}
         (Evidence("successor", 1e-9, order="too few records", drawn=True), "proven", 1),
         (Evidence("successor", 1e-9, order="suspicious", drawn=True), "proven", 1),
         (Evidence("permutation", 0.2, floor=0.1), "cannot say", 3),
-        (Evidence("options", 1e-9, controls={COMPRESSOR: 0.5}, habit=True), "cannot say", 3),
-        (Evidence("options", 1e-9, controls={"gpt2": 0.5}, habit=True), "proven", 1),
-        (Evidence("options", 0.3, habit=True), "no evidence", 0),
+        (
+            Evidence("options", 1e-9, controls={ZLIB_BASELINE: 0.5}, ordering_bias=True),
+            "cannot say",
+            3,
+        ),
+        (Evidence("options", 1e-9, controls={"gpt2": 0.5}, ordering_bias=True), "proven", 1),
+        (Evidence("options", 0.3, ordering_bias=True), "no evidence", 0),
         (Evidence("quiz", 1e-9, answers_problem="464 of 480 are empty"), "proven", 1),
         (Evidence("quiz", 0.7, answers_problem="464 of 480 are empty"), "cannot say", 3),
     ],
@@ -63,7 +67,7 @@ def test_one_p_value(evidence, conclusion, status):
     "loud",
     [
         Evidence("permutation", 1e-9, order="order carries information"),
-        Evidence("permutation", 1e-9, controls={COMPRESSOR: 1e-4}),
+        Evidence("permutation", 1e-9, controls={ZLIB_BASELINE: 1e-4}),
     ],
 )
 def test_an_objection_to_one_test_leaves_the_others_and_is_named(loud):
@@ -75,8 +79,8 @@ def test_an_objection_to_one_test_leaves_the_others_and_is_named(loud):
 @pytest.mark.parametrize("p", [1e-9, 0.5])
 def test_a_control_model_that_rejects_any_test_objects_to_the_set_and_is_named(p):
     evidence = [
-        Evidence("successor", p, controls={"gpt2": 0.7}, planted=planted([0.01])),
-        Evidence("sharded_t", 0.6, controls={"gpt2": 0.01}, planted=planted([0.01])),
+        Evidence("successor", p, controls={"gpt2": 0.7}, simulated_power=planted([0.01])),
+        Evidence("sharded_t", 0.6, controls={"gpt2": 0.01}, simulated_power=planted([0.01])),
     ]
     verdict = decide(evidence, alpha=0.05)
     word = "order is no evidence here" if p < 0.05 else "no evidence"
@@ -103,7 +107,7 @@ def test_a_control_rejects_at_its_own_level_however_small_alpha_is():
 
 
 @pytest.mark.parametrize("p", [1e-9, 0.5])
-@pytest.mark.parametrize("controls", [{COMPRESSOR: 0.01}, {COMPRESSOR: 0.5, "gpt2": 0.01}])
+@pytest.mark.parametrize("controls", [{ZLIB_BASELINE: 0.01}, {ZLIB_BASELINE: 0.5, "gpt2": 0.01}])
 def test_whatever_rejects_is_named_whatever_p_is(p, controls):
     reason = decide([Evidence("successor", p, controls=controls)], alpha=0.05).reason
     assert min(controls, key=controls.get) in reason and "p = 0.01" in reason
@@ -112,7 +116,7 @@ def test_whatever_rejects_is_named_whatever_p_is(p, controls):
 @pytest.mark.parametrize("p", [1e-9, 0.5])
 @pytest.mark.parametrize("floor", [0, 0.2])
 def test_everything_that_objects_is_named_and_not_the_first_alone(p, floor):
-    controls = {COMPRESSOR: 0.01, "gpt2": 0.02}
+    controls = {ZLIB_BASELINE: 0.01, "gpt2": 0.02}
     order = "order carries information"
     evidence = Evidence("successor", p, floor=floor, order=order, controls=controls)
     reason = decide([evidence], alpha=0.05).reason
@@ -120,7 +124,9 @@ def test_everything_that_objects_is_named_and_not_the_first_alone(p, floor):
 
 
 def test_an_order_that_carries_information_is_named_where_p_is_large():
-    evidence = Evidence("successor", 0.4, order="order carries information", planted=planted([0]))
+    evidence = Evidence(
+        "successor", 0.4, order="order carries information", simulated_power=planted([0])
+    )
     verdict = decide([evidence], alpha=0.05)
     assert (verdict.conclusion, verdict.power) == ("no evidence", ())
     assert "this order could not have shown any" in verdict.reason
@@ -136,7 +142,7 @@ def test_evidence_says_how_many_unread_sets_look_like_it():
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [
-        (Evidence("t", 1e-9, controls={COMPRESSOR: 0.5}), "no control model was given"),
+        (Evidence("t", 1e-9, controls={ZLIB_BASELINE: 0.5}), "no control model was given"),
         (Evidence("t", 1e-9, controls=SILENT), "gpt2 is silent (p = 0.9)"),
         (Evidence("t", 1e-9, drawn=True), "a key or a seed has drawn"),
     ],
@@ -149,7 +155,7 @@ def test_a_verdict_is_positive_only_where_p_is_small_and_nothing_objects():
     for p, order, control, habit in product(
         np.linspace(0.001, 1, 40), ORDERS, (0.01, 0.5), (False, True)
     ):
-        evidence = Evidence("successor", float(p), 0.0, order, {COMPRESSOR: control}, habit)
+        evidence = Evidence("successor", float(p), 0.0, order, {ZLIB_BASELINE: control}, habit)
         positive = decide([evidence], alpha=0.05).conclusion in POSITIVE
         believed = order in ("quiet", "suspicious") and control > 0.05 and not habit
         assert positive == (p <= 0.05 and believed)
@@ -161,8 +167,8 @@ pieces = st.builds(
     p=st.floats(1e-12, 1),
     floor=st.floats(0, 1),
     order=st.sampled_from(ORDERS),
-    controls=st.dictionaries(st.sampled_from([COMPRESSOR, "gpt2"]), st.floats(1e-6, 1)),
-    habit=st.booleans(),
+    controls=st.dictionaries(st.sampled_from([ZLIB_BASELINE, "gpt2"]), st.floats(1e-6, 1)),
+    ordering_bias=st.booleans(),
     drawn=st.booleans(),
     answers_problem=st.sampled_from(["", "all are empty"]),
 )
@@ -218,11 +224,11 @@ def test_of_both_axes_the_order_that_objects_most_counts(order, of_options, draw
 
 def test_a_control_model_that_rejects_one_axis_objects_to_both():
     parts = [
-        Evidence("successor", 0.1, controls={COMPRESSOR: 0.3, "gpt2": 0.01}),
-        Evidence("options", 0.1, controls={COMPRESSOR: 0.2, "gpt2": 0.9}),
+        Evidence("successor", 0.1, controls={ZLIB_BASELINE: 0.3, "gpt2": 0.01}),
+        Evidence("options", 0.1, controls={ZLIB_BASELINE: 0.2, "gpt2": 0.9}),
     ]
     both = both_axes(1e-9, parts, {"gpt2": 0.06})
-    assert both.controls == {COMPRESSOR: 0.2, "gpt2": 0.02}
+    assert both.controls == {ZLIB_BASELINE: 0.2, "gpt2": 0.02}
     assert decide([both], alpha=0.05).conclusion == "order is no evidence here"
 
 
@@ -257,8 +263,8 @@ def planted(*p_values):
 def test_power_is_that_of_the_best_test_at_the_corrected_level():
     evidence = [
         Evidence("sharded_t", 0.3),
-        Evidence("boundary", 0.4, planted=planted([0.9, 0.2], [0.04, 0.9])),
-        Evidence("successor", 0.2, planted=planted([0.01, 0.9], [0.01, 0.03])),
+        Evidence("boundary", 0.4, simulated_power=planted([0.9, 0.2], [0.04, 0.9])),
+        Evidence("successor", 0.2, simulated_power=planted([0.01, 0.9], [0.01, 0.03])),
     ]
     powers = decide(evidence, alpha=0.05).power
     assert [(power.copies, power.probability) for power in powers] == [(1, 0.5), (2, 1.0)]

@@ -65,7 +65,7 @@ def test_who_has_memorised_the_order_is_found_and_who_knows_the_records_is_not(t
     (result,) = found.results
     assert (result.test, result.shards, result.permutations) == ("generated_successor", 1, 20_000)
     assert result.p < 1e-4
-    assert found.findings[0].control.p > 0.05
+    assert found.findings[0].zlib.p > 0.05
     assert found.verdict(0.01).status == 1
     backwards = {b: a for a, b in NEXT.items()}
     for number, writer in enumerate((Writer(SET.examples), Writer(SET.examples, backwards))):
@@ -76,7 +76,7 @@ def test_who_has_memorised_the_order_is_found_and_who_knows_the_records_is_not(t
 
 def test_empty_and_unusable_texts_are_counted_and_named(tmp_path):
     found = audit_of(Writer([*SET.examples, "sorry, I will not do that"], silent=0.2), tmp_path)
-    about = found.written
+    about = found.generation
     assert about["texts"] == 16 * 40
     assert 0.1 < about["empty"] / about["texts"] < 0.3
     assert 0 < about["unusable"] < 0.2 * about["texts"]
@@ -108,7 +108,7 @@ USELESS = {
 @pytest.mark.parametrize(("writer", "count", "number"), USELESS.values(), ids=USELESS)
 def test_texts_of_no_use_are_no_sign_that_nothing_was_read(writer, count, number, tmp_path):
     found = audit_of(writer, tmp_path)
-    assert found.written[count] == number
+    assert found.generation[count] == number
     assert found.results[0].p > 0.05
     verdict = found.verdict(0.05)
     assert verdict.conclusion == "cannot say"
@@ -119,7 +119,7 @@ def test_texts_of_no_use_are_no_sign_that_nothing_was_read(writer, count, number
 def test_who_repeats_what_he_is_sent_says_nothing_about_the_next_record(tmp_path):
     test_set = replace(SET, examples=tuple(f"a{i} b{i} c{i}\n" for i in range(20)))
     found = audit_of(Answers(lambda prompt: prompt), tmp_path, test_set)
-    assert found.written["unusable"] == found.written["texts"]
+    assert found.generation["unusable"] == found.generation["texts"]
     assert found.verdict().conclusion == "cannot say"
 
 
@@ -194,7 +194,7 @@ def test_a_habit_of_place_hits_by_chance_and_knowledge_is_counted(tmp_path):
     assert result.p < 1e-8
     assert 40 <= result.known_at_least <= 60
     none = quiz_of(Pupil(PUBLISHED, known=0, habit="perhaps"), tmp_path / "none")
-    assert (none.results[0].p, none.written["unusable"]) == (1.0, ASKED)
+    assert (none.results[0].p, none.generation["unusable"]) == (1.0, ASKED)
 
 
 def test_the_secret_of_a_quiz_is_new_each_time_and_kept_in_its_store(tmp_path):

@@ -40,7 +40,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     plan = Work(scorer, test_set, request).plan
     found = run_audit(scorer, test_set, request)
     (one,) = found.findings
-    result, control, diagnosis = one.result, one.control, one.diagnosis
+    result, control, diagnosis = one.result, one.zlib, one.diagnosis
     (path,) = found.stores
     store = open_store(path)
     assert path.parent == tmp_path / "stores" / "m" / "quiz"
@@ -54,7 +54,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     )
     assert plan.missing == plan.work.scored == found.tokens_scored
     assert Work(scorer, test_set, request).plan.missing == 0
-    assert found.joint is None
+    assert found.combined is None
 
 
 def test_both_axes_are_the_two_audits_and_fishers_combination(tokenizer, tmp_path) -> None:
@@ -66,9 +66,9 @@ def test_both_axes_are_the_two_audits_and_fishers_combination(tokenizer, tmp_pat
         for axis in ("both", "order", "options")
     )
     assert [r.p for r in both.results] == [order.results[0].p, options.results[0].p]
-    controls = [found.findings[0].control.p for found in (order, options)]
-    assert [each.control.p for each in both.findings] == controls
+    controls = [found.findings[0].zlib.p for found in (order, options)]
+    assert [each.zlib.p for each in both.findings] == controls
     expected = scipy.stats.combine_pvalues([r.p for r in both.results], method="fisher").pvalue
-    assert both.joint.p == pytest.approx(expected)
-    assert json.loads(json.dumps(both.as_dict()))["joint"]["p"] == both.joint.p
+    assert both.combined.p == pytest.approx(expected)
+    assert json.loads(json.dumps(both.as_dict()))["joint"]["p"] == both.combined.p
     assert order.tokens_scored == options.tokens_scored == 0  # the first run stored all

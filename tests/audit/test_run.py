@@ -13,7 +13,7 @@ from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_test
 from contamination.audit.plan import Work
 from contamination.audit.registry import DEFAULT_TESTS, OPTION_TEST
-from contamination.audit.run import audit_work
+from contamination.audit.run import with_control
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -68,7 +68,7 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
     tests = ["successor", "sharded_exact", "sharded_t", "min_p"]
     found = run_audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
-    pairs, whole, whole_again, pairs_again = (each.control for each in found.findings)
+    pairs, whole, whole_again, pairs_again = (each.zlib for each in found.findings)
     assert whole is whole_again and pairs is pairs_again
     for control, kind, shards in ((pairs, "successors", 2), (whole, "orderings", 5)):
         alone = zlib_test(test_set, kind=kind, shards=shards, permutations=4, seed=0)
@@ -115,8 +115,8 @@ def until(tokenizer, tmp_path):
         scorer = Remembers(tokenizer, words, nats)
         alpha = arguments.pop("alpha", 0.01)
         fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
-        work = Work(scorer, words, Request(**(fixed | arguments)), timed=False)
-        found = audit_work(work, stop_at=alpha)
+        request = Request(**(fixed | arguments))
+        found = run_audit(scorer, words, request, stop_at=alpha)
         return found, scorer
 
     return run
@@ -160,7 +160,7 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
     request = Request(["successor", "sharded_exact"], permutations=10, directory=tmp_path)
     suspect = run_audit(MadeUpScorer(tokenizer), words, replace(request, name="suspect"))
     control = run_audit(Remembers(tokenizer, words, 40.0), words, replace(request, name="old"))
-    verdict = replace(suspect, beside=control).verdict()
+    verdict = with_control(suspect, control).verdict()
     assert (verdict.conclusion, verdict.status, verdict.power) == ("no evidence", 0, ())
     assert "the control old prefers the order" in verdict.reason
 

@@ -284,7 +284,7 @@ def test_a_model_that_has_read_single_records_is_found_and_no_other(sealed, toke
     assert found["options"] < 1e-6
     assert found["wordings"] < 1e-4
     clean = found_by(MadeUpScorer(tokenizer), sealed, tmp_path, "clean")
-    assert min(clean.joint.p, *(result.p for result in clean.results)) > 1e-3
+    assert min(clean.combined.p, *(result.p for result in clean.results)) > 1e-3
 
 
 def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
@@ -294,7 +294,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
     whole, successor, *others = found.results
     assert (whole.test, whole.shards, whole.permutations, whole.p) == ("permutation", 1, 39, 1 / 40)
     assert [other.permutations for other in others] == [3, 1]
-    assert found.joint.p == pytest.approx(combine_parts([whole, successor], others).p)
+    assert found.combined.p == pytest.approx(combine_parts([whole, successor], others).p)
 
 
 def unpublished(sealed: SealedSet) -> list[str]:
@@ -329,7 +329,7 @@ def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenize
     sealed = seal_quiz(tmp_path, rows, options=False)
     found = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m")
     (one,) = found.results
-    assert (one.test, found.joint.p) == ("successor", pytest.approx(one.p))
+    assert (one.test, found.combined.p) == ("successor", pytest.approx(one.p))
 
 
 class Writes:
@@ -368,9 +368,9 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
     for found, status in ((found_of(read), 1), (found_of(()), 3)):  # it always writes the same
         order, options = found.results
         assert (order.test, options.test) == ("generated_successor", "arrangement_quiz")
-        assert found.joint.p == pytest.approx(combine_parts([order], [options]).p)
+        assert found.combined.p == pytest.approx(combine_parts([order], [options]).p)
         assert found.verdict(0.05).status == status
-        assert not any(each.diagnosis or each.control for each in found.findings)
+        assert not any(each.diagnosis or each.zlib for each in found.findings)
     order, options = found_of(read).results
     assert (order.p, options.p) == (pytest.approx(1 / 20_001), pytest.approx(4**-24))
     assert 20 <= options.known_at_least <= 24
@@ -386,7 +386,7 @@ def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
         works = sealed_writings(asked, request, sealed, next_record=True)
         found = audit_sealed_texts(*works, level=0.05)
         assert [each.shards for each in found.results] == [2, ITEMS]
-        p.append([each.p for each in (*found.results, found.joint)])
+        p.append([each.p for each in (*found.results, found.combined)])
     for each in np.array(p).T:
         check_level(each, 0.05, 0.3, reached=False)
 

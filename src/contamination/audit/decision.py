@@ -37,7 +37,7 @@ ORDERS: tuple["OrderState", ...] = (
     "too few records",
     "order carries information",
 )
-COMPRESSOR = "a compressor"  # the control that every p-value has
+ZLIB_BASELINE = "a compressor"  # for people: the control that every p-value has
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Evidence:
     floor : the least that `p` can be.
     order : what diagnostics without a model say of what the test permutes.
     controls : uncorrected p under what cannot have read the set, by name: a compressor, a model.
-    habit : whether the way people write options could explain a small p; that takes a control
-        model.
-    planted : simulated copies of this set (`contamination.audit.power`).
+    ordering_bias : whether the way people write options could explain a small p; excluding that
+        takes a control model.
+    simulated_power : simulated copies of this set (`contamination.audit.power`).
     corrected_for : number of tests over which p was corrected.
     drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
     answers_problem : why a large p says nothing, such as too few texts of use; "" if it does. A
@@ -65,8 +65,8 @@ class Evidence:
     floor: float = 0.0
     order: "OrderState" = "quiet"
     controls: Mapping[str, float] = field(default_factory=dict)
-    habit: bool = False
-    planted: Sequence[SimulatedPower] = ()
+    ordering_bias: bool = False
+    simulated_power: Sequence[SimulatedPower] = ()
     corrected_for: int = 1
     drawn: bool = False
     answers_problem: str = ""
@@ -74,7 +74,7 @@ class Evidence:
     @property
     def control_models(self) -> dict[str, float]:
         """p under each control that is a model, by its name."""
-        return {name: p for name, p in self.controls.items() if name != COMPRESSOR}
+        return {name: p for name, p in self.controls.items() if name != ZLIB_BASELINE}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, 
     parts : the evidence of each axis, that of options last.
     joint_controls : p of all parts together under each control model.
     """
-    controls = {COMPRESSOR: min(part.controls[COMPRESSOR] for part in parts)}
+    controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
     for name, joint_p in joint_controls.items():
         smallest = min(part.controls[name] for part in parts)
         controls[name] = min(joint_p, len(parts) * smallest)
@@ -167,7 +167,7 @@ def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, 
         p=p,
         order=worst_order(parts),
         controls=controls,
-        habit=parts[-1].habit,
+        ordering_bias=parts[-1].ordering_bias,
         answers_problem="; ".join(problems),
     )
 
@@ -220,10 +220,12 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
         return Verdict("cannot say", reason, least.p, objections=named)
     usable = min(informative, key=lambda each: each.p)
-    said = f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
+    measured = (
+        f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
+    )
     return Verdict(
         "no evidence",
-        "; ".join([said, *dict.fromkeys(problems), *named]),
+        "; ".join([measured, *dict.fromkeys(problems), *named]),
         usable.p,
         power=_best_power(informative, alpha),
         objections=named,
@@ -235,15 +237,15 @@ def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verd
     proofs = [each for each in significant if each.p <= PROOF and _order_is_good(each)]
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=lambda each: each.p)
-    said = [f"p = {best.p:.3g} ({best.test})"]
+    parts = [f"p = {best.p:.3g} ({best.test})"]
     if not _order_is_good(best):
-        said.append("one statistic of the order stands out before correction")
+        parts.append("one statistic of the order stands out before correction")
     elif conclusion == "evidence":
-        said.append(f"1 unread set in {int(1 / best.p):,} looks like this")
-    said.append(_controls_in_words(best))
-    if best.habit:
-        said.append("no theorem says how often two models that read alike differ so")
-    return Verdict(conclusion, "; ".join([*said, *objections]), best.p, objections=objections)
+        parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
+    parts.append(_controls_in_words(best))
+    if best.ordering_bias:
+        parts.append("no theorem says how often two models that read alike differ so")
+    return Verdict(conclusion, "; ".join([*parts, *objections]), best.p, objections=objections)
 
 
 def worst_order(parts: Sequence[Evidence]) -> "OrderState":
@@ -271,8 +273,8 @@ def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]
     best: tuple[Power, ...] = ()
     for each in believed:
         level = alpha / each.corrected_for
-        powers = tuple(simulated.at(level) for simulated in each.planted)
-        if sum(one.probability for one in powers) > sum(one.probability for one in best):
+        powers = tuple(simulated.at(level) for simulated in each.simulated_power)
+        if sum(power.probability for power in powers) > sum(power.probability for power in best):
             best = powers
     return best
 
@@ -313,7 +315,9 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
     for name, p in each.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, each))
-    if each.habit and not each.control_models and not objections:  # else a model changes nothing
+    if (
+        each.ordering_bias and not each.control_models and not objections
+    ):  # else a model changes nothing
         reason = (
             "people write options in orders that readers expect: name a control model of like "
             "competence that cannot have read the set"

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.other_tests import OtherTest, told
+from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.errors import InputError, csv_text, printable
 
 Result = Mapping[str, Any]
@@ -169,7 +169,7 @@ def _details(result: Result) -> str:
         f"{code_span(verdict['conclusion'] + ': ' + verdict['reason'])}",
     ]
     if others := result.get("other_tests"):
-        parts.append(code_span(told([OtherTest(**other) for other in others])))
+        parts.append(code_span(other_tests_in_words([OtherTest(**other) for other in others])))
     return f"Details: {'; '.join(parts)}."
 
 

@@ -30,9 +30,10 @@ from contamination.audit.controls.diagnosis import Diagnosis
 from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_test
+from contamination.audit.finding import Finding
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
-from contamination.audit.result import Audit, Finding
+from contamination.audit.result import Audit
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
@@ -275,11 +276,11 @@ class Usable:
 def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
-    Diagnosis and compressor stand beside, unless a key has `drawn` what is tested. `alpha` is 1 -
-    confidence of the bound that comes with a quiz. `Audit.written` counts texts as `Usable` does.
-    Too few of use make a large p say nothing (`Finding.answers_problem`); a small one stays a
-    proof, since what is of no use only takes evidence away. Raises InputError as the generator and
-    the store.
+    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is tested. `alpha`
+    is 1 - confidence of the bound that comes with a quiz. `Audit.generation` counts texts as
+    `Usable` does. Too few of use make a large p say nothing (`Finding.answers_problem`); a small
+    one stays a proof, since what is of no use only takes evidence away. Raises InputError as the
+    generator and the store.
     """
     plan = work.plan
     store = work.store
@@ -306,8 +307,8 @@ def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool 
         seconds=seconds,
         noise=None,
         precision=str(dtype).removeprefix("torch."),
-        drawn=work.request.drawn,
-        written=asdict(usable) | about | {"served": served, "left_out": list(store.left_out)},
+        options_drawn=work.request.drawn,
+        generation=asdict(usable) | about | {"served": served, "left_out": list(store.left_out)},
     )
 
 

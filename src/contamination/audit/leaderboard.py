@@ -22,49 +22,72 @@ from contamination.tables import MISSING
 
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     """Return the page of one or more rows of `contamination.audit.many.judged_rows`, best first."""
-    ranked = sorted(rows, key=lambda row: math.inf if row["p"] is None else row["log10 p"])
-    tested = [row for row in ranked if row["p"] is not None]
-    seeds, precisions = (
-        ", ".join(sorted({str(row[name]) for row in tested})) for name in ("seed", "precision")
-    )
-    facts = (
-        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
-        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
-        f"level {rows[0]['alpha']:g}, seed {seeds}, precision {precisions}"
-    )
+    ranked = sorted(rows, key=_rank)
     with pd.option_context("display.max_colwidth", None):
-        table = pd.DataFrame(map(_cells, ranked)).to_html(index=False, escape=False, border=0)
+        cells = pd.DataFrame([_cells(row) for row in ranked])
+        table = cells.to_html(index=False, escape=False, border=0)
     page = (files(__package__) / "leaderboard.html").read_text(encoding="utf-8")
     script = page.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    parts = {"@HASH@": f"sha256-{digest}", "@FACTS@": _shown(facts), "@TABLE@": table}
+    parts = {
+        "@HASH@": f"sha256-{digest}",
+        "@FACTS@": _shown(_facts(rows, date)),
+        "@TABLE@": table,
+    }
     return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], page)
+
+
+def _rank(row: Mapping[str, Any]) -> float:
+    """Return log10 p; rows without a p-value come last."""
+    return math.inf if row["p"] is None else float(row["log10 p"])
+
+
+def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
+    """Return what holds for all rows: the date, the correction, the level, and the settings."""
+    tested = [row for row in rows if row["p"] is not None]
+    seeds = sorted({str(row["seed"]) for row in tested})
+    precisions = sorted({str(row["precision"]) for row in tested})
+    return (
+        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
+        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
+        f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, precision {', '.join(precisions)}"
+    )
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what a row shows in each column, as markup."""
-    beside = {"records: ": row["order"], "compressor: ": row["compressor"]}
-    beside["not corrected for: "] = row.get("other tests") or None
-    controls = [f"{name}{_shown(value)}" for name, value in beside.items() if value is not None]
-    why = ""
-    if row["verdict"] != "no evidence" or row.get("objections"):  # as the command prints it
-        why = _shown(row["reason"])
-    verdict, store = _shown(row["verdict"]), row["store"]
-    return {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")} | {
-        "p": _shown(row["p"]),
-        "log10 p": _shown(row["log10 p"], "z.1f"),
-        "p (Holm)": _shown(row["p (Holm)"]),
-        "Verdict": f'<strong class="{verdict}">{verdict}</strong> <small>{why}</small>',
-        "Controls": "<br>".join(controls) or MISSING,
-        "Power": f"<small>{_shown(row['power'] or None).replace('; ', '<br>')}</small>",
-        "Tokens": _shown(row["tokens"]),
-        "Store": f'<code title="{store}">{store[:8]}</code>' if store else MISSING,
+    controls = {
+        "records: ": row["order"],
+        "compressor: ": row["compressor"],
+        "not corrected for: ": row.get("other tests") or None,
     }
+    lines = [f"{name}{_shown(value)}" for name, value in controls.items() if value is not None]
+    reason = ""
+    if row["verdict"] != "no evidence" or row.get("objections"):  # as the command prints it
+        reason = _shown(row["reason"])
+    verdict = _shown(row["verdict"])
+    power = _shown(row["power"] or None).replace("; ", "<br>")
+    store = row["store"]
+    cells = {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")}
+    cells["p"] = _shown(row["p"])
+    cells["log10 p"] = _shown(row["log10 p"], "z.1f")
+    cells["p (Holm)"] = _shown(row["p (Holm)"])
+    cells["Verdict"] = f'<strong class="{verdict}">{verdict}</strong> <small>{reason}</small>'
+    cells["Controls"] = "<br>".join(lines) or MISSING
+    cells["Power"] = f"<small>{power}</small>"
+    cells["Tokens"] = _shown(row["tokens"])
+    cells["Store"] = f'<code title="{store}">{store[:8]}</code>' if store else MISSING
+    return cells
 
 
 def _shown(value: Any, digits: str = ".3g") -> str:
     """Return a number as the command prints it, or escaped text."""
     if value is None:
         return MISSING
-    form = digits if isinstance(value, float) else "," if isinstance(value, int) else ""
-    return escape(printable(format(value, form)))
+    if isinstance(value, float):
+        text = format(value, digits)
+    elif isinstance(value, int):
+        text = format(value, ",")
+    else:
+        text = str(value)
+    return escape(printable(text))

@@ -6,15 +6,15 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from typing import Any, TypeVar
 
 from contamination.audit.decision import Verdict, decide
+from contamination.audit.finding import Finding
 from contamination.audit.power import power_in_words
 from contamination.audit.recompute import columns_of
 from contamination.audit.request import Request
-from contamination.audit.result import Audit, Finding
+from contamination.audit.result import Audit
 from contamination.audit.run import run_audit
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
@@ -54,16 +54,8 @@ COLUMNS: tuple[str, ...] = (
     "header",
     "store",
 )
-# The names of a model and a set, and what was found, or why nothing was (`status_of`).
+# The names of a model and a set, and their audit, or why there is none (`status_of`).
 Pair = tuple[str, str, Audit | str]
-
-
-def _tried(work: Callable[[], T]) -> T | str:
-    """Return what came of it, or why nothing did."""
-    try:
-        return work()
-    except FAILURES as error:
-        return status_of(error)
 
 
 def audit_pairs(
@@ -72,31 +64,61 @@ def audit_pairs(
     request: Request,
     open_model: Callable[[str], Scorer],
 ) -> Iterator[Pair]:
-    """Audit every model on every set, as `run_audit` does; a model is opened once.
+    """Yield the audit of every model on every set; a model is opened once.
 
     Parameters
     ----------
+    models : as `open_model` takes them.
     sets : name -> how the set is opened, once. Sets that would share a store, such as two files of
         one stem, are called by these names.
     request : of all pairs alike; its axis is the order of records.
+    open_model : returns the scorer of a model.
+
+    Raises
+    ------
+    InputError
+        If two models have one name, or the axis is another one.
     """
     if len({label(model) for model in models}) < len(models):
         raise InputError("two models have one name, and would share stores: rename a folder")
     if request.axis != "order":
-        raise InputError("of many sets the order of records is tested: give axis='order'")
-    opened = {name: _tried(load) for name, load in sets.items()}
-    count = Counter(each.name for each in opened.values() if isinstance(each, ExampleSet))
-    for name, each in opened.items():
-        if isinstance(each, ExampleSet) and count[each.name] > 1:
-            opened[name] = replace(each, name=name)
+        raise InputError(
+            "of many sets the order of records is tested: give axis='order'", parameter="axis"
+        )
+    opened = _open_sets(sets)
     for model in models:
-        scorer = _tried(partial(open_model, model))
-        asked = replace(request, name=label(model))
-        for name, examples in opened.items():
-            missing = [why for why in (scorer, examples) if isinstance(why, str)]
-            found = missing[0] if missing else _tried(partial(run_audit, scorer, examples, asked))
-            yield label(model), name, found
+        scorer = _tried(open_model, model)
+        named = replace(request, name=label(model))
+        for name, test_set in opened.items():
+            audit: Audit | str
+            if isinstance(scorer, str):
+                audit = scorer
+            elif isinstance(test_set, str):
+                audit = test_set
+            else:
+                audit = _tried(run_audit, scorer, test_set, named)
+            yield label(model), name, audit
         del scorer  # its memory, before the next one is loaded
+
+
+def _open_sets(
+    sets: Mapping[str, Callable[[], ExampleSet]],
+) -> dict[str, ExampleSet | str]:
+    """Return each set, or why it cannot be opened; those of one name get the name asked by."""
+    opened = {name: _tried(open_set) for name, open_set in sets.items()}
+    count = Counter(each.name for each in opened.values() if isinstance(each, ExampleSet))
+    for name, test_set in opened.items():
+        if isinstance(test_set, ExampleSet) and count[test_set.name] > 1:
+            opened[name] = replace(test_set, name=name)
+    return opened
+
+
+def _tried(work: Callable[..., T], *arguments: Any) -> T | str:
+    """Return the result of some work, or the status of its failure."""
+    try:
+        return work(*arguments)
+    except FAILURES as error:
+        return status_of(error)
 
 
 def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
@@ -108,43 +130,62 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     the verdict of a pair that was not audited is its status. Each store is read once more, for its
     checksum.
     """
-    audits = [found for _, _, found in pairs if isinstance(found, Audit)]
-    log10_p = list[float]()
-    for one in audits:
-        log10_p += [result.log10_p for result in one.results]
-    corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
+    corrected = _corrected_p(pairs)
+    tests = sum(len(p_values) for p_values in corrected)
     about = {"alpha": alpha, "version": version("contamination")}
     rows: list[dict[str, Any]] = []
-    for model, name, found in pairs:
-        if isinstance(found, str):
-            status, _, reason = found.partition(": ")
-            failed = {"model": model, "set": name, "verdict": status, "reason": reason}
-            rows.append(dict.fromkeys(COLUMNS) | failed | about)
+    for (model, name, audit), p_values in zip(pairs, corrected, strict=True):
+        if isinstance(audit, str):
+            row = dict.fromkeys(COLUMNS) | _row_of_failure(model, name, audit)
+            rows.append(row | about)
             continue
-        p_values = [float(next(corrected)) for _ in found.results]
-        verdict = decide(found.evidence(p_values, len(log10_p)), alpha=alpha)
-        judged = {
-            "verdict": verdict.conclusion,
-            "reason": verdict.reason,
-            "objections": "; ".join(verdict.objections),
-        }
-        for finding, holm_p in zip(found.findings, p_values, strict=True):
-            row = dict.fromkeys(COLUMNS) | _row_of(finding, verdict)
+        verdict = decide(audit.evidence(p_values, tests), alpha=alpha)
+        other = "; ".join(test.what for test in audit.other_tests)
+        for finding, holm_p in zip(audit.findings, p_values, strict=True):
+            row = dict.fromkeys(COLUMNS) | _row_of_test(finding, verdict)
             row["p (Holm)"] = holm_p
-            row["precision"] = found.precision
-            row["other tests"] = "; ".join(other.what for other in found.other_tests)
-            rows.append(row | judged | about)
+            row["precision"] = audit.precision
+            row["other tests"] = other
+            rows.append(row | about)
     return rows
 
 
-def _row_of(finding: Finding, verdict: Verdict) -> dict[str, Any]:
-    """Return what a row has of one test: its store, its controls, and its power."""
+def _corrected_p(pairs: Sequence[Pair]) -> list[list[float]]:
+    """Return the p-values of each pair after Holm's correction over all; failures have none."""
+    log10_p = list[float]()
+    counts = []
+    for _, _, audit in pairs:
+        results = () if isinstance(audit, str) else audit.results
+        log10_p += [result.log10_p for result in results]
+        counts.append(len(results))
+    if not log10_p:
+        return [[] for _ in pairs]
+    corrected = adjust(log10_p=log10_p, method="holm").p
+    of_pairs = []
+    start = 0
+    for count in counts:
+        of_pairs.append([float(p) for p in corrected[start : start + count]])
+        start += count
+    return of_pairs
+
+
+def _row_of_failure(model: str, name: str, failure: str) -> dict[str, Any]:
+    """Return the columns of a pair that was not audited."""
+    status, _, reason = failure.partition(": ")
+    return {"model": model, "set": name, "verdict": status, "reason": reason}
+
+
+def _row_of_test(finding: Finding, verdict: Verdict) -> dict[str, Any]:
+    """Return the columns of one test: its store, its controls, its power, and the verdict."""
     assert finding.store is not None
     row = columns_of(finding.store, finding.result)
     if finding.diagnosis is not None:
         row["order"] = finding.diagnosis.verdict
-    if finding.control is not None:
-        row["compressor"] = finding.control.p
+    if finding.zlib is not None:
+        row["compressor"] = finding.zlib.p
     test = finding.result.test
     row["power"] = power_in_words([power for power in verdict.power if power.test == test])
+    row["verdict"] = verdict.conclusion
+    row["reason"] = verdict.reason
+    row["objections"] = "; ".join(verdict.objections)
     return row

@@ -1,4 +1,4 @@
-"""What a scored store shows beside a p-value: controls of redrawn orders, and where it gains.
+"""Null calibration: p-values of a test where H0 holds by construction, and where tokens gain.
 
 The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
 in each shard, may therefore be called canonical in the place of the published one, whatever the
@@ -17,29 +17,44 @@ from contamination.scoring.store import Store
 def null_calibration_p_values(
     test: Test, store: Store, scores: np.ndarray, *, draws: int
 ) -> np.ndarray:
-    """p-values of a test on so many redrawn canonical orders, each as if published, (draws,).
+    """Return p-values of a test on redrawn canonical orders, each as if published, (draws,).
 
     The published order takes no part: each p-value is that of the test with one ordering of each
-    shard fewer. `scores` (r, n+1) are those of the test on its store, canonical first. Raises
-    InputError for scores with fewer than 2 shuffled orderings.
+    shard fewer.
+
+    Parameters
+    ----------
+    test : of the registry.
+    store : that the test reads; its seed names the draws.
+    scores : (r, n+1), of the test on its store, canonical first.
+    draws : number of p-values.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 shuffled orderings.
     """
     shuffled = scores[:, 1:]
     rng = store_stream(store, "redrawn canonical orders", test.name)
     canonical = rng.integers(shuffled.shape[1], size=(draws, len(shuffled)))
     if test.stops:  # the exact test on shards: all orders at once
         return statistics.sharded_exact_p_values(shuffled, canonical)
-    swapped = (statistics.relabel_canonical(shuffled, each) for each in canonical)
-    return np.array([test.statistic(each, rng).p for each in swapped])
+    p_values = []
+    for columns in canonical:
+        relabelled = statistics.relabel_canonical(shuffled, columns)
+        p_values.append(test.statistic(relabelled, rng).p)
+    return np.array(p_values)
 
 
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
-    """How much likelier tokens are in the canonical order than on average, by place in the example.
+    """Return how much likelier tokens are in the canonical order than on average, (tokens,).
 
-    (tokens,) in nats, mean over all examples that do not lead their shard; entry 0 is the first
-    token. Places that fewer than half of these examples reach are left out.
+    In nats, by place in the example: a mean over all examples that do not lead their shard; entry 0
+    is the first token. Places that fewer than half of these examples reach are left out.
     """
     longest = int(store.header.stored.max())
-    sums, counts = np.zeros(longest), np.zeros(longest)
+    sums = np.zeros(longest)
+    counts = np.zeros(longest)
     for shard in range(store.header.shards):
         tokens = store.shard_tokens(shard, permutations)
         follows = ~tokens.leading[0]

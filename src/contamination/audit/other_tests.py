@@ -78,7 +78,7 @@ def _stores_beside(stores: Sequence[Path]) -> list[Path]:
     return sorted(found)
 
 
-def told(others: Sequence[OtherTest]) -> str:
+def other_tests_in_words(others: Sequence[OtherTest]) -> str:
     """Say in one line that there are other tests, and which."""
     count = "1 other test" if len(others) == 1 else f"{len(others)} other tests"
     shown = [other.what for other in others[:MOST_TOLD]]

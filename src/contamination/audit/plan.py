@@ -4,12 +4,11 @@ Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 each model: what was planned is what is scored.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
-from itertools import starmap
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +16,12 @@ from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring import cost, score
+from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, plan_store
+from contamination.scoring.score import score, token_groups
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
 from contamination.testsets.example_set import ExampleSet
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoringPlan:
-    """What an audit will score.
+    """The scoring that an audit needs.
 
     Attributes
     ----------
@@ -55,35 +55,42 @@ class ScoringPlan:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A store of an audit: what filling it takes, which share is missing, and how it is filled.
+    """A store of an audit, and the work of filling it.
 
-    `sample` are sequences as the model reads them.
+    Attributes
+    ----------
+    store : its kind and shards.
+    directory : where it lies.
+    work : tokens and forward passes of the whole store.
+    missing_share : of the work, from 0 to 1.
+    variants : of the records, if the store holds them; None for orders of the records.
     """
 
     store: StorePlan
+    directory: Path
     work: cost.Workload
-    share: float
-    sample: Iterable[np.ndarray]
-    fill: Callable[..., Store]
+    missing_share: float
+    variants: "VariantSet | None" = None
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The work of an audit under one model: orders of the records, alternatives of each, or both.
+    """The work of an audit under one model: orders of the records, variants of each, or both.
 
     Attributes
     ----------
-    given : sets of alternatives of the records, which come after the orders; None makes those that
-        are asked for.
+    variants : sets of variants of the records, which come after the orders; None makes those of the
+        request.
     timed : whether a sample is run to predict FLOPs and seconds of what is missing.
     keep_revisions : whether a store of orders is named after the revisions of model and set, and
-        those of others stay beside it. Else it takes their place, by `fill(replace=True)`.
+        stays when another revision is scored. Else the new store takes its place, by
+        `fill(replace=True)`.
     """
 
     scorer: Scorer
     test_set: ExampleSet
     request: Request
-    given: Sequence["VariantSet"] | None = None
+    variants: Sequence["VariantSet"] | None = None
     timed: bool = True
     keep_revisions: bool = False
 
@@ -93,98 +100,168 @@ class Work:
         return tokenize_set(self.scorer.tokenizer, self.test_set)
 
     @cached_property
-    def alternatives(self) -> Sequence["VariantSet"]:
-        """Those given, else those asked for; errors as `Request.alternatives`."""
-        if self.given is None and self.request.axis != "order":
-            return [self.request.alternatives(self.test_set)]
-        return self.given or ()
+    def variant_sets(self) -> tuple["VariantSet", ...]:
+        """The sets of variants that are scored.
+
+        Raises InputError if the request asks for options, and the set has none that may move.
+        """
+        if self.variants is not None:
+            return tuple(self.variants)
+        if self.request.axis == "order":
+            return ()
+        return (self.request.alternatives(self.test_set),)
 
     @property
-    def name(self) -> str:
-        """What tables and stores call the model."""
+    def tests(self) -> tuple[str, ...]:
+        """The name of each test: of the order of records, then of each set of variants."""
+        of_variants = [variants.what for variants in self.variant_sets]
+        return (*self.request.order_tests, *of_variants)
+
+    @property
+    def model(self) -> str:
+        """The name of the model in tables and stores."""
         return self.request.name or self.scorer.revision[:12]
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """One for each test of the request, then one for each set of alternatives.
+        """One for each test; tests may share one.
 
         Raises InputError if there are too few examples for the shards, or what is read at once is
         longer than the context.
         """
-        lengths, shards = self.tokenised.lengths, self.request.shards
-        chosen = [
-            plan_store(TESTS[test], len(lengths), shards).within(self.scorer.context, lengths)
-            for test in self.request.order_tests
-        ]
-        orders = map(cache(self.order_part), chosen)  # tests may share a store
-        return (*orders, *map(self._alternatives_part, self.alternatives))
+        lengths = self.tokenised.lengths
+        of_orders: dict[StorePlan, Part] = {}
+        parts = []
+        for test in self.request.order_tests:
+            store = plan_store(TESTS[test], len(lengths), self.request.shards)
+            store = store.within(self.scorer.context, lengths)
+            if store not in of_orders:
+                of_orders[store] = self.plan_orders(store)
+            parts.append(of_orders[store])
+        for variants in self.variant_sets:
+            parts.append(self._plan_variants(variants))
+        return tuple(parts)
+
+    @property
+    def distinct_parts(self) -> list[Part]:
+        """The parts, each once."""
+        return list(dict.fromkeys(self.parts))
 
     @cached_property
     def plan(self) -> ScoringPlan:
-        """Count what there is to score, before anything is; errors as `parts`."""
-        parts = list(dict.fromkeys(self.parts))
-        flops = seconds = None
-        missing = [part for part in parts if part.share]
+        """Tokens, FLOPs and time of what there is to score, before anything is scored.
+
+        Raises InputError as `parts` does: for too few examples, or too short a context.
+        """
+        flops = None
+        seconds = None
+        missing = [part for part in self.distinct_parts if part.missing_share]
         if self.timed and missing and isinstance(self.scorer, TransformersScorer):
             shape = model_shape(self.scorer.config)
-            flops = sum(shape.flops(part.work) * part.share for part in missing)
-            sample = [ids for part in missing for ids in part.sample]
+            flops = sum(shape.flops(part.work) * part.missing_share for part in missing)
+            sample: list[np.ndarray] = []
+            for part in missing:
+                sample.extend(self._sequences(part))
             seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
-        options = self.request.axis == "options"
+        permutations = self.request.permutations
+        if self.request.axis == "options":
+            permutations = self.request.arrangements - 1
+        works = [part.work for part in self.distinct_parts]
         return ScoringPlan(
-            len(self.test_set.examples),
-            self.request.arrangements - 1 if options else self.request.permutations,
-            tuple(part.store for part in self.parts),
-            cost.total([part.work for part in parts]),
-            sum(round(part.work.scored * part.share) for part in parts),
-            flops,
-            seconds,
+            examples=len(self.test_set.examples),
+            permutations=permutations,
+            stores=tuple(part.store for part in self.parts),
+            work=cost.total(works),
+            missing=sum(round(part.work.scored * part.missing_share) for part in missing),
+            flops=flops,
+            seconds=seconds,
         )
 
-    def fill(self, **how: Any) -> list[Store]:
+    def fill(
+        self, *, enough: Callable[[Store, int], bool] | None = None, replace: bool = False
+    ) -> list[Store]:
         """Score what is missing, and open the stores of the plan, one for each of its `stores`.
 
-        `how` are further settings of `contamination.scoring.score.score`.
+        Parameters
+        ----------
+        enough : called after each shard with the store and its index; scoring ends when it returns
+            True. None scores all shards.
+        replace : whether a store of something else is removed from the place of one of these.
         """
-        filled = {part: part.fill(**how) for part in dict.fromkeys(self.parts)}
-        return [filled[part] for part in self.parts]
-
-    def order_part(self, store: StorePlan) -> Part:
-        """Plan one store of orders."""
-        tokenised, request, identity = self.tokenised, self.request, None
-        if self.keep_revisions:
-            revisions = self.scorer.revision, self.test_set.revision
-            identity = sha256_of(*revisions, str(request.seed))
-        path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
-        settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
-        settings["permutations"] = request.permutations
-        fill = partial(score.score, tokenised, self.scorer, path, store, **settings)
-        work = cost.workload(store, tokenised.lengths, request.permutations, self.scorer.context)
-        bounds = shard_bounds(len(tokenised.ids), store.shards)
-        sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
-        return Part(store, work, missing_share(path, work.scored), sample, fill)
-
-    def _alternatives_part(self, alternatives: "VariantSet") -> Part:
-        """Plan the store of alternatives: other ones of the same set lie beside it."""
-        request, name = self.request, alternatives.name
-        groups = score.token_groups(self.scorer.tokenizer, alternatives)
-        longest = max(len(rest) for group in groups for rest in group.rests)
-        if longest > (context := self.scorer.context):
-            raise InputError(
-                f"{name}: an item takes {longest} tokens, over context={context}",
-                parameter="context",
+        stores: dict[Part, Store] = {}
+        for part in self.distinct_parts:
+            data: TokenisedSet | VariantSet
+            if part.variants is None:
+                data = self.tokenised
+                permutations = self.request.permutations
+            else:
+                data = part.variants
+                permutations = 0  # all variants are scored
+            stores[part] = score(
+                data,
+                self.scorer,
+                part.directory,
+                part.store,
+                model=self.model,
+                seed=self.request.seed,
+                permutations=permutations,
+                enough=enough,
+                replace=replace,
             )
+        return [stores[part] for part in self.parts]
+
+    def plan_orders(self, store: StorePlan) -> Part:
+        """Plan one store of orders of the records."""
+        identity = None
+        if self.keep_revisions:
+            identity = sha256_of(
+                self.scorer.revision, self.test_set.revision, str(self.request.seed)
+            )
+        directory = store.path(
+            self.request.directory, self.model, self.tokenised.test_set.name, identity
+        )
+        work = cost.workload(
+            store, self.tokenised.lengths, self.request.permutations, self.scorer.context
+        )
+        return Part(store, directory, work, missing_share(directory, work.scored))
+
+    def _plan_variants(self, variants: "VariantSet") -> Part:
+        """Plan the store of a set of variants; those of other sets lie in the same folder."""
+        groups = token_groups(self.scorer.tokenizer, variants)
+        works = []
+        tokens = 0
+        for group in groups:
+            lengths = [len(rest) for rest in group.rests]
+            if max(lengths) > self.scorer.context:
+                raise InputError(
+                    f"{variants.name}: an item takes {max(lengths)} tokens, over "
+                    f"context={self.scorer.context}",
+                    parameter="context",
+                )
+            works.append(cost.continuation_workload(len(group.prefix), np.array(lengths)))
+            tokens += sum(lengths[number] for number in group.which)
         store = StorePlan("alternatives", len(groups), None)
-        path = store.path(request.directory, self.name, name, alternatives.revision)
-        rows = sum(len(group.rests[number]) for group in groups for number in group.which)
-        sample = (np.concatenate([group.prefix, *group.rests]) for group in groups)
-        settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
-        fill = partial(score.score, alternatives, self.scorer, path, **settings)
-        rests = ((len(group.prefix), np.array([*map(len, group.rests)])) for group in groups)
-        work = cost.total(starmap(cost.continuation_workload, rests))
-        return Part(store, work, missing_share(path, rows), sample, fill)
+        directory = store.path(self.request.directory, self.model, variants.name, variants.revision)
+        return Part(
+            store=store,
+            directory=directory,
+            work=cost.total(works),
+            missing_share=missing_share(directory, tokens),
+            variants=variants,
+        )
+
+    def _sequences(self, part: Part) -> Iterator[np.ndarray]:
+        """Yield token ids as the model reads them, one sequence for each shard or record."""
+        if part.variants is not None:
+            for group in token_groups(self.scorer.tokenizer, part.variants):
+                yield np.concatenate([group.prefix, *group.rests])
+            return
+        ids = self.tokenised.ids
+        for start, stop in shard_bounds(len(ids), part.store.shards):
+            yield np.concatenate(ids[start:stop])
 
 
 def missing_share(directory: Path, tokens: int) -> float:
-    """How much of the tokens that a full store has is missing, by the footers of its parts."""
-    return max(0, tokens - sum(map(count_values, directory.glob("part-*.parquet")))) / tokens
+    """Return the share of a full store's tokens that is missing, by the footers of its parts."""
+    stored = sum(count_values(path) for path in directory.glob("part-*.parquet"))
+    return max(0, tokens - stored) / tokens

@@ -1,11 +1,11 @@
-"""What anyone can recompute of an audit from its stores: checksums and p-values, without a model.
+"""Compute an audit again from its stores: checksums and p-values, without a model.
 
-The diagnosis and the compressor are not among it: they read the records, which no store holds.
+Diagnoses and the zlib baseline are left out: they read the records, which no store holds.
 """
 
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,52 +27,71 @@ def columns_of(store: Store, result: TestResult) -> Row:
     `header` is the SHA-256 of what was scored, `store` that of all that the test has read.
     """
     header = store.header
-    outcome = outcome_row(result)
-    return {
+    columns: Row = {
         "model": header.model,
         "set": header.dataset,
         "axis": "options" if header.kind == "alternatives" else "order",
-        **{name.replace("_", " "): value for name, value in outcome.items()},
-        "model revision": header.model_revision,
-        "set revision": header.dataset_revision,
-        "template": header.template,
-        "seed": header.seed,
-        "tokens": store.tokens_stored(result.permutations),
-        "header": header.key,
-        "store": store.checksum(result.permutations),
     }
+    for name, value in outcome_row(result).items():
+        columns[name.replace("_", " ")] = value
+    columns["model revision"] = header.model_revision
+    columns["set revision"] = header.dataset_revision
+    columns["template"] = header.template
+    columns["seed"] = header.seed
+    columns["tokens"] = store.tokens_stored(result.permutations)
+    columns["header"] = header.key
+    columns["store"] = store.checksum(result.permutations)
+    return columns
 
 
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
     """Check every byte of a store, and return `columns_of` it for each test.
 
-    The tests are those that `audited` (of `read_audit`) has of this store, else all that read such
-    a store by default; of alternatives that is the test of options, though a sealed set may have
-    wordings. Raises InputError if the store is damaged, lacks what a test reads, or was filled by
-    two models of a server.
+    Parameters
+    ----------
+    directory : of the store.
+    audited : rows of `read_audit`, whose tests of this store are computed. None takes all tests
+        that read such a store by default; of variants that is the test of options, though a sealed
+        set may have wordings.
+
+    Raises
+    ------
+    InputError
+        If the store is damaged, lacks what a test reads, or was filled by two models of a server.
     """
     store = open_store(directory)
     require_one_model(directory, store.served())
     held = store.permutations()
-    header = store.header
+    permutations: dict[str, int] = {}  # of each test
     if audited is None:
-        asked = {name: held for name, test in TESTS.items() if _reads(test, header)}
+        for name, test in TESTS.items():
+            if _reads(test, store.header):
+                permutations[name] = held
     else:
-        rows = (row for row in audited if row["header"] == header.key)
-        asked = {row["test"]: int(row["permutations"]) for row in rows}
-    if header.kind == "orderings" and (most := max(asked.values(), default=0)) > held:
+        for row in audited:
+            if row["header"] == store.header.key:
+                permutations[row["test"]] = int(row["permutations"])
+    most = max(permutations.values(), default=0)
+    if store.header.kind == "orderings" and most > held:
         raise InputError(f"{directory}: {held} permutations of {most} are whole; score it again")
-    return [columns_of(store, TESTS[test].result(store, each)) for test, each in asked.items()]
+    rows = []
+    for name, count in permutations.items():
+        result = TESTS[name].result(store, count)
+        rows.append(columns_of(store, result))
+    return rows
 
 
 def _reads(test: Test, header: Header) -> bool:
-    needs = (test.kind, test.tokens_per_example)
+    """Say whether a test reads such a store by default."""
     if header.kind == "alternatives":
         return test.name == OPTION_TEST
-    if needs != (header.kind, header.tokens_per_example):
+    if test.kind != header.kind or test.tokens_per_example != header.tokens_per_example:
         return False
-    right = header.kind == "successors" or (test.shard_size is None) == (header.shards == 1)
-    return right and (test.tokens_per_example is not None or test.sums or not header.summed)
+    reads_whole_set = test.shard_size is None
+    if header.kind == "orderings" and reads_whole_set != (header.shards == 1):
+        return False
+    needs_tokens = test.tokens_per_example is None and not test.sums
+    return not (needs_tokens and header.summed)
 
 
 def read_audit(path: Path) -> list[Row]:
@@ -82,16 +101,16 @@ def read_audit(path: Path) -> list[Row]:
     """
     rows: list[Row] = []
     with path.open(encoding="utf-8", newline="") as file:
-        read = csv.DictReader(file)
+        table = csv.DictReader(file)
         try:
-            for row in read:
+            for row in table:
                 if row["p"]:
-                    _ = TESTS[row["test"]], int(row["permutations"]), row["header"], row["model"]
-                    numbers = {name: float(row[name]) for name in NUMBERS}
-                    rows.append(row | numbers | {"line": read.line_num})
+                    rows.append(_audited(row) | {"line": table.line_num})
         except (csv.Error, KeyError, TypeError, ValueError) as error:
-            what = f"line {read.line_num} is no row of an audit's table"
-            raise InputError(f"{path}: {what}; write the table again") from error
+            raise InputError(
+                f"{path}: line {table.line_num} is no row of an audit's table; write the table "
+                "again"
+            ) from error
     if not rows:
         raise InputError(
             f"{path}: it has no p-value to verify; give the table that an audit has written"
@@ -99,26 +118,48 @@ def read_audit(path: Path) -> list[Row]:
     return rows
 
 
-def differences(audited: Sequence[Row], found: Sequence[Row]) -> list[str]:
-    """Return a line for each number of an audit's table that the rows of `recompute` do not give.
+def _audited(row: Mapping[str, str]) -> Row:
+    """Return a row with its numbers; KeyError, TypeError or ValueError where one is missing."""
+    for name in ("header", "model"):
+        _ = row[name]
+    _ = TESTS[row["test"]]
+    _ = int(row["permutations"])
+    numbers = {name: float(row[name]) for name in NUMBERS}
+    return {**row, **numbers}
 
-    p (Holm) is that of all rows of the table, of which there is at least one.
+
+def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
+    """Return a line for each number of an audit's table that its stores do not give.
+
+    Parameters
+    ----------
+    audited : rows of `read_audit`, at least one. p (Holm) is that of all of them.
+    computed : rows of `recompute`.
     """
     lines = list[str]()
-    holm = adjust(log10_p=[row["log10 p"] for row in audited], method="holm").p
+    log10_p = [row["log10 p"] for row in audited]
+    holm = adjust(log10_p=log10_p, method="holm").p
     for row, holm_p in zip(audited, holm, strict=True):
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
-        same = [
-            each
-            for each in found
-            if each["header"] == row["header"] and each["test"] == row["test"]
-        ]
-        if not same:
+        stored = [again for again in computed if _is_same_test(again, row)]
+        if not stored:
             lines.append(f"{where}: no whole store of it among those given; name its directory")
-        for each in same:
-            for name, value in (each | {"p (Holm)": holm_p}).items():
-                told = row.get(name, "")
-                near = name in NUMBERS and math.isclose(told, value, rel_tol=TOLERANCE)
-                if not near and told != csv_text(str(value)):
-                    lines.append(f"{where}: {name} is {told}, and its store gives {value}")
+        for again in stored:
+            for name, value in (again | {"p (Holm)": holm_p}).items():
+                if not _agrees(name, row.get(name, ""), value):
+                    lines.append(
+                        f"{where}: {name} is {row.get(name, '')}, and its store gives {value}"
+                    )
     return lines
+
+
+def _is_same_test(row: Row, other: Row) -> bool:
+    """Say whether two rows are of the same test on the same scored text."""
+    return bool(row["header"] == other["header"] and row["test"] == other["test"])
+
+
+def _agrees(name: str, written: Any, computed: Any) -> bool:
+    """Say whether a cell of a table is what its store gives; numbers within TOLERANCE."""
+    if name in NUMBERS and math.isclose(written, computed, rel_tol=TOLERANCE):
+        return True
+    return bool(written == csv_text(str(computed)))

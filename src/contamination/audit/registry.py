@@ -5,7 +5,7 @@ into a p-value. All but `sharded_t` and `permutation` share the exact test on sh
 scores that treat the orderings alike keep it exact. `min_p` tries several such scores of the same
 orderings, and gives the p-value of the best of them under their joint law.
 
-Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
+Tests of variants read all arrangements of each item's options instead, and a shard is an item.
 
 The help of the command line, the explorer, the studies and the legends of the figures are made from
 `TESTS`. The help of the command reads it, so functions import numpy when they compute.
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
 COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
-JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
-FEWEST_JOINT = 1_000  # of each shard
-JOINT_DRAWS = 20_000  # from the joint law of several statistics
+MIN_P_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
+FEWEST_MIN_P = 1_000  # of each shard
+MIN_P_DRAWS = 20_000  # from the joint law of several statistics
 ORDER_STREAM = "sampled orderings"  # of a shard of successors, the same in every test
 
 Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
@@ -36,11 +36,38 @@ TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> 
 StoreScores = Callable[["Store", int, int], "np.ndarray"]  # store, shard, permutations -> (n+1,)
 
 
+# --- from the scores of all shards to a result ----------------------------------------------------
+
+
 def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     return statistics.sharded_exact_test(scores)
 
 
-@dataclass(frozen=True)
+def _exact_on_options(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    """Weigh items alike: one whose arrangements differ much for a model tells more.
+
+    The weights were chosen in docs/power.md.
+    """
+    return statistics.sharded_exact_test(scores, weights="equal")
+
+
+def _permutation(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    return statistics.permutation_test(scores[0])
+
+
+def _sharded_t(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    return statistics.sharded_t_test(scores)
+
+
+def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    names = [variant_name("successor", b) for b in COUNTED]
+    return statistics.westfall_young_test(scores, names=names, resamples=MIN_P_DRAWS, rng=rng)
+
+
+# --- the tests ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
 class Test(StoreNeed):
     """A test: the store that it needs, the way from there to a p-value, and how it is shown.
 
@@ -70,56 +97,82 @@ class Test(StoreNeed):
         """Whether shards can be judged one after the other, as the exact test takes them."""
         return self.statistic is _exact
 
-    def shard_scores(self, store: "Store", shard: int, permutations: int) -> "np.ndarray":
-        """Scores of one shard, (n+1,) or (q, n+1)."""
-        if self.from_store is not None:
-            return self.from_store(store, shard, permutations)
-        return TOKEN_SCORES[self.name, self.b](store.shard_tokens(shard, permutations))
-
     @property
     def sums(self) -> bool:
         """Whether the test needs no more of an ordering than its log-probability."""
         return TOKEN_SCORES.get((self.name, self.b)) is summed
 
+    def shard_scores(self, store: "Store", shard: int, permutations: int) -> "np.ndarray":
+        """Return the scores of one shard, (n+1,) or (q, n+1), canonical first.
+
+        Parameters
+        ----------
+        store : that holds what the test needs.
+        shard : its index.
+        permutations : shuffled orderings that count, of those that are stored.
+        """
+        if self.from_store is not None:
+            return self.from_store(store, shard, permutations)
+        token_scores = TOKEN_SCORES[self.name, self.b]
+        return token_scores(store.shard_tokens(shard, permutations))
+
     def scores(self, store: "Store", permutations: int) -> "np.ndarray":
-        """Scores of all shards, (r, n+1) or (q, r, n+1); alternatives have all that were scored."""
+        """Return the scores of all shards, (r, n+1) or (q, r, n+1), canonical first.
+
+        Of variants all count that were scored.
+        """
         import numpy as np
 
         if self.kind == "alternatives":
             return store.variants()
         if self.sums:
             return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
-        shards = range(store.header.shards)
-        return np.stack([self.shard_scores(store, i, permutations) for i in shards], axis=-2)
+        of_shards = []
+        for shard in range(store.header.shards):
+            of_shards.append(self.shard_scores(store, shard, permutations))
+        return np.stack(of_shards, axis=-2)
 
     def result(self, store: "Store", permutations: int) -> "TestResult":
-        """Result of the test on a store that holds what the test needs."""
+        """Return the result of the test on a store that holds what the test needs."""
         return self.judge(store, self.scores(store, permutations))
 
     def judge(self, store: "Store", scores: "np.ndarray") -> "TestResult":
-        """Result of the test for the `scores` of its store."""
-        return replace(self.statistic(scores, store_stream(store, "joint law")), test=self.name)
+        """Return the result of the test for the `scores` of its store."""
+        result = self.statistic(scores, store_stream(store, "joint law"))
+        return replace(result, test=self.name)
+
+
+# --- scores of a shard of whole orderings ---------------------------------------------------------
 
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
-    """Log-probability of every ordering (nats), as in Oren's tests."""
+    """Return the log-probability of every ordering (nats), (m+1,), as in Oren's tests."""
     return tokens.sums()
 
 
 def standardised(tokens: "ShardTokens") -> "np.ndarray":
-    """Sum of tokens, each centred and divided by its spread over the orderings."""
+    """Return the sum of tokens, (m+1,), each centred and divided by its spread over orderings."""
     return statistics.token_standardised_scores(
         tokens.logprobs, tokens.leading, resolution=tokens.resolution
     )
 
 
 def boundary(tokens_per_example: int) -> TokenScores:
-    """Sum of the first tokens of every example but the leading one, centred (nats)."""
-    return lambda tokens: statistics.boundary_scores(
-        *(tokens.logprobs, tokens.leading, tokens.position),
-        tokens_per_example=tokens_per_example,
-        resolution=tokens.resolution,
-    )
+    """Return a function that sums the first tokens of every example but the leading one.
+
+    Its scores (nats), (m+1,), are of tokens centred over the orderings.
+    """
+
+    def boundary_scores(tokens: "ShardTokens") -> "np.ndarray":
+        return statistics.boundary_scores(
+            tokens.logprobs,
+            tokens.leading,
+            tokens.position,
+            tokens_per_example=tokens_per_example,
+            resolution=tokens.resolution,
+        )
+
+    return boundary_scores
 
 
 # Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b in `COUNTED`.
@@ -128,37 +181,51 @@ TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
     ("sharded_t", None): summed,
     ("sharded_exact", None): summed,
     ("token_standardised", None): standardised,
-    **{("boundary", name): boundary(b) for name, b in COUNTED.items() if b},
 }
+for _name, _tokens in COUNTED.items():
+    if _tokens is not None:
+        TOKEN_SCORES["boundary", _name] = boundary(_tokens)
+
+
+# --- scores of a shard of pairs -------------------------------------------------------------------
 
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    tokens, rng = SUCCESSOR_TOKENS, store_stream(store, ORDER_STREAM, shard)
+    """Return the scores of sampled orderings by the first tokens of each successor, (n+1,)."""
     centred = statistics.centred_successors(
-        store.successors(shard, tokens), resolution=store.resolution(tokens)
+        store.successors(shard, SUCCESSOR_TOKENS),
+        resolution=store.resolution(SUCCESSOR_TOKENS),
     )
+    rng = store_stream(store, ORDER_STREAM, shard)
     return statistics.sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
 
 
 def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
-    """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
+    """Return scores of the same sampled orderings by each number of tokens in COUNTED, (q, n+1).
 
     "all" is as many tokens of an example as the store keeps.
+
+    Parameters
+    ----------
+    store : of successors.
+    shard : its index.
+    permutations : is not used, since pairs give any ordering.
     """
     import numpy as np
 
-    kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
-    tokens = store.successor_tokens(shard, kept)
-    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
+    examples = slice(*store.header.bounds[shard])
+    most = int(store.header.stored[examples].max())
+    tokens = store.successor_tokens(shard, most)
+    orderings = MIN_P_CELLS // store.header.shards
+    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_MIN_P, orderings))
     rng = store_stream(store, ORDER_STREAM, shard)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
-    centred = [
-        statistics.centred_successors(
-            tokens[:, :, :b].sum(axis=2, dtype=np.float64), resolution=store.resolution(b or kept)
-        )
-        for b in COUNTED.values()
-    ]
-    return np.stack([statistics.successor_scores(each, orders) for each in centred])
+    scores = []
+    for b in COUNTED.values():
+        counted = tokens[:, :, :b].sum(axis=2, dtype=np.float64)
+        centred = statistics.centred_successors(counted, resolution=store.resolution(b or most))
+        scores.append(statistics.successor_scores(centred, orders))
+    return np.stack(scores)
 
 
 def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
@@ -169,33 +236,55 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
     return random_stream(header.seed, name, header.dataset_revision, header.shards, *keys)
 
 
-def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
-    names = [variant_name("successor", b) for b in COUNTED]
-    return statistics.westfall_young_test(scores, names=names, resamples=JOINT_DRAWS, rng=rng)
-
+# --- the registry ---------------------------------------------------------------------------------
 
 # Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
 _REGISTRY = (
     Test(
-        *("permutation", "Permutation", "#E69F00", "s"),
-        "the whole set in one sequence",
-        statistic=lambda scores, rng: statistics.permutation_test(scores[0]),
+        name="permutation",
+        label="Permutation",
+        colour="#E69F00",
+        marker="s",
+        help="the whole set in one sequence",
+        statistic=_permutation,
         shard_size=None,
     ),
     Test(
-        *("sharded_t", "Sharded t", "#0072B2", "o"),
-        "the paper's own t-test over shards",
-        statistic=lambda scores, rng: statistics.sharded_t_test(scores),
+        name="sharded_t",
+        label="Sharded t",
+        colour="#0072B2",
+        marker="o",
+        help="the paper's own t-test over shards",
+        statistic=_sharded_t,
     ),
-    Test(*("sharded_exact", "Sharded exact", "#D55E00", "D"), "the exact test on shards"),
     Test(
-        *("token_standardised", "Token-standardised", "#56B4E9", "P"),
-        "every token divided by its spread",
+        name="sharded_exact",
+        label="Sharded exact",
+        colour="#D55E00",
+        marker="D",
+        help="the exact test on shards",
     ),
-    Test(*("boundary", "Boundary", "#009E73", "^"), "the first 16 tokens of every example", b="16"),
     Test(
-        *("successor", "Successor", "#CC79A7", "v"),
-        f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
+        name="token_standardised",
+        label="Token-standardised",
+        colour="#56B4E9",
+        marker="P",
+        help="every token divided by its spread",
+    ),
+    Test(
+        name="boundary",
+        label="Boundary",
+        colour="#009E73",
+        marker="^",
+        help="the first 16 tokens of every example",
+        b="16",
+    ),
+    Test(
+        name="successor",
+        label="Successor",
+        colour="#CC79A7",
+        marker="v",
+        help=f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
         b=str(SUCCESSOR_TOKENS),
         from_store=_successors,
         kind="successors",
@@ -203,8 +292,11 @@ _REGISTRY = (
         shard_size=10,
     ),
     Test(
-        *("min_p", "Best of successors", "#000000", "*"),
-        f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
+        name="min_p",
+        label="Best of successors",
+        colour="#000000",
+        marker="*",
+        help=f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
         statistic=_best_successors,
         from_store=min_p_successors,
         kind="successors",
@@ -212,11 +304,13 @@ _REGISTRY = (
         shard_size=10,
     ),
     Test(
-        *("options", "Order of options", "#882255", "h"),
-        "the published order of the options of every item",
+        name="options",
+        label="Order of options",
+        colour="#882255",
+        marker="h",
+        help="the published order of the options of every item",
         kind="alternatives",
-        # An item whose arrangements differ much for a model tells more; chosen in docs/power.md.
-        statistic=lambda scores, rng: statistics.sharded_exact_test(scores, weights="equal"),
+        statistic=_exact_on_options,
         shard_size=None,
     ),
 )
@@ -229,8 +323,16 @@ COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "suc
 
 
 def variant_name(name: str, b: str | None) -> str:
-    """Name in tables of a test with its choice of b: boundary_16, or sharded_t without a choice."""
-    return name if b is None else f"{name}_{b}"
+    """Return the name in tables of a test with its choice of b.
+
+    >>> variant_name("boundary", "16")
+    'boundary_16'
+    >>> variant_name("sharded_t", None)
+    'sharded_t'
+    """
+    if b is None:
+        return name
+    return f"{name}_{b}"
 
 
 def help_text() -> str:
@@ -241,6 +343,6 @@ def help_text() -> str:
         "alternatives": "- Orders of options (axis options):",
     }
     for test in TESTS.values():
-        default = " (default)" * (test.name in DEFAULT_TESTS)
+        default = " (default)" if test.name in DEFAULT_TESTS else ""
         lines[test.kind] += f"\n    - {test.name}{default}: {test.help}"
     return "\n".join(lines.values())

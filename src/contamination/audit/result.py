@@ -1,4 +1,4 @@
-"""The results of an audit: one `Finding` for each test, and the `Audit` of all of them."""
+"""The results of an audit as plain data: its findings, their controls, and its cost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,20 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contamination import statistics
-from contamination.audit.controls.diagnosis import Diagnosis
-from contamination.audit.decision import (
-    COMPRESSOR,
-    Evidence,
-    Verdict,
-    both_axes,
-    decide,
-    log10_floor,
-)
-from contamination.audit.other_tests import OtherTest, other_tests, told
+from contamination.audit import text_report
+from contamination.audit.decision import Evidence, Verdict, decide, log10_floor
+from contamination.audit.evidence import ControlModel, evidence_of
+from contamination.audit.finding import Finding
+from contamination.audit.other_tests import OtherTest, other_tests
 from contamination.audit.plan import ScoringPlan
-from contamination.audit.power import SimulatedPower
-from contamination.audit.registry import ITEM_TESTS
-from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import PValue, TestResult
 
@@ -28,53 +20,31 @@ if TYPE_CHECKING:
     from contamination.scoring.completions import CompletionHeader
 
 SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: export.py says what may change in it
-# What JSON has of a store's header, and of the result of a test.
+# Attributes that `Audit.as_dict` takes from a store's header, and from the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
-OF_SOME = ("best", "stopped_at", "known_at_least")  # of the result of some tests
-
-
-@dataclass(frozen=True, eq=False)
-class Finding:
-    """A test of an audit: what it found, and what stands beside it.
-
-    Attributes
-    ----------
-    result : uncorrected: choose the test before you look.
-    diagnosis : whether what the test permutes carries information by itself. Unless it is quiet, a
-        small p-value is no evidence of contamination. None where a key has drawn what is tested.
-    control : the same shards under a compressor, which has seen no test set; None likewise.
-    error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    planted : p-values of simulated copies of this set, for each effect that studies measured.
-    store : that the test has read; None of what a model wrote.
-    answers_problem : why a large p says nothing; "" if it does.
-    """
-
-    result: TestResult
-    diagnosis: Diagnosis | None = None
-    control: TestResult | None = None
-    error: float | None = None
-    planted: tuple[SimulatedPower, ...] = ()
-    store: Store | None = None
-    answers_problem: str = ""
+OF_SOME = ("best", "stopped_at", "known_at_least")  # of the results of some tests
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an audit found, and what it took.
+    """Audit results and cost.
 
     Attributes
     ----------
     header : of a store that was read; it names the model and the set.
+    plan : what there was to score; `missing` is what was scored in this run.
     findings : one for each test.
-    seconds : that scoring took in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this run; None of
-        a model here, and where nothing was asked.
+    stores : directories that were read.
+    seconds : scoring time in this run.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run; None for
+        a local model, and where nothing was scored.
     precision : in which the model computed; "unknown" behind an endpoint.
-    joint : of both axes together, if both were asked (`joint`), or of all that a key has drawn.
-    drawn : whether a seed alone has arranged the options (`Request.drawn`).
-    beside : the same audit of a control, a model that cannot have read the set, if one was named.
-    written : what the model wrote, if that was tested (`contamination.audit.generation`).
+    combined : p-value of all tests together: of both axes, or of all that a key has drawn.
+    options_drawn : whether a seed alone has arranged the options (`Request.drawn`).
+    control : the same audit of a control, a model that cannot have read the set, if one was named.
+    generation : counts and settings of the texts that the model wrote, if those were tested
+        (`contamination.audit.generation`).
     """
 
     header: "Header | CompletionHeader"
@@ -84,165 +54,127 @@ class Audit:
     seconds: float
     noise: float | None
     precision: str
-    joint: PValue | None = None
-    drawn: bool = False
-    beside: "Audit | None" = None
-    written: Mapping[str, Any] | None = None
+    combined: PValue | None = None
+    options_drawn: bool = False
+    control: "Audit | None" = None
+    generation: Mapping[str, Any] | None = None
 
     @property
     def results(self) -> tuple[TestResult, ...]:
-        """What each test found."""
-        return tuple(each.result for each in self.findings)
+        """The result of each test."""
+        return tuple(finding.result for finding in self.findings)
 
     @property
     def holm_p(self) -> tuple[float, ...]:
-        """p-values of the results after Holm's correction over the tests that were asked for."""
+        """p-values of the results after Holm's correction over the tests of this audit."""
         log10_p = [result.log10_p for result in self.results]
-        return tuple(map(float, statistics.adjust(log10_p=log10_p, method="holm").p))
-
-    def verdict(self, alpha: float = 0.05) -> Verdict:
-        """Judge the p-values at a level, with their controls."""
-        return decide(self.evidence(self.holm_p, len(self.findings)), alpha=alpha)
-
-    def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
-        """Return what the verdict rests on: each test after correction, or all parts together.
-
-        Of both axes the order of records counts by itself as well, where authors have arranged the
-        options and there is no control model.
-
-        Parameters
-        ----------
-        p_values : of the tests, after correction.
-        corrected_for : number of tests over which they were corrected.
-        """
-        if self.joint is None:
-            pairs = enumerate(zip(self.findings, p_values, strict=True))
-            return [self._evidence_of(i, each, p, corrected_for) for i, (each, p) in pairs]
-        if self.findings[0].diagnosis is None:  # a key has drawn all that is tested
-            problems = [each.answers_problem for each in self.findings if each.answers_problem]
-            problem = "; ".join(dict.fromkeys(problems))
-            return [Evidence("all together", self.joint.p, drawn=True, answers_problem=problem)]
-        parts = [
-            self._evidence_of(i, each, each.result.p, corrected_for)
-            for i, each in enumerate(self.findings)
-        ]
-        joint_control = {}
-        if self.beside is not None and self.beside.joint is not None:
-            joint_control[self._control_name] = self.beside.joint.p
-        both = both_axes(self.joint.p, parts, joint_control)
-        if both.habit and self.beside is None:
-            return [parts[0], both]
-        return [both]
-
-    def _evidence_of(self, number: int, finding: Finding, p: float, corrected_for: int) -> Evidence:
-        """Return the evidence of one test, with its controls."""
-        result = finding.result
-        controls = {}
-        if finding.control is not None:
-            controls[COMPRESSOR] = finding.control.p
-        if self.beside is not None:
-            controls[self._control_name] = self.beside.results[number].p
-        of_items = result.test in ITEM_TESTS
-        return Evidence(
-            test=result.test,
-            p=p,
-            floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
-            order="quiet" if finding.diagnosis is None else finding.diagnosis.verdict,
-            controls=controls,
-            habit=of_items and not self.drawn,
-            planted=finding.planted,
-            corrected_for=corrected_for,
-            drawn=finding.diagnosis is None or (of_items and self.drawn),
-            answers_problem=finding.answers_problem,
-        )
-
-    @property
-    def _control_name(self) -> str:
-        assert self.beside is not None
-        return f"the control {self.beside.header.model}"
-
-    @property
-    def other_tests(self) -> list[OtherTest]:
-        """What other commands have tested of this model and set, as far as their stores say."""
-        pairs = [(each.store.directory, each.result) for each in self.findings if each.store]
-        return other_tests(self.stores, pairs)
+        corrected = statistics.adjust(log10_p=log10_p, method="holm")
+        return tuple(float(p) for p in corrected.p)
 
     @property
     def tokens_scored(self) -> int:
         """Tokens scored in this run; 0 if all was stored."""
         return self.plan.missing
 
-    def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return the audit for JSON."""
-        judged = self.verdict(alpha)
-        results = [_described(result) for result in self.results]
-        for result, holm, each in zip(results, self.holm_p, self.findings, strict=True):
-            error = {} if each.error is None else {"log10_p_error": each.error}
-            result |= {"holm_p": holm, "min_p": 10 ** log10_floor(each.result)} | error
-        return {
-            "schema": SCHEMA,
-            **{name: getattr(self.header, name) for name in IDENTITY},
-            "version": version("contamination"),
-            "precision": self.precision,
-            "alpha": alpha,
-            "verdict": asdict(judged) | {"status": judged.status},
-            **({} if self.joint is None else {"joint": asdict(self.joint)}),
-            "plan": asdict(self.plan),
-            "results": results,
-            "diagnosis": [each.diagnosis.as_dict() for each in self.findings if each.diagnosis],
-            "control": [_described(each.control) for each in self.findings if each.control],
-            "stores": [str(path) for path in self.stores],
-            "other_tests": [each._asdict() for each in self.other_tests],
-            "tokens_scored": self.tokens_scored,
-            "seconds": self.seconds,
-            "noise": self.noise,
-            **({} if self.written is None else {"written": dict(self.written)}),
-            **({} if self.beside is None else {"control_model": self.beside.as_dict(alpha)}),
-        }
+    @property
+    def other_tests(self) -> list[OtherTest]:
+        """Tests of this model and set by other commands, as far as their stores say."""
+        tested = []
+        for finding in self.findings:
+            if finding.store is not None:
+                tested.append((finding.store.directory, finding.result))
+        return other_tests(self.stores, tested)
+
+    def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
+        """Return the plain values on which the verdict rests.
+
+        Parameters
+        ----------
+        p_values : of the tests, after correction.
+        corrected_for : number of tests over which they were corrected.
+        """
+        return evidence_of(
+            self.findings,
+            p_values=p_values,
+            corrected_for=corrected_for,
+            options_drawn=self.options_drawn,
+            combined_p=None if self.combined is None else self.combined.p,
+            control=self._control_model(),
+        )
+
+    def verdict(self, alpha: float = 0.05) -> Verdict:
+        """Return the verdict at a level, with the controls taken into account."""
+        evidence = self.evidence(self.holm_p, len(self.findings))
+        return decide(evidence, alpha=alpha)
 
     def notes(self) -> list[str]:
-        """Return lines for people on what stands beside the p-values: limits, order, controls."""
-        lines = [f"all together (Fisher): p = {self.joint.p:.3g}"] if self.joint else []
-        for each in self.findings:
-            result, name = each.result, each.result.test
-            if hasattr(result, "stopped_at"):
-                ended = "not enough evidence" if result.stopped_at is None else "stopped"
-                lines.append(f"{name}: {ended} after {result.shards} shards; p is anytime-valid")
-            if best := getattr(result, "best", None):
-                lines.append(f"{name}: the smallest p was that of {best}")
-            if (known := getattr(result, "known_at_least", None)) is not None:
-                lines.append(f"{name}: {known} or more of {result.shards} are known")
-            if result.log10_p <= 0.999 * log10_floor(result):
-                lines.append(f"{name}: no smaller p exists for so many shards and orderings")
-            if each.error is not None and each.error >= 0.05:
-                moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
-                lines.append(f"{name}: {moved}")
-        for found in {each.diagnosis: None for each in self.findings if each.diagnosis}:
-            lines.append(f"{found.what}: {found.verdict}")
-            lines += [f"  {reason}" for reason in found.reasons]
-            if found.remark:
-                lines.append(found.remark)
-        controls = {each.control: None for each in self.findings if each.control}
-        for control in controls:
-            tests = ", ".join(each.result.test for each in self.findings if each.control is control)
-            of = f" ({tests})" if len(controls) > 1 else ""
-            lines.append(f"a compressor, which has seen nothing{of}: p = {control.p:.3g}")
-        if self.beside is not None:
-            p = {result.test: result.p for result in self.beside.results}
-            if self.beside.joint is not None:
-                p["together"] = self.beside.joint.p
-            each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
-            lines.append(f"the control, {self.beside.header.model}: {each_p}")
-        if others := self.other_tests:
-            lines.append(told(others))
-        return lines
+        """Return lines for people on the limits of the p-values, and on their controls."""
+        return text_report.notes_on(
+            self.findings,
+            combined_p=None if self.combined is None else self.combined.p,
+            control=self._control_model(),
+            other_tests=self.other_tests,
+        )
 
     def summary(self) -> str:
-        """One line for each test, what stands beside them, and the verdict at 0.05."""
-        what = f"{self.header.model} on {self.header.dataset}"
-        lines = [f"{what}: {result.test} test, p = {result.p:.3g}" for result in self.results]
-        return "\n".join([*lines, *self.notes(), str(self.verdict())])
+        """Return a line for each test, the notes, and the verdict at 0.05."""
+        return text_report.summary(
+            self.header.model, self.header.dataset, self.findings, self.notes(), self.verdict()
+        )
+
+    def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return the result as JSON has it, with the verdict at a level; see `SCHEMA`."""
+        verdict = self.verdict(alpha)
+        described: dict[str, Any] = {"schema": SCHEMA}
+        for name in IDENTITY:
+            described[name] = getattr(self.header, name)
+        described["version"] = version("contamination")
+        described["precision"] = self.precision
+        described["alpha"] = alpha
+        described["verdict"] = asdict(verdict) | {"status": verdict.status}
+        if self.combined is not None:
+            described["joint"] = asdict(self.combined)
+        described["plan"] = asdict(self.plan)
+        described["results"] = self._results_as_dicts()
+        diagnoses = [finding.diagnosis for finding in self.findings if finding.diagnosis]
+        described["diagnosis"] = [diagnosis.as_dict() for diagnosis in diagnoses]
+        baselines = [finding.zlib for finding in self.findings if finding.zlib]
+        described["control"] = [_result_as_dict(result) for result in baselines]
+        described["stores"] = [str(path) for path in self.stores]
+        described["other_tests"] = [other._asdict() for other in self.other_tests]
+        described["tokens_scored"] = self.tokens_scored
+        described["seconds"] = self.seconds
+        described["noise"] = self.noise
+        if self.generation is not None:
+            described["written"] = dict(self.generation)
+        if self.control is not None:
+            described["control_model"] = self.control.as_dict(alpha)
+        return described
+
+    def _results_as_dicts(self) -> list[dict[str, Any]]:
+        described = []
+        for finding, holm_p in zip(self.findings, self.holm_p, strict=True):
+            result = _result_as_dict(finding.result)
+            result["holm_p"] = holm_p
+            result["min_p"] = 10 ** log10_floor(finding.result)
+            if finding.error is not None:
+                result["log10_p_error"] = finding.error
+            described.append(result)
+        return described
+
+    def _control_model(self) -> ControlModel | None:
+        """Return the p-values of the control, if there is one."""
+        if self.control is None:
+            return None
+        combined = self.control.combined
+        return ControlModel(
+            name=self.control.header.model,
+            p_values=tuple(result.p for result in self.control.results),
+            combined_p=None if combined is None else combined.p,
+        )
 
 
-def _described(result: TestResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in RESULT + OF_SOME if hasattr(result, name)}
+def _result_as_dict(result: TestResult) -> dict[str, Any]:
+    """Return the attributes of a result that JSON has."""
+    names = [name for name in RESULT + OF_SOME if hasattr(result, name)]
+    return {name: getattr(result, name) for name in names}

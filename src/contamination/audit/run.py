@@ -1,46 +1,72 @@
-"""A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
+"""A p-value and a verdict for one model and one test set, in one call (Oren, Algorithm 1).
 
-`run_audit` scores what no store holds yet, and tests. An `Audit` is what it found, and says what it
-amounts to.
+`run_audit` plans, scores what no store holds yet, tests, adds the controls, and returns an `Audit`,
+whose verdict follows at any level.
 
-The order of the options is a second axis of proof, wherever an item stood when it was read. H0: the
+The order of the options is a second axis of proof, wherever the item stood in training. H0: the
 published arrangement of every item was drawn uniformly from those that are permitted, without
 regard to the model and independently over items. The p-value is exact under H0. What breaks H0
 without any contamination is how people write options; `contamination.testsets.variants` says
-what stays in place for that, and a model that cannot have read the set is tested beside this one.
+what stays in place for that, and a model that cannot have read the set is a control
+(`with_control`).
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contamination import statistics
+from contamination.audit.controls.diagnosis import Diagnosis
 from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_test
+from contamination.audit.finding import Finding
 from contamination.audit.other_tests import note_test
-from contamination.audit.plan import Work
+from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.power import simulate_power
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
-from contamination.audit.result import Audit, Finding
+from contamination.audit.result import Audit
+from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Kind
-from contamination.statistics import PValue, TestResult
+from contamination.statistics import AnytimeResult, PValue, TestResult
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
-SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
+if TYPE_CHECKING:
+    from contamination.testsets.variants import VariantSet
+
+SAMPLED = ("successor",)  # tests on sampled orderings
+FAR = -6.0  # log10 p below which the draw of the orderings matters
+ALL_EQUAL = "the model gives all orders the same probability, so nothing can stand out"
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The stores of an audit, filled.
+
+    Attributes
+    ----------
+    plan : what there was to score; `missing` is what was scored in this run.
+    stores : one for each test.
+    seconds : scoring time in this run.
+    anytime : the evidence of the shards that were scored, if it was followed shard by shard.
+    """
+
+    plan: ScoringPlan
+    stores: tuple[Store, ...]
+    seconds: float
+    anytime: AnytimeResult | None = None
 
 
 def run_audit(
@@ -49,129 +75,263 @@ def run_audit(
     request: Request = Request(),  # noqa: B008 - frozen
     *,
     template: str | None = None,
+    variants: Sequence["VariantSet"] | None = None,
+    stop_at: float | None = None,
 ) -> Audit:
-    """Score what is missing and test H0 "the model gives every ordering the same chance".
+    """Test H0 "the model gives every ordering the same chance", and return results and controls.
 
     An ordering is one of the records of a shard or, on the axis of options, of the options of an
-    item. Raises InputError for whatever loading, planning (`contamination.audit.plan.Work`) and
-    scoring refuse.
+    item. Only what no store holds yet is scored.
 
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
-    test_set : a test set, or what the command takes as DATASET: a registered name, a file, a
-        directory or a data set of the hub.
+    test_set : a test set, or what `contamination.testsets.sources.open_test_set` takes: a
+        registered name, a file, a directory or a data set of the hub.
+    request : tests, shards, permutations and the place of the stores.
     template : how a record of a set that is opened here becomes text, by name or with {field}; None
         is the set's own, else "text/1" (of items that of
         `contamination.testsets.variants.open_items`).
+    variants : sets of arrangements of the items; None makes those of the request.
+    stop_at : score shard after shard until the evidence reaches 1 / stop_at. The guarantee of the
+        anytime-valid test (`statistics.anytime`) holds for any rule of stopping, and an audit that
+        did not stop can go on later with the shards that are left. The result is an
+        `AnytimeResult` of the scored shards; diagnosis and zlib baseline are those of all shards.
+
+    Returns
+    -------
+    audit : one finding for each test; `Audit.verdict` decides at a level.
+
+    Raises
+    ------
+    InputError
+        If the model or the set cannot be opened, the set has too few examples for the shards, a
+        sequence is longer than the context, or a number is not finite. With `stop_at`, also for
+        options, for several tests, and for one that needs all shards at once.
     """
-    if isinstance(model, str | Path | ModelSource):
-        source = model if isinstance(model, ModelSource) else ModelSource(str(model))
-        model = TransformersScorer(source)
-        request = replace(request, name=request.name or label(source.name))
-    examples = test_set
-    if not isinstance(examples, ExampleSet):
-        if request.axis == "order":
-            examples = open_test_set(examples, template=template)
-        else:
-            from contamination.testsets.variants import open_items
-
-            examples = open_items(examples, template=template)
-    return audit_work(Work(model, examples, request))
-
-
-def audit_work(work: Work, *, stop_at: float | None = None) -> Audit:
-    """Score what is missing and test it, beside what the order gives away without the model.
-
-    With `stop_at`, shard after shard is scored until the evidence reaches 1 / stop_at, or all are.
-    The guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of stopping,
-    and an audit that did not stop can go on later, with the shards that are left. Its result is an
-    `AnytimeResult` of the shards that were looked at; diagnosis and control are those of all.
-    Raises InputError as `audit`; with `stop_at` also for options, for several tests, and for one
-    that needs all shards at once.
-    """
-    found = carry_out(work, stop_at)
-    request = work.request
-    test_set = work.test_set
-    diagnose = cache(partial(diagnose_order, test_set, seed=request.seed))  # once for its shards
-
-    @cache
-    def beside(kind: Kind, shards: int) -> dict[str, Any]:
-        if kind == "alternatives":
-            diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
-            return {"diagnosis": diagnosis, "control": zlib_option_test(*work.alternatives)}
-        control = zlib_test(
-            test_set,
-            kind=kind,
-            shards=shards,
-            permutations=request.permutations,
-            seed=request.seed,
-        )
-        return {"diagnosis": diagnose(shards=shards), "control": control}
-
-    pairs = zip(found.findings, found.plan.stores, strict=True)
-    findings = [replace(each, **beside(store.kind, store.shards)) for each, store in pairs]
-    both = combine_axes(*found.results) if request.axis == "both" else None
-    return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
-
-
-def carry_out(
-    work: Work, stop_at: float | None = None, /, **others: Callable[[Store], TestResult]
-) -> Audit:
-    """Score what is missing and test as `audit_work`, with nothing beside the results.
-
-    `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
-    """
-    evidence: list[statistics.AnytimeResult] = []  # after each shard
     if stop_at is not None:
-        evidence = [statistics.AnytimeResult(test=work.request.stopping_test, alpha=stop_at)]
-    plan, permutations = work.plan, work.request.permutations  # made before anything is scored
+        _ = request.stopping_test  # refused before anything is opened
+    scorer, request = _open_model(model, request)
+    examples = _open_set(test_set, request, template)
+    work = Work(scorer, examples, request, variants=variants, timed=stop_at is None)
+    scored = score_work(work) if stop_at is None else score_until(work, stop_at)
+    findings = apply_tests(work, scored)
+    findings = _add_controls(work, scored, findings)
+    combined = None
+    if request.axis == "both":
+        combined = combine_axes(*(finding.result for finding in findings))
+    return make_audit(work, scored, findings, combined=combined)
 
-    def suffices(store: Store, shard: int) -> bool:
-        test = TESTS[evidence[0].test]
-        evidence.append(evidence[-1].update(test.shard_scores(store, shard, permutations)))
-        return evidence[-1].stopped_at is not None
+
+def with_control(audit: Audit, control: Audit) -> Audit:
+    """Return an audit with that of a control, a model that cannot have read the set.
+
+    The control is a second `run_audit` with the same set and request: the weights of the first
+    model can be released before it is opened.
+
+    Raises
+    ------
+    InputError
+        If the two have taken different tests.
+    """
+    tests = [result.test for result in audit.results]
+    if [result.test for result in control.results] != tests:
+        raise InputError(
+            f"the control {control.header.model} has to take the tests {', '.join(tests)}: give "
+            "both audits the same request"
+        )
+    return replace(audit, control=control)
+
+
+def _open_model(
+    model: Scorer | ModelSource | Path | str, request: Request
+) -> tuple[Scorer, Request]:
+    """Return the open model, and the request with its name."""
+    if not isinstance(model, str | Path | ModelSource):
+        return model, request
+    source = model if isinstance(model, ModelSource) else ModelSource(str(model))
+    named = replace(request, name=request.name or label(source.name))
+    return TransformersScorer(source), named
+
+
+def _open_set(
+    test_set: ExampleSet | Path | str, request: Request, template: str | None
+) -> ExampleSet:
+    """Return the set, with its options as items where the request asks for them."""
+    if isinstance(test_set, ExampleSet):
+        return test_set
+    if request.axis == "order":
+        return open_test_set(test_set, template=template)
+    from contamination.testsets.variants import open_items
+
+    return open_items(test_set, template=template)
+
+
+# --- score ----------------------------------------------------------------------------------------
+
+
+def score_work(work: Work) -> Scored:
+    """Score what is missing in every store of the plan.
+
+    Raises InputError as planning (`Work.parts`) and scoring (`contamination.scoring.score.score`)
+    do.
+    """
+    plan = work.plan  # before anything is scored
+    started = time.perf_counter()
+    stores = work.fill()
+    return Scored(plan, tuple(stores), time.perf_counter() - started)
+
+
+def score_until(work: Work, level: float) -> Scored:
+    """Score shard after shard until the evidence of the only test reaches 1 / level.
+
+    Raises
+    ------
+    InputError
+        If the request has options or several tests, or its test needs all shards at once; and as
+        `score_work`.
+    """
+    name = work.request.stopping_test
+    test = TESTS[name]
+    anytime = AnytimeResult(test=name, alpha=level)
+    plan = work.plan
+
+    def enough(store: Store, shard: int) -> bool:
+        nonlocal anytime
+        anytime = anytime.update(test.shard_scores(store, shard, work.request.permutations))
+        return anytime.stopped_at is not None
 
     started = time.perf_counter()
-    stores = work.fill(**({"enough": suffices} if evidence else {}))
+    stores = work.fill(enough=enough)
     seconds = time.perf_counter() - started
-    findings = [Finding(result, store=stores[0]) for result in evidence[-1:]]
-    if evidence:
-        left = round(plan.work.scored * work.order_part(plan.stores[0]).share)
-        plan = replace(plan, missing=max(0, plan.missing - left))
-    tests = [*work.request.order_tests, *(each.what for each in work.alternatives)]
-    for name, store in zip(tests, stores, strict=True) if not evidence else ():
-        if name in others:
-            findings.append(Finding(others[name](store), store=store))
-            continue
-        scores = TESTS[name].scores(store, permutations)
-        error = None
-        result = TESTS[name].judge(store, scores)
-        if name in SAMPLED and result.log10_p < FAR:
-            error = statistics.sampling_error(scores)
-        problem = ""
-        if not np.ptp(scores, axis=-1).any():
-            problem = "the model gives all orders the same probability, so nothing can stand out"
-        findings.append(
-            Finding(
-                result,
-                error=error,
-                planted=simulate_power(TESTS[name], store, scores),
-                store=store,
-                answers_problem=problem,
-            )
-        )
-    for each in findings:
-        if each.store is not None and processes().is_main_process:
-            note_test(each.store.directory, each.result)
-    directories = tuple(dict.fromkeys(store.directory for store in stores))
-    noise = getattr(work.scorer, "noise", None)
-    precision = str(getattr(work.scorer, "dtype", "unknown")).removeprefix("torch.")
-    return Audit(stores[0].header, plan, tuple(findings), directories, seconds, noise, precision)
+    now = work.plan_orders(plan.stores[0])
+    left = round(plan.work.scored * now.missing_share)
+    plan = replace(plan, missing=max(0, plan.missing - left))
+    return Scored(plan, tuple(stores), seconds, anytime)
+
+
+# --- test -----------------------------------------------------------------------------------------
+
+
+def apply_tests(
+    work: Work,
+    scored: Scored,
+    own_tests: Mapping[str, Callable[[Store], TestResult]] | None = None,
+) -> list[Finding]:
+    """Return the finding of each test, without controls, and note in the stores what was tested.
+
+    Parameters
+    ----------
+    scored : the stores of this work.
+    own_tests : tests of variants to use instead of those of the registry, by what the variants are.
+    """
+    if scored.anytime is not None:
+        findings = [Finding(scored.anytime, store=scored.stores[0])]
+    else:
+        findings = []
+        for name, store in zip(work.tests, scored.stores, strict=True):
+            if own_tests is not None and name in own_tests:
+                finding = Finding(own_tests[name](store), store=store)
+            else:
+                finding = _test_store(name, store, work.request.permutations)
+            findings.append(finding)
+    if processes().is_main_process:
+        for finding, store in zip(findings, scored.stores, strict=True):
+            note_test(store.directory, finding.result)
+    return findings
+
+
+def _test_store(name: str, store: Store, permutations: int) -> Finding:
+    """Return the finding of a test of the registry, without controls."""
+    test = TESTS[name]
+    scores = test.scores(store, permutations)
+    result = test.judge(store, scores)
+    error = None
+    if name in SAMPLED and result.log10_p < FAR:
+        error = statistics.sampling_error(scores)
+    problem = "" if np.ptp(scores, axis=-1).any() else ALL_EQUAL
+    return Finding(
+        result,
+        error=error,
+        simulated_power=simulate_power(test, store, scores),
+        store=store,
+        answers_problem=problem,
+    )
+
+
+# --- control --------------------------------------------------------------------------------------
+
+
+def _add_controls(work: Work, scored: Scored, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with a diagnosis and the zlib baseline: of tests alike, computed once."""
+    diagnoses: dict[tuple[bool, int], Diagnosis] = {}
+    baselines: dict[StorePlan, TestResult] = {}
+    controlled = []
+    for finding, store in zip(findings, scored.plan.stores, strict=True):
+        permuted = (store.kind == "alternatives", store.shards)
+        if permuted not in diagnoses:
+            diagnoses[permuted] = _diagnose(work, store)
+        compressed = StorePlan(store.kind, store.shards)  # zlib reads whole examples
+        if compressed not in baselines:
+            baselines[compressed] = _zlib_baseline(work, store)
+        with_controls = replace(finding, diagnosis=diagnoses[permuted], zlib=baselines[compressed])
+        controlled.append(with_controls)
+    return controlled
+
+
+def _diagnose(work: Work, store: StorePlan) -> Diagnosis:
+    """Return whether what the test of a store permutes carries information without a model."""
+    request = work.request
+    if store.kind == "alternatives":
+        return diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
+    return diagnose_order(work.test_set, seed=request.seed, shards=store.shards)
+
+
+def _zlib_baseline(work: Work, store: StorePlan) -> TestResult:
+    """Return the test of a store under the zlib baseline."""
+    if store.kind == "alternatives":
+        (variants,) = work.variant_sets
+        return zlib_option_test(variants)
+    return zlib_test(
+        work.test_set,
+        kind=store.kind,
+        shards=store.shards,
+        permutations=work.request.permutations,
+        seed=work.request.seed,
+    )
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+def make_audit(
+    work: Work, scored: Scored, findings: Sequence[Finding], *, combined: PValue | None = None
+) -> Audit:
+    """Return the audit of some findings.
+
+    Parameters
+    ----------
+    scored : the stores of this work.
+    findings : one for each test.
+    combined : p-value of all tests together, on which the verdict then rests.
+    """
+    directories = dict.fromkeys(store.directory for store in scored.stores)
+    precision = str(getattr(work.scorer, "dtype", "unknown"))
+    return Audit(
+        header=scored.stores[0].header,
+        plan=scored.plan,
+        findings=tuple(findings),
+        stores=tuple(directories),
+        seconds=scored.seconds,
+        noise=getattr(work.scorer, "noise", None),
+        precision=precision.removeprefix("torch."),
+        combined=combined,
+        options_drawn=work.request.drawn,
+    )
 
 
 def combine_axes(*results: TestResult) -> PValue:
-    """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
+    """Return the p-value of the order of records and that of options, by Fisher's rule.
 
     Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.
     Given A, the records are exchangeable within shards, so p of their order has P(p <= a | A) <= a.

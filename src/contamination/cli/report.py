@@ -74,8 +74,8 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     )
     say(*audit.notes())
     print_cost(audit)
-    if audit.beside is not None:
-        print_cost(audit.beside)
+    if audit.control is not None:
+        print_cost(audit.control)
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
     say(f"verdict at {alpha:g}: {verdict}")
@@ -95,8 +95,8 @@ def _order_asked(of_items: Sequence[bool]) -> str:
 def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
-    if audit.written is not None:
-        _print_generation_cost(audit.written, where)
+    if audit.generation is not None:
+        _print_generation_cost(audit.generation, where)
         return
     if audit.tokens_scored == 0:
         say(f"everything was stored already: {where}")

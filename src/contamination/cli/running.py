@@ -97,7 +97,9 @@ def audit_models(
         del one
     if len(audits) == 1:
         return audits[0]
-    return replace(audits[0], beside=audits[1])
+    from contamination.audit.run import with_control
+
+    return with_control(audits[0], audits[1])
 
 
 def scoring_works(
@@ -117,8 +119,17 @@ def _scoring_work(
 ) -> "list[Work]":
     from contamination.audit.plan import Work
 
-    given = None if variants is None else [variants]
-    return [Work(scorer, examples, request, given=given, timed=timed)]
+    planned = None if variants is None else [variants]
+    return [Work(scorer, examples, request, variants=planned, timed=timed)]
+
+
+def audit_work(work: "Work", *, stop_at: float | None = None) -> "Audit":
+    """Audit a work of scoring, shard by shard if a level to stop at is given."""
+    from contamination.audit.run import run_audit
+
+    return run_audit(
+        work.scorer, work.test_set, work.request, variants=work.variants, stop_at=stop_at
+    )
 
 
 def generation_works(

@@ -11,6 +11,7 @@ from contamination.cli.hints import refuse_swapped
 from contamination.cli.report import print_cost, print_plans
 from contamination.cli.running import (
     audit_models,
+    audit_work,
     open_models,
     open_test_set,
     plan_models,
@@ -107,7 +108,6 @@ def score(
     )
     examples, variants = open_test_set(chosen_set, request, arrangements=arrangements)
 
-    from contamination.audit.run import audit_work
     from contamination.scoring.processes import processes
 
     first_process = processes().is_main_process

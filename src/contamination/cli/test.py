@@ -23,6 +23,7 @@ from contamination.cli.options import option
 from contamination.cli.report import print_generation_plans, print_plans, show_result
 from contamination.cli.running import (
     audit_models,
+    audit_work,
     generation_works,
     open_models,
     open_test_set,
@@ -240,8 +241,6 @@ def test(
         asks_letters = quiz or axis == "options"
         open_model = partial(open_generator, choice=chosen_model, asks_letters=asks_letters)
     else:
-        from contamination.audit.run import audit_work
-
         works_of = scoring_works(examples, variants, timed=not stop)
         audit = partial(audit_work, stop_at=alpha if stop else None)
         open_model = partial(open_scorer, choice=chosen_model)

@@ -14,7 +14,8 @@ from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.scoring.store_format import Header, Kind, read_header
 from contamination.scoring.stores.base import RESOLUTION, Store
-from contamination.scoring.stores.orderings import OrderingStore, ShardTokens
+from contamination.scoring.stores.orderings import OrderingStore
+from contamination.scoring.stores.shard_tokens import ShardTokens
 from contamination.scoring.stores.successors import SuccessorStore
 from contamination.scoring.stores.variants import VariantStore
 

@@ -43,7 +43,7 @@ from contamination.audit.plan import Work
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
-from contamination.audit.run import carry_out
+from contamination.audit.run import apply_tests, make_audit, score_work
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator
@@ -69,7 +69,7 @@ NOT_SENT = (
 
 def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     """Return what a result does not prove, and what was not tested."""
-    if audit.written is not None:
+    if audit.generation is not None:
         return (*NOT_CLAIMED, NOT_STATED)
     tested = [result.test for result in audit.results]
     if sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested:
@@ -133,12 +133,12 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     findings = tuple(chain.from_iterable(audit.findings for audit in audits))
     stores = tuple(chain.from_iterable(audit.stores for audit in audits))
     order, *others = [finding.result for finding in findings]
-    joint = combine_parts([order], others)
-    return replace(audits[0], findings=findings, stores=stores, joint=joint)
+    combined = combine_parts([order], others)
+    return replace(audits[0], findings=findings, stores=stores, combined=combined)
 
 
 def audit_sealed(work: Work, *, level: float) -> Audit:
-    """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
+    """Score what is missing, and test: `combined` of the audit is the verdict on all parts.
 
     Its results are the stated tests of the order of records, then that of options and that of
     wordings, where there are any, uncorrected, each with its own bound at that level; there is no
@@ -153,9 +153,12 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
 
     options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
     tests = {OPTION_TEST: partial(bounded, options), WORDINGS_TEST: partial(bounded, wordings_test)}
-    found = carry_out(work, **tests)
+    scored = score_work(work)
+    findings = apply_tests(work, scored, tests)
+    results = [finding.result for finding in findings]
     orders = len(work.request.order_tests)
-    return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
+    combined = combine_parts(results[:orders], results[orders:])
+    return make_audit(work, scored, findings, combined=combined)
 
 
 def wording_variants(sealed: SealedSet) -> VariantSet:

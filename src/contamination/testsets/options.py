@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared, ExampleSet
@@ -320,7 +320,7 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
         records = 0
-        alike = list[tuple[int, Any, str]]()
+        alike = list[tuple[int, Any, Literal["answer", "options"]]]()
         for number, (item, fields) in enumerate(zip(items, beside, strict=True), start=1):
             if name not in fields:
                 continue

@@ -95,7 +95,7 @@ def test_a_model_in_a_wheel_is_asked_all_of_the_profile(run, monkeypatch):
     for name, row in options[have].iterrows():
         (alone,) = run_audit(scorer, Sets().open_set(name), request).findings
         assert row["p"] == alone.result.p
-        assert row["control_p"] == alone.control.p
+        assert row["control_p"] == alone.zlib.p
         assert row["verdict"] == alone.diagnosis.verdict
     drawn = table["test"].ne("options") & table["dataset"].ne(POOLED)
     assert (table.loc[drawn, "status"] == "ok").all()

@@ -67,30 +67,41 @@ class Diagnosis:
 def judge(
     rows: Iterable[Row], log_orderings: float, what: str, counts: Mapping[str, int]
 ) -> Diagnosis:
-    """Correct the p-values of the rows, and say what they amount to at LEVEL.
+    """Return the diagnosis of some rows, with p-values after Holm's correction, at LEVEL.
 
-    There are `MOST_DIAGNOSTICS` rows at most. `log_orderings` is the natural logarithm of how many
-    orderings are possible.
+    Parameters
+    ----------
+    rows : `MOST_DIAGNOSTICS` at most.
+    log_orderings : natural logarithm of how many orderings are possible.
+    what : was diagnosed, for people.
+    counts : of that, for JSON.
     """
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     if tested.any():
-        table.loc[tested, "holm_p"] = adjust(np.log10(table.loc[tested, "p"]), method="holm").p
-    verdict: OrderState = "order carries information"
-    chosen, reasons = table[table["holm_p"] <= LEVEL], list[str]()
+        log10_p = np.log10(table.loc[tested, "p"])
+        table.loc[tested, "holm_p"] = adjust(log10_p, method="holm").p
     if log_orderings < math.log(MOST_DIAGNOSTICS / LEVEL) or not tested.any():
-        verdict, chosen = "too few records", table.iloc[:0]
-        reasons = ["too few orderings are possible for any to stand out: give more records"]
-    elif chosen.empty:
-        verdict, chosen = "suspicious", table[table["p"] <= LEVEL]
-        if chosen.empty:
-            verdict, least = "quiet", table.loc[table["p"].idxmin()]
-            reasons = [f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"]
-    reasons += [
-        f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})"
-        for row in chosen.sort_values("p", kind="stable").itertuples()
-    ]
-    return Diagnosis(table, verdict, tuple(reasons), what, counts)
+        reason = "too few orderings are possible for any to stand out: give more records"
+        return Diagnosis(table, "too few records", (reason,), what, counts)
+    rejected = table[table["holm_p"] <= LEVEL]
+    if not rejected.empty:
+        reasons = _readings(rejected)
+        return Diagnosis(table, "order carries information", reasons, what, counts)
+    alone = table[table["p"] <= LEVEL]
+    if not alone.empty:
+        return Diagnosis(table, "suspicious", _readings(alone), what, counts)
+    least = table.loc[table["p"].idxmin()]
+    reason = f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"
+    return Diagnosis(table, "quiet", (reason,), what, counts)
+
+
+def _readings(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Return a line on each of some rows, the smallest p first."""
+    lines = []
+    for row in rows.sort_values("p", kind="stable").itertuples():
+        lines.append(f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})")
+    return tuple(lines)
 
 
 def tested_row(
@@ -100,17 +111,36 @@ def tested_row(
     values: NDArray[np.float64],
     result: PValue | None = None,
 ) -> Row:
-    """Return a row with the p of `result`, by default that of `values` (m+1,), which it shows."""
-    result = result or order.order_test(values, alternative="two-sided")
-    observed, expected = float(values[0]), float(values.mean())
+    """Return a row that shows a statistic of the published order beside its mean.
+
+    Parameters
+    ----------
+    diagnostic : its name in the table.
+    what : the statistic is, for people.
+    form : of its numbers, as `format` takes it.
+    values : of the statistic, (m+1,), the published order first.
+    result : the test; None tests `values`, two-sided.
+    """
+    if result is None:
+        result = order.order_test(values, alternative="two-sided")
+    observed = float(values[0])
+    expected = float(values.mean())
     reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    return Row(diagnostic, observed, expected, result.statistic, result.p, reading=reading)
+    return Row(
+        diagnostic=diagnostic,
+        observed=observed,
+        expected=expected,
+        z=result.statistic,
+        p=result.p,
+        reading=reading,
+    )
 
 
 def tf_idf(texts: Sequence[str]) -> csr_matrix:
-    """Rows of length 1 with the weights of character 4-grams within words; 0 for a blank text.
+    """Return rows of length 1 with the weights of character 4-grams within words.
 
-    Characters need no notion of what a word is in the language at hand.
+    A blank text gets a row of zeros. Characters need no notion of what a word is in the language at
+    hand.
     """
     if not any(text.strip() for text in texts):
         return csr_matrix((len(texts), 1))

@@ -40,76 +40,135 @@ def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "FixedOption
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
     permitted of items with up to four options that move, a choice of 24 by the seed of others.
-    `keep` is what does not move, as in the test. Raises InputError as `items_of`.
+
+    Parameters
+    ----------
+    seed : of the arrangements.
+    keep : does not move, as in the test.
+
+    Raises
+    ------
+    InputError
+        If the set has no items.
     """
     from contamination.testsets import variants
 
     _, items = variants.shown_items(test_set)
     free = variants.permitted_places(items, keep)
     orders = variants.option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
-    pairs = zip(items, orders, strict=True)
-    moving = [(item, np.array(rows)) for item, rows in pairs if len({*rows}) > 1]
+    moving = []
+    log_orderings = 0.0
+    for item, arrangements in zip(items, orders, strict=True):
+        distinct = len(set(arrangements))
+        log_orderings += math.log(distinct)
+        if distinct > 1:
+            moving.append((item, np.array(arrangements)))
     what = f"order of the options of {len(moving)} of {len(items)} items, which may move"
     counts = {"items": len(items), "moving": len(moving)}
-    orderings = sum(math.log(len({*rows})) for rows in orders)
-    diagnosis = judge(option_rows(moving), orderings, what, counts)
+    diagnosis = judge(option_rows(moving), log_orderings, what, counts)
     return replace(diagnosis, remark=variants.items_that_stay(items, keep))
 
 
 def option_rows(moving: Moving) -> Iterator[Row]:
-    """Rows of the table of a `Diagnosis` of options; a p where any item that moves has one."""
+    """Yield the rows of the table of a `Diagnosis` of options.
+
+    A row has a p-value if it applies to any item that moves.
+    """
     items = [item for item, _ in moving]
     yield _place("gold_letters", "right answers", moving, [item.answer for item in items])
-    sizes = [[*map(len, item.options)] for item in items]
-    longest = [s.index(max(s)) if s.count(max(s)) == 1 else None for s in sizes]
-    yield _place("longest", "longest options", moving, longest)
+    sizes = [[len(option) for option in item.options] for item in items]
+    yield _place("longest", "longest options", moving, [_longest(row) for row in sizes])
     yield _sorted("length_trend", "length and place", moving, sizes)
     yield _sorted("length_sorted", "length and place, either way", moving, sizes, either_way=True)
     texts = [[option.casefold().strip() for option in item.options] for item in items]
     yield _sorted("alphabetical", "alphabet and place", moving, texts)
-    known = map(numbers, items)
-    yield _sorted("numbers", "number and place, either way", moving, known, either_way=True)
-    yield _sorted("denials", "denials and place", moving, map(denials, items))
-    # Whether options that share words stand side by side, or apart; words of the set weigh.
-    features = tf_idf([option for item in items for option in item.options])
-    alike, longer, start = [], [], 0
+    values = [numbers(item) for item in items]
+    yield _sorted("numbers", "number and place, either way", moving, values, either_way=True)
+    yield _sorted("denials", "denials and place", moving, [denials(item) for item in items])
+    yield _likeness(moving)
+    yield _builds(moving)
+
+
+def _longest(sizes: Sequence[int]) -> int | None:
+    """Return which option is longer than all others, if one is."""
+    most = max(sizes)
+    if sizes.count(most) > 1:
+        return None
+    return sizes.index(most)
+
+
+def _likeness(moving: Moving) -> Row:
+    """Return a row on options that share words: side by side, or apart; words of the set weigh."""
+    texts: list[str] = []
+    for item, _ in moving:
+        texts += item.options
+    features = tf_idf(texts)
+    values = []
+    pairs = 0
+    start = 0
     for item, arrangements in moving:
-        own = features[start : start + len(item.options)]
+        stop = start + len(item.options)
+        own = features[start:stop]
         hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
-        alike.append(successor_scores(hundredths, arrangements))
-        start += len(item.options)
-    scale = PERCENT * sum(len(item.options) - 1 for item in items)
-    what, nothing = "mean cosine of options side by side", "no options that are alike"
-    yield _summed("similarity", what, ".3f", alike, scale, nothing)
-    # Whether an option comes before those that say the same and more.
+        values.append(successor_scores(hundredths, arrangements))
+        pairs += len(item.options) - 1
+        start = stop
+    what = "mean cosine of options side by side"
+    nothing = "no options that are alike"
+    return _summed("similarity", what, ".3f", values, PERCENT * pairs, nothing)
+
+
+def _builds(moving: Moving) -> Row:
+    """Return a row on options that come before those that say the same and more."""
+    values = []
     pairs = 0
     for item, arrangements in moving:
         words = [set(re.findall(r"\w+", option.casefold())) for option in item.options]
-        parts = np.array([[bool(a) and a < b for b in words] for a in words])
-        longer.append(option_order.in_turn(parts, arrangements))
-        pairs += int(parts.sum())
+        contained = np.zeros((len(words), len(words)), dtype=bool)
+        for row, shorter in enumerate(words):
+            for column, longer in enumerate(words):
+                contained[row, column] = bool(shorter) and shorter < longer
+        values.append(option_order.in_turn(contained, arrangements))
+        pairs += int(contained.sum())
     what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
-    yield _summed("builds", what, ".1%", longer, pairs, "no option has all words of another")
+    return _summed("builds", what, ".1%", values, pairs, "no option has all words of another")
 
 
 def _summed(
     diagnostic: str, what: str, form: str, values: Sequence[ArrayLike], scale: float, nothing: str
 ) -> Row:
-    """Test sums of `values`, n times (N,); what is shown of them is divided by `scale`."""
+    """Return a row that tests the sums of values over items.
+
+    Parameters
+    ----------
+    what, form : of the statistic, for people.
+    values : of each of n items, n times (N,), the published arrangement first.
+    scale : sums are divided by it where they are shown.
+    nothing : what is said where no item has values that differ.
+    """
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
         return Row(diagnostic, reading=nothing)
-    return tested_row(
-        diagnostic, what, form, array.sum(axis=0) / scale, option_order.sum_test(array)
-    )
+    shown = array.sum(axis=0) / scale
+    return tested_row(diagnostic, what, form, shown, option_order.sum_test(array))
 
 
 def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
-    """Whether one option of each item, where there is one, stands at some letter too often."""
-    chosen = [(a, i) for (_, a), i in zip(moving, options, strict=True) if i is not None]
+    """Return a row on whether one option of each item stands at some letter too often.
+
+    Parameters
+    ----------
+    what : these options are, for people.
+    options : which option of each item it is; None where there is none.
+    """
+    chosen = []
+    for (_, arrangements), option in zip(moving, options, strict=True):
+        if option is not None:
+            chosen.append((arrangements, option))
     most = max((arrangements.shape[1] for arrangements, _ in chosen), default=0)
     places = np.arange(most)[:, None]
-    values = np.array([places == (a == i).argmax(axis=1) for a, i in chosen], dtype=int)
+    stands = [places == (rows == option).argmax(axis=1) for rows, option in chosen]
+    values = np.array(stands, dtype=int)
     if not len(values) or not np.ptp(values, axis=2).any():
         return Row(diagnostic, reading=f"no {what} that move")
     which, result = option_order.largest_test(values.transpose(1, 0, 2))
@@ -125,32 +184,51 @@ def _sorted(
     *,
     either_way: bool = False,
 ) -> Row:
-    """Kendall's rank correlation of place and a value of each option; its size for either way."""
-    sums, pairs = [], 0
-    for (_, arrangements), each in zip(moving, values, strict=True):
-        if each is not None:
-            found = option_order.ascents(each, arrangements)
-            sums.append(np.abs(found) if either_way else found)
-            pairs += sum(a != b for a, b in combinations(each, 2))
+    """Return a row on Kendall's rank correlation of place and a value of each option.
+
+    Parameters
+    ----------
+    what : is correlated, for people.
+    values : of the options of each item; None where an item has none.
+    either_way : test the size of the correlation in each item, whatever its sign.
+    """
+    sums = []
+    pairs = 0
+    for (_, arrangements), of_options in zip(moving, values, strict=True):
+        if of_options is None:
+            continue
+        ascents = option_order.ascents(of_options, arrangements)
+        sums.append(np.abs(ascents) if either_way else ascents)
+        pairs += sum(1 for first, second in combinations(of_options, 2) if first != second)
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
     return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", sums, pairs, nothing)
 
 
 def numbers(item: "Item") -> list[float] | None:
-    """The first number of each option, (k,); None if one has none, or all are equal."""
-    found = [number_in(option) for option in item.options]
-    known = [number for number in found if number is not None]
-    return known if len(known) == len(found) and len(set(known)) > 1 else None
+    """Return the first number of each option, (k,); None if one has none, or all are equal."""
+    firsts = []
+    for option in item.options:
+        number = number_in(option)
+        if number is None:
+            return None
+        firsts.append(number)
+    return firsts if len(set(firsts)) > 1 else None
 
 
 def number_in(option: str) -> float | None:
-    """The first number in a text, in digits."""
-    if match := _NUMBER.search(option):
-        return float(match[2].replace(",", "")) * (-1 if match[1] else 1)
-    return None
+    """Return the first number in a text, in digits; None if it has none.
+
+    >>> number_in("about −1,200 of them")
+    -1200.0
+    """
+    match = _NUMBER.search(option)
+    if match is None:
+        return None
+    size = float(match[2].replace(",", ""))
+    return -size if match[1] else size
 
 
 def denials(item: "Item") -> list[int] | None:
-    """How many words of each option deny, (k,); None if all options have as many."""
-    found = [len(_DENIAL.findall(option)) for option in item.options]
-    return found if len(set(found)) > 1 else None
+    """Return how many words of each option deny, (k,); None if all options have as many."""
+    counts = [len(_DENIAL.findall(option)) for option in item.options]
+    return counts if len(set(counts)) > 1 else None

@@ -37,116 +37,193 @@ NEAR = 0.8  # cosine above which records share a passage or differ in a few word
 # Where data sets keep the label, likeliest first.
 LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class", "completion")
 MOST_LABELS = 20
+_START = re.compile(r"[^\d\n]{0,20}(\d+)")
 
 
 def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis:
     """Test without a model whether the order of the records is exchangeable, at LEVEL.
 
-    Raises InputError for fewer than two examples a shard.
+    Fields of records are searched for a label and ids.
 
-    Fields of records are searched for a label and ids. `shards` is the number of those within which
-    records are permuted, 1 for the whole set; `seed` is that of the orderings.
+    Parameters
+    ----------
+    seed : of the orderings.
+    shards : number of those within which records are permuted, 1 for the whole set.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two examples a shard.
     """
     bounds = shard_bounds(len(test_set.examples), shards)
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
-    orders = order.random_orderings(bounds, PERMUTATIONS, rng=rng), bounds
-    rows = record_rows(test_set.examples, test_set.records, orders)
+    orderings = order.random_orderings(bounds, PERMUTATIONS, rng=rng)
+    rows = record_rows(test_set.examples, test_set.records, (orderings, bounds))
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
-    orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
-    return judge(rows, orderings, f"order of the records {within}", {"shards": shards})
+    log_orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
+    return judge(rows, log_orderings, f"order of the records {within}", {"shards": shards})
 
 
 def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Iterator[Row]:
-    """Rows of the table of a `Diagnosis` of records."""
+    """Yield the rows of the table of a `Diagnosis` of records.
+
+    Parameters
+    ----------
+    texts : of the records, as a model reads them.
+    records : their fields; empty if there are none.
+    orders : orderings and shards.
+    """
+    yield from _rows_of_likeness(texts, orders)
+    sizes = [len(text) for text in texts]
+    yield tested_row(
+        "length_autocorrelation",
+        "rank correlation of lengths of neighbours",
+        "+.3f",
+        order.autocorrelation(sizes, *orders),
+    )
+    yield tested_row(
+        "length_trend",
+        "rank correlation of length and position",
+        "+.3f",
+        order.trend(sizes, *orders),
+    )
+    yield _row_of_labels(records, orders)
+    lower = pd.Series([text.casefold() for text in texts], dtype=object)
+    yield tested_row(
+        "alphabetical",
+        "share of neighbours in alphabetical order",
+        ".1%",
+        order.ascending_neighbours(lower.rank(method="dense"), *orders),
+    )
+    yield _row_of_ids(texts, records, orders)
+
+
+def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
+    """Yield rows on records that stand near their likes: duplicates, near-duplicates, topics."""
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
-    means, close, has_twin = order.neighbour_similarity(
+    means, near, has_twin = order.neighbour_similarity(
         tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies
     )
-    adjacent = order.equal_neighbours(copies, *orders)
-    for name, what, count, share in (
-        ("duplicates", "repeat an earlier one", len(copies) - copies.max() - 1, adjacent),
-        ("near_duplicates", "have a near-duplicate", has_twin.sum(), close),
-    ):
-        if count:
-            told = f"{count} of {len(texts)} records {what}; share of neighbours that match"
-            yield tested_row(name, told, ".2%", share)
-        else:
-            yield Row(name, 0.0, reading=f"no records {what}")
-    best = int(np.argmax([order.max_z(each[None])[0] for each in means]))
-    told = f"mean cosine of records {lags[best]} place(s) apart"
-    result = order.order_test(order.max_z(means), alternative="greater")
-    yield tested_row("similarity", told, ".4f", means[best], result)
-    # What every record has one value of: length, label, place in the alphabet.
-    sizes = [len(text) for text in texts]
-    told = "rank correlation of lengths of neighbours"
-    values = order.autocorrelation(sizes, *orders)
-    yield tested_row("length_autocorrelation", told, "+.3f", values)
-    told = "rank correlation of length and position"
-    yield tested_row("length_trend", told, "+.3f", order.trend(sizes, *orders))
-    if found := label_codes(records):
-        told = f"share of neighbours with equal {found[0]!r}"
-        yield tested_row("label_runs", told, ".1%", order.equal_neighbours(found[1], *orders))
-    else:
-        yield Row("label_runs", reading="no field looks like a label")
-    ranks = pd.Series([text.casefold() for text in texts], dtype=object).rank(method="dense")
-    told = "share of neighbours in alphabetical order"
-    yield tested_row("alphabetical", told, ".1%", order.ascending_neighbours(ranks, *orders))
-    if columns := shown_numbers(texts, records):
-        trends = np.array([order.trend(column, *orders) for column in columns.values()])
-        best = int(np.argmax(np.abs(trends[:, 0])))
-        told = f"rank correlation of {list(columns)[best]}, shown in the texts, and position"
-        result = order.order_test(np.abs(trends).max(axis=0), alternative="greater")
-        yield tested_row("sequential_id", told, "+.3f", trends[best], result)
-    else:
-        yield Row("sequential_id", reading="no ids that the texts show")
+    repeated = len(copies) - copies.max() - 1
+    equal = order.equal_neighbours(copies, *orders)
+    yield _row_of_twins("duplicates", "repeat an earlier one", repeated, len(texts), equal)
+    twins = has_twin.sum()
+    yield _row_of_twins("near_duplicates", "have a near-duplicate", twins, len(texts), near)
+    best = int(np.argmax([order.max_z(values[None])[0] for values in means]))
+    yield tested_row(
+        "similarity",
+        f"mean cosine of records {lags[best]} place(s) apart",
+        ".4f",
+        means[best],
+        order.order_test(order.max_z(means), alternative="greater"),
+    )
+
+
+def _row_of_twins(
+    diagnostic: str, what: str, twins: int, records: int, shares: NDArray[np.float64]
+) -> Row:
+    """Return a row on the shares of neighbours that match, (m+1,), if any records do."""
+    if not twins:
+        return Row(diagnostic, 0.0, reading=f"no records {what}")
+    reading = f"{twins} of {records} records {what}; share of neighbours that match"
+    return tested_row(diagnostic, reading, ".2%", shares)
+
+
+def _row_of_labels(records: Sequence[Record], orders: Orders) -> Row:
+    """Return a row on runs of one label."""
+    labelled = label_codes(records)
+    if labelled is None:
+        return Row("label_runs", reading="no field looks like a label")
+    field, labels = labelled
+    shares = order.equal_neighbours(labels, *orders)
+    return tested_row("label_runs", f"share of neighbours with equal {field!r}", ".1%", shares)
+
+
+def _row_of_ids(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Row:
+    """Return a row on numbers that the texts show and that rise or fall with the position."""
+    columns = shown_numbers(texts, records)
+    if not columns:
+        return Row("sequential_id", reading="no ids that the texts show")
+    trends = np.array([order.trend(column, *orders) for column in columns.values()])
+    best = int(np.argmax(np.abs(trends[:, 0])))
+    name = list(columns)[best]
+    return tested_row(
+        "sequential_id",
+        f"rank correlation of {name}, shown in the texts, and position",
+        "+.3f",
+        trends[best],
+        order.order_test(np.abs(trends).max(axis=0), alternative="greater"),
+    )
 
 
 def codes(values: Sequence[object]) -> NDArray[np.intp]:
-    """Number the distinct values from 0, of any type; 1, "1" and True differ."""
-    return np.asarray(pd.factorize(np.array([*map(repr, values)], dtype=object))[0])
+    """Number the distinct values from 0, of any type, (n,); 1, "1" and True differ.
+
+    >>> codes(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    written = np.array([repr(value) for value in values], dtype=object)
+    numbers, _ = pd.factorize(written)
+    return np.asarray(numbers)
 
 
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:
-    """Find the field that holds the label, and number its values, (n,); None if there is none.
+    """Return the field that holds the label and the number of each label, (n,); None without one.
 
     It is the first of `LABEL_FIELDS` that every record has, with at least two values, at most
     `MOST_LABELS`, and each of them twice on average.
     """
+    if not records:
+        return None
     for field in LABEL_FIELDS:
-        if records and all(field in record for record in records):
-            found = codes([record[field] for record in records])
-            if 2 <= found.max() + 1 <= min(MOST_LABELS, len(records) // 2):
-                return field, found
+        if not all(field in record for record in records):
+            continue
+        labels = codes([record[field] for record in records])
+        if 2 <= labels.max() + 1 <= min(MOST_LABELS, len(records) // 2):
+            return field, labels
     return None
 
 
 def shown_numbers(
     texts: Sequence[str], records: Sequence[Record]
 ) -> dict[str, NDArray[np.float64]]:
-    """Numbers that could be ids and that every text shows, as columns (n,).
+    """Return numbers that could be ids and that every text shows, as columns (n,) by name.
 
     A field counts where it is, or ends in, a number in every record ("test/0012") and most records
     have their own. So does the number that the texts start with, after a word or two. What a model
     is not shown tells it nothing, whatever its order.
     """
     columns = dict[str, list[float]]()
-    starts = [re.match(r"[^\d\n]{0,20}(\d+)", text) for text in texts]
+    starts = [_START.match(text) for text in texts]
     if all(starts):
         columns["the number that the texts start with"] = [float(m[1]) for m in starts if m]
     for field in records[0] if records else ():
         values = [str(record.get(field)) for record in records]
-        numbers, pairs = [*map(_number, values)], zip(values, texts, strict=True)
-        if np.isfinite(numbers).all() and all(
-            re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) for value, text in pairs
-        ):
+        numbers = [_number(value) for value in values]
+        if np.isfinite(numbers).all() and _all_shown(values, texts):
             columns[f"field {field!r}"] = numbers
-    return {name: np.array(c) for name, c in columns.items() if len(set(c)) > len(c) / 2}
+    mostly_own = {}
+    for name, numbers in columns.items():
+        if len(set(numbers)) > len(numbers) / 2:
+            mostly_own[name] = np.array(numbers)
+    return mostly_own
+
+
+def _all_shown(values: Sequence[str], texts: Sequence[str]) -> bool:
+    """Say whether every text shows its value, not as the end of a longer word or number."""
+    for value, text in zip(values, texts, strict=True):
+        if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):
+            return False
+    return True
 
 
 def _number(value: str) -> float:
+    """Return a value as a number, or the number at its end; NaN for none."""
     with suppress(ValueError):
         return float(value)
     match = re.fullmatch(r"\S{0,40}?(\d+)", value)
-    return float(match[1]) if match else math.nan
+    if match is None:
+        return math.nan
+    return float(match[1])

@@ -1,4 +1,4 @@
-"""A negative control that has seen no test set: a compressor in the place of the model.
+"""The zlib baseline: a control that has seen no test set, in the place of the model.
 
 Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated rejects. A
 compressor knows nothing but the text in its window, so an order that it prefers is one that the
@@ -13,10 +13,10 @@ header): whole bytes, whose ties `sharded_exact_test` counts as such.
 
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
-from itertools import pairwise, starmap
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,59 +35,97 @@ if TYPE_CHECKING:
 NATS_PER_BYTE = 8 * math.log(2)
 
 
-def zlib_test(test_set: ExampleSet, **store: Any) -> ShardedExactResult:
-    """Exact test of the shards of an audit under a compressor instead of its model.
+def zlib_test(
+    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
+) -> ShardedExactResult:
+    """Return the exact test of the shards of an audit under zlib instead of its model.
 
     A small p says that the order carries information by itself. 1,000 records of 200 characters
     take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Parameters and
-    errors as in `zlib_scores`.
+    errors are those of `zlib_scores`.
     """
-    return replace(sharded_exact_test(zlib_scores(test_set, **store)), test="compressor")
+    scores = zlib_scores(test_set, kind=kind, shards=shards, permutations=permutations, seed=seed)
+    return replace(sharded_exact_test(scores), test="compressor")
 
 
 def zlib_scores(
     test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
 ) -> NDArray[np.float64]:
-    """Scores (nats) that `zlib_test` tests, (shards, n + 1), canonical first.
+    """Return the scores (nats) that `zlib_test` tests, (shards, n + 1), canonical first.
 
-    `kind` is what the audit scores: "orderings", the very ones that the model is given, or
-    "successors", pairs of whole examples (a code has no first tokens) from which orderings are
-    sampled as those of the model are. The rest is as in the audit. Raises InputError if a shard has
-    fewer than two examples, three for successors.
+    Parameters
+    ----------
+    kind : of the audit's store: "orderings", the very ones that the model is given, or
+        "successors", pairs of whole examples (a code has no first tokens) from which orderings are
+        sampled as those of the model are.
+    shards, permutations, seed : of the audit.
+
+    Raises
+    ------
+    InputError
+        If a shard has fewer than two examples, three for successors.
     """
-    examples = [text.encode() for text in test_set.examples]
-    alone = [_size(example) for example in examples]
-
-    @cache  # each pair of neighbours is compressed once
-    def following(a: int, b: int) -> int:
-        return _size(examples[a] + examples[b]) - alone[a]
-
-    scores = []
+    costs = _Costs([text.encode() for text in test_set.examples])
     rng = random_stream(seed, "compressor", test_set.revision, shards)
-    for shard, bounds in enumerate(shard_bounds(len(examples), shards)):
-        if kind == "orderings":
-            named: dict[str, Any] = {"seed": seed, "dataset": test_set.revision, "shard": shard}
-            orders = (ordering(bounds, index, **named) for index in range(permutations + 1))
-            sizes = [alone[o[0]] + sum(starmap(following, pairwise(o))) for o in orders]
-            scores.append(-NATS_PER_BYTE * np.array(sizes))
-        else:
-            pairs = np.array([[following(a, b) for b in range(*bounds)] for a in range(*bounds)])
+    scores = []
+    for shard, bounds in enumerate(shard_bounds(len(test_set.examples), shards)):
+        if kind == "successors":
+            pairs = costs.of_pairs(bounds)
             centred = centred_successors(-NATS_PER_BYTE * pairs)
-            drawn = sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
-            scores.append(drawn)
+            sampled = sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
+            scores.append(sampled)
+            continue
+        sizes = []
+        for index in range(permutations + 1):
+            examples = ordering(bounds, index, seed=seed, dataset=test_set.revision, shard=shard)
+            sizes.append(costs.of_ordering(examples.tolist()))
+        scores.append(-NATS_PER_BYTE * np.array(sizes))
     return np.stack(scores)
 
 
-def zlib_option_test(alternatives: "VariantSet") -> ShardedExactResult:
-    """Exact test of the published alternatives of all records under a compressor.
+class _Costs:
+    """The bytes that examples take, alone and after each other; each pair is compressed once."""
 
-    The log-probability (nats) of an alternative is that of its size by zlib. A small p says that
-    the arrangement of the options is no accident, whoever has read it: options that share words
-    stand side by side. A large one says little: a compressor neither counts nor knows an alphabet,
-    and has no liking for a letter.
+    def __init__(self, examples: Sequence[bytes]) -> None:
+        self._examples = examples
+        self._alone = [_size(example) for example in examples]
+        self._following: dict[tuple[int, int], int] = {}
+
+    def following(self, first: int, second: int) -> int:
+        """Return the bytes of the second example after the first."""
+        pair = (first, second)
+        if pair not in self._following:
+            both = _size(self._examples[first] + self._examples[second])
+            self._following[pair] = both - self._alone[first]
+        return self._following[pair]
+
+    def of_ordering(self, examples: Sequence[int]) -> int:
+        """Return the bytes of examples in an order."""
+        size = self._alone[examples[0]]
+        for first, second in pairwise(examples):
+            size += self.following(first, second)
+        return size
+
+    def of_pairs(self, bounds: tuple[int, int]) -> NDArray[np.int64]:
+        """Return the bytes of each example of a shard (columns) after each other one (rows)."""
+        shard = range(*bounds)
+        pairs = np.empty((len(shard), len(shard)), dtype=np.int64)
+        for row, first in enumerate(shard):
+            for column, second in enumerate(shard):
+                pairs[row, column] = self.following(first, second)
+        return pairs
+
+
+def zlib_option_test(variants: "VariantSet") -> ShardedExactResult:
+    """Return the exact test of the published variants of all records under zlib.
+
+    The log-probability (nats) of a variant is that of its size by zlib. A small p says that the
+    arrangement of the options is no accident, whoever has read it: options that share words stand
+    side by side. A large one says little: zlib neither counts nor knows an alphabet, and has no
+    liking for a letter.
     """
-    sizes = np.array([[_size(text.encode()) for text in row] for row in alternatives.texts])
-    scores = -NATS_PER_BYTE * sizes
+    sizes = [[_size(text.encode()) for text in texts] for texts in variants.texts]  # plain: a table
+    scores = -NATS_PER_BYTE * np.array(sizes)
     return replace(sharded_exact_test(scores, weights="equal"), test="compressor")
 
 

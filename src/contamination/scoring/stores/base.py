@@ -38,7 +38,7 @@ from contamination.scoring.store_format import (
 )
 
 if TYPE_CHECKING:
-    from contamination.scoring.stores.orderings import ShardTokens
+    from contamination.scoring.stores.shard_tokens import ShardTokens
 
 # Nats by which an engine may change the log-probability of a token with its place in a batch: 4 to
 # 5 times the most that random models of 2 to 8 layers did, and in proportion for float16.

@@ -3,35 +3,15 @@
 Sequence (s, j) is shard s in ordering j, of which 0 is the canonical one.
 """
 
-import math
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from contamination.scoring.store_format import Place, ScoredSequence
 from contamination.scoring.stores.base import Store, positions
+from contamination.scoring.stores.shard_tokens import ShardTokens
 from contamination.statistics.results import with_ties
 from contamination.testsets.orderings import ordering
-
-
-class ShardTokens(NamedTuple):
-    """The T tokens of one shard in orderings 0..m; a column is one token, in canonical order."""
-
-    logprobs: np.ndarray  # nats, float32 (m + 1, T)
-    leading: np.ndarray  # whether the token's example is first in the ordering, bool (m + 1, T)
-    position: np.ndarray  # of the token within its example, int32 (T,)
-    resolution: float = 0.0  # nats that the engine cannot tell apart in a token
-
-    def sums(self) -> np.ndarray:
-        """Log-probabilities (nats) of the orderings, float64 (m + 1,), ties as in `log_probs`."""
-        sums: np.ndarray = self.logprobs.sum(axis=1, dtype=np.float64)
-        return with_ties(sums, self.resolution * math.sqrt(self.logprobs.shape[1]))
-
-    def first_orderings(self, permutations: int) -> "ShardTokens":
-        """Return the same tokens in orderings 0..permutations alone."""
-        rows = slice(permutations + 1)
-        return self._replace(logprobs=self.logprobs[rows], leading=self.leading[rows])
 
 
 class OrderingStore(Store):

@@ -20,7 +20,7 @@ from tqdm import tqdm
 from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_scores
-from contamination.audit.decision import COMPRESSOR as NO_MODEL
+from contamination.audit.decision import ZLIB_BASELINE as NO_MODEL
 from contamination.audit.decision import Evidence, decide, log10_floor
 from contamination.audit.registry import ITEM_TESTS, TESTS
 from contamination.audit.request import Request
@@ -41,7 +41,7 @@ from reproduction.run.null_calibration import null_calibration_counts, with_rate
 
 FEWEST = 2  # sets to pool
 CONTROL = "negative_control"  # role of a model
-COMPRESSOR = "compressor"
+ZLIB_BASELINE = "compressor"
 COLUMNS = (
     "model",
     "role",
@@ -332,7 +332,7 @@ def add_controls(rows: Sequence[Row]) -> None:
             row["control_scores"] = control.get("scores")
             continue
         scores = row.get("control_scores")
-        row["control"] = COMPRESSOR
+        row["control"] = ZLIB_BASELINE
         row["control_p"] = sharded_exact_test(scores()).p if scores else row["compressor_p"]
 
 
@@ -360,14 +360,14 @@ def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
 
 def _evidence(row: Any, *, tests: int) -> Evidence:
     """Return the evidence of a row, given the number of tests in the table."""
-    control = NO_MODEL if row.control == COMPRESSOR else row.control
+    control = NO_MODEL if row.control == ZLIB_BASELINE else row.control
     return Evidence(
         test=row.test,
         p=row.holm_p,
         floor=min(1.0, tests * 10 ** log10_floor(row)),
         order=row.verdict,
         controls={control: row.control_p},
-        habit=row.test in ITEM_TESTS,
+        ordering_bias=row.test in ITEM_TESTS,
     )
 
 
@@ -379,7 +379,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     on an audited model (on all tests of a set), and last the compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
-    compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
+    compressor_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)
     has_compressor = compressor_p.notna().any()
     groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
     rows = rows.assign(

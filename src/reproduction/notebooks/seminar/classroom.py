@@ -345,7 +345,7 @@ def verdict_table(
                 "dataset": test_set.name,
                 "examples": len(test_set.examples),
                 "p": finding.result.p,
-                "compressor_p": finding.control and finding.control.p,
+                "compressor_p": finding.zlib and finding.zlib.p,
                 "diagnostics": finding.diagnosis and finding.diagnosis.verdict,
             }
         )

@@ -22,7 +22,7 @@ import pandas as pd
 import vl_convert
 from IPython.display import IFrame
 
-from contamination.audit.decision import COMPRESSOR, Evidence, decide, log10_floor
+from contamination.audit.decision import ZLIB_BASELINE, Evidence, decide, log10_floor
 from contamination.audit.registry import DEFAULT_TESTS, TESTS
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT
@@ -201,7 +201,7 @@ def reading(outcome: Outcome, holm_log10_p: float) -> str:
         max(result.p, 10**holm_log10_p),
         10 ** log10_floor(result),
         outcome.diagnosis.verdict,
-        {COMPRESSOR: outcome.control_p},
+        {ZLIB_BASELINE: outcome.control_p},
     )
     verdict = decide([evidence], alpha=SIGNIFICANT)
     sentence = f"Verdict: {verdict}."

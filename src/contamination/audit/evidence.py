@@ -1,0 +1,108 @@
+"""The evidence of an audit: its p-values and their controls, as plain values for the decision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from contamination.audit.decision import ZLIB_BASELINE, Evidence, both_axes, log10_floor
+from contamination.audit.finding import Finding
+from contamination.audit.registry import ITEM_TESTS
+
+
+@dataclass(frozen=True)
+class ControlModel:
+    """The p-values of a model that cannot have read the set.
+
+    Attributes
+    ----------
+    name : for people.
+    p_values : uncorrected, in the order of the tests.
+    combined_p : of all of them together, if they were combined.
+    """
+
+    name: str
+    p_values: tuple[float, ...]
+    combined_p: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Return what sentences call it."""
+        return f"the control {self.name}"
+
+
+def evidence_of(
+    findings: Sequence[Finding],
+    *,
+    p_values: Sequence[float],
+    corrected_for: int,
+    options_drawn: bool = False,
+    combined_p: float | None = None,
+    control: ControlModel | None = None,
+) -> list[Evidence]:
+    """Return the evidence of an audit: of each test after correction, or of all tests together.
+
+    Of both axes the order of records counts by itself as well, where authors have arranged the
+    options and there is no control model.
+
+    Parameters
+    ----------
+    findings : one for each test.
+    p_values : of the tests, after correction.
+    corrected_for : number of tests over which they were corrected.
+    options_drawn : whether a seed alone has arranged the options.
+    combined_p : of all tests together, if they were combined; the verdict then rests on it.
+    control : a model that took the same tests.
+    """
+    if combined_p is None:
+        return _of_each(findings, p_values, corrected_for, options_drawn, control)
+    if findings[0].diagnosis is None:  # a key has drawn all that is tested
+        return [_of_drawn(findings, combined_p)]
+    uncorrected = [finding.result.p for finding in findings]
+    parts = _of_each(findings, uncorrected, corrected_for, options_drawn, control)
+    combined_controls = {}
+    if control is not None and control.combined_p is not None:
+        combined_controls[control.title] = control.combined_p
+    both = both_axes(combined_p, parts, combined_controls)
+    if both.ordering_bias and control is None:
+        return [parts[0], both]
+    return [both]
+
+
+def _of_each(
+    findings: Sequence[Finding],
+    p_values: Sequence[float],
+    corrected_for: int,
+    options_drawn: bool,
+    control: ControlModel | None,
+) -> list[Evidence]:
+    """Return the evidence of each test, with its controls."""
+    evidence = []
+    for number, (finding, p) in enumerate(zip(findings, p_values, strict=True)):
+        result = finding.result
+        controls = {}
+        if finding.zlib is not None:
+            controls[ZLIB_BASELINE] = finding.zlib.p
+        if control is not None:
+            controls[control.title] = control.p_values[number]
+        of_items = result.test in ITEM_TESTS
+        order = "quiet" if finding.diagnosis is None else finding.diagnosis.verdict
+        of_test = Evidence(
+            test=result.test,
+            p=p,
+            floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
+            order=order,
+            controls=controls,
+            ordering_bias=of_items and not options_drawn,
+            simulated_power=finding.simulated_power,
+            corrected_for=corrected_for,
+            drawn=finding.diagnosis is None or (of_items and options_drawn),
+            answers_problem=finding.answers_problem,
+        )
+        evidence.append(of_test)
+    return evidence
+
+
+def _of_drawn(findings: Sequence[Finding], combined_p: float) -> Evidence:
+    """Return the evidence of tests of which a key has drawn all: it needs no control."""
+    problems = [finding.answers_problem for finding in findings if finding.answers_problem]
+    problem = "; ".join(dict.fromkeys(problems))
+    return Evidence("all together", combined_p, drawn=True, answers_problem=problem)

@@ -1,0 +1,117 @@
+"""An audit in words: the lines that people read, made from plain findings."""
+
+from collections.abc import Sequence
+
+from contamination.audit.decision import Verdict, log10_floor
+from contamination.audit.evidence import ControlModel
+from contamination.audit.finding import Finding
+from contamination.audit.other_tests import OtherTest, other_tests_in_words
+
+NEAR_FLOOR = 0.999  # of log10 of the least p: a p-value there could not have been smaller
+LARGE_ERROR = 0.05  # of log10 p over sampled orderings, from which on it is told
+
+
+def summary(
+    model: str, dataset: str, findings: Sequence[Finding], notes: Sequence[str], verdict: Verdict
+) -> str:
+    """Return an audit as text: a line for each test, the notes, and the verdict.
+
+    Parameters
+    ----------
+    model, dataset : names for people.
+    findings : one for each test.
+    notes : lines of `notes_on`.
+    verdict : at the level of the reader.
+    """
+    lines = []
+    for finding in findings:
+        result = finding.result
+        lines.append(f"{model} on {dataset}: {result.test} test, p = {result.p:.3g}")
+    return "\n".join([*lines, *notes, str(verdict)])
+
+
+def notes_on(
+    findings: Sequence[Finding],
+    *,
+    combined_p: float | None = None,
+    control: ControlModel | None = None,
+    other_tests: Sequence[OtherTest] = (),
+) -> list[str]:
+    """Return lines on the limits of p-values, and on their controls.
+
+    Parameters
+    ----------
+    findings : one for each test.
+    combined_p : of all tests together, if they were combined.
+    control : a model that took the same tests.
+    other_tests : of the same model and set by other commands.
+    """
+    lines = []
+    if combined_p is not None:
+        lines.append(f"all together (Fisher): p = {combined_p:.3g}")
+    for finding in findings:
+        lines += _limits(finding)
+    lines += _diagnoses(findings)
+    lines += _zlib_baselines(findings)
+    if control is not None:
+        lines.append(_control(control, findings))
+    if other_tests:
+        lines.append(other_tests_in_words(other_tests))
+    return lines
+
+
+def _limits(finding: Finding) -> list[str]:
+    """Return lines on how one result is to be read."""
+    result = finding.result
+    name = result.test
+    lines = []
+    if hasattr(result, "stopped_at"):
+        ended = "not enough evidence" if result.stopped_at is None else "stopped"
+        lines.append(f"{name}: {ended} after {result.shards} shards; p is anytime-valid")
+    best = getattr(result, "best", None)
+    if best:
+        lines.append(f"{name}: the smallest p was that of {best}")
+    known = getattr(result, "known_at_least", None)
+    if known is not None:
+        lines.append(f"{name}: {known} or more of {result.shards} are known")
+    if result.log10_p <= NEAR_FLOOR * log10_floor(result):
+        lines.append(f"{name}: no smaller p exists for so many shards and orderings")
+    if finding.error is not None and finding.error >= LARGE_ERROR:
+        moved = f"other sampled orderings would move log10 p by about {finding.error:.1f}"
+        lines.append(f"{name}: {moved}")
+    return lines
+
+
+def _diagnoses(findings: Sequence[Finding]) -> list[str]:
+    """Return lines on each order, which several tests may share."""
+    diagnoses = {finding.diagnosis: None for finding in findings if finding.diagnosis}
+    lines = []
+    for diagnosis in diagnoses:
+        lines.append(f"{diagnosis.what}: {diagnosis.verdict}")
+        lines += [f"  {reason}" for reason in diagnosis.reasons]
+        if diagnosis.remark:
+            lines.append(diagnosis.remark)
+    return lines
+
+
+def _zlib_baselines(findings: Sequence[Finding]) -> list[str]:
+    """Return a line on each result of the zlib baseline, which several tests may share."""
+    baselines = {finding.zlib: None for finding in findings if finding.zlib}
+    lines = []
+    for baseline in baselines:
+        tested = ""
+        if len(baselines) > 1:
+            tests = [each.result.test for each in findings if each.zlib is baseline]
+            tested = f" ({', '.join(tests)})"
+        lines.append(f"a compressor, which has seen nothing{tested}: p = {baseline.p:.3g}")
+    return lines
+
+
+def _control(control: ControlModel, findings: Sequence[Finding]) -> str:
+    """Return a line on the p-values of a control model."""
+    tests = [finding.result.test for finding in findings]
+    p_values = dict(zip(tests, control.p_values, strict=True))
+    if control.combined_p is not None:
+        p_values["together"] = control.combined_p
+    parts = [f"{test} p = {p:.3g}" for test, p in p_values.items()]
+    return f"the control, {control.name}: {', '.join(parts)}"
