@@ -51,7 +51,9 @@ def revision_of_data() -> Iterator[None]:
 def _parameters(error: BaseException | None) -> list[str]:
     """Return the parameters that an error and those behind it name, each once."""
     parameters = list[str]()
-    while isinstance(error, InputError):
+    seen = set[int]()
+    while isinstance(error, InputError) and id(error) not in seen:  # it may be its own cause
+        seen.add(id(error))
         if error.parameter is not None and error.parameter not in parameters:
             parameters.append(error.parameter)
         error = error.__cause__

@@ -14,6 +14,7 @@ from scipy.special import expit, logit
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+_NORMAL_QUANTILE = float(stats.norm.isf((1 - LEVEL) / 2))
 _ALMOST_ONE = 1 - 1e-9
 
 
@@ -88,8 +89,7 @@ def _newcombe(area: float, members: int, non_members: int) -> tuple[float, float
 
 def _excess(candidate: float, area: float, members: int, non_members: int) -> float:
     """Return the squared distance of an AUC from the observed one, less what chance allows."""
-    quantile = float(stats.norm.isf((1 - LEVEL) / 2))
     weight = (members + non_members) / 2 - 1
     spread = 1 + weight * (1 - candidate) / (2 - candidate) + weight * candidate / (1 + candidate)
     variance = candidate * (1 - candidate) * spread / (members * non_members)
-    return (area - candidate) ** 2 - quantile**2 * variance
+    return (area - candidate) ** 2 - _NORMAL_QUANTILE**2 * variance

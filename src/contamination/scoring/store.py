@@ -12,23 +12,14 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.files import check_directory
-from contamination.scoring.store_format import Header, Kind, read_header
-from contamination.scoring.stores.base import RESOLUTION, Store
+from contamination.scoring.store_format import Header as Header
+from contamination.scoring.store_format import Kind, read_header
+from contamination.scoring.stores.base import RESOLUTION as RESOLUTION
+from contamination.scoring.stores.base import Store as Store
 from contamination.scoring.stores.orderings import OrderingStore
-from contamination.scoring.stores.shard_tokens import ShardTokens
+from contamination.scoring.stores.shard_tokens import ShardTokens as ShardTokens
 from contamination.scoring.stores.successors import SuccessorStore
 from contamination.scoring.stores.variants import VariantStore
-
-__all__ = [
-    "RESOLUTION",
-    "Header",
-    "ShardTokens",
-    "Store",
-    "create_store",
-    "open_store",
-    "store_of",
-    "sum_store",
-]
 
 KINDS: dict[Kind, type[Store]] = {
     "orderings": OrderingStore,
