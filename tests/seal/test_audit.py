@@ -110,7 +110,7 @@ class LikedStore:
         np.fill_diagonal(scores, np.nan)
         return scores
 
-    def alternatives(self) -> np.ndarray:
+    def variants(self) -> np.ndarray:
         return np.array([[likes_text(text) for text in row] for row in self.texts])
 
 
