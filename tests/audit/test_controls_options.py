@@ -44,8 +44,11 @@ def diagnosis(records, keep=FixedOptions()):  # noqa: B008 - frozen
 
 def ordered(records, key):
     """Every record with its options sorted by a key of the text, the answer moved along."""
-    sort = lambda options: sorted(range(len(options)), key=lambda i: key(options[i]))  # noqa: E731
-    return [rearranged(each, sort(each["choices"])) for each in records]
+
+    def places(options):
+        return sorted(range(len(options)), key=lambda i: key(options[i]))
+
+    return [rearranged(each, places(each["choices"])) for each in records]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,8 @@ def records():
 
 def test_options_in_any_order_are_quiet(records):
     found = diagnosis(records)
-    assert (found.verdict, rejected(found)) == ("quiet", set())
+    assert found.verdict == "quiet"
+    assert rejected(found) == set()
     assert found.table["diagnostic"].tolist()[:MOST_DIAGNOSTICS] == TESTED
     assert found.counts == {"items": 80, "moving": 80}
 
@@ -152,7 +156,8 @@ def test_calibrated_on_options_in_any_order():
     makers = (phrases, amounts, growing, denying)
     several = [make_records(rng, 3, make, sizes=(2, 3, 4)) for make in makers]
     records = sum(several, make_records(rng, 2, pairs_of_words))
-    alone, together = {name: [] for name in TESTED}, []
+    alone = {name: [] for name in TESTED}
+    together = []
     for _ in range(80):
         items = items_of(
             items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])

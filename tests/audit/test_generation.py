@@ -35,7 +35,10 @@ class Writer:
     left_out = ()
 
     def __init__(self, texts, after=None, *, share=0.3, silent=0.0, revision="writer"):
-        self.texts, self.after, self.share, self.silent = list(texts), after or {}, share, silent
+        self.texts = list(texts)
+        self.after = after or {}
+        self.share = share
+        self.silent = silent
         self.revision = revision
 
     def generate(self, prompts, sampling):
@@ -136,7 +139,8 @@ def test_answers_that_depend_on_no_question_are_no_sign_either(answer, tmp_path)
 
 
 def test_records_without_a_word_are_refused_before_anything_is_written(tmp_path):
-    signs = replace(SET, examples=tuple("!" * i + "\n" for i in range(1, 9)))
+    lines = ["!" * length + "\n" for length in range(1, 9)]  # plain: a count
+    signs = replace(SET, examples=tuple(lines))
     with pytest.raises(InputError, match="0 records have a word"):
         audit_of(Writer(SET.examples), tmp_path, signs)
     with pytest.raises(InputError, match="no record has a word"):
@@ -336,7 +340,8 @@ class Answers(Writer):
 
 def test_redrawn_orders_keep_the_level_of_a_quiz_about_records():
     """1,000 orders of 40 records, eight questions each, by a model with two habits."""
-    rng, p = np.random.default_rng(2), []
+    rng = np.random.default_rng(2)
+    p = []
     for i in range(1_000):
         order = tuple(SET.examples[j] for j in rng.permutation(len(SET.examples)))
         asked = Request(seed=i)

@@ -28,7 +28,8 @@ def redrawn(test, scores, draws=DRAWS):
 def test_every_choice_of_shuffled_orderings_is_drawn_as_often(name):
     """Two shards with three shuffled orderings each: nine p-values, by the test itself."""
     scores = np.random.default_rng(0).normal(-100, 3, (2, 4))
-    test, rng = TESTS[name], np.random.default_rng(1)
+    test = TESTS[name]
+    rng = np.random.default_rng(1)
     each = [
         test.statistic(relabel_canonical(scores[:, 1:], chosen), rng).p
         for chosen in itertools.product(range(3), repeat=2)

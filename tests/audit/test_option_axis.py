@@ -35,7 +35,8 @@ def test_with_the_answer_kept_wrong_options_alone_are_evidence(tokenizer, tmp_pa
 
 
 def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
-    test_set, request = quiz(8), replace(OPTIONS, directory=tmp_path / "stores")
+    test_set = quiz(8)
+    request = replace(OPTIONS, directory=tmp_path / "stores")
     scorer = TransformersScorer(make_model(128))
     plan = Work(scorer, test_set, request).plan
     found = run_audit(scorer, test_set, request)

@@ -116,7 +116,8 @@ def edit_table(column: str, value: str) -> None:
 def test_what_was_changed_is_named_in_a_line_each(call, tamper, arguments, named):
     tamper(*arguments)
     status, _, err = call(*VERIFY)
-    assert (status, {line[:7] for line in err.splitlines()}) == (2, {"error: "})
+    assert status == 2
+    assert {line[:7] for line in err.splitlines()} == {"error: "}
     assert all(text in err for text in named), err
 
 

@@ -53,7 +53,8 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
     scorer = TransformersScorer(model_directory)
     assert [(r.test, r.shards) for r in found.results] == [*zip(tests, (1, 5, 5), strict=True)]
     for result in found.results:
-        plan, place = StorePlan("orderings", result.shards), tmp_path / f"by-hand-{result.shards}"
+        plan = StorePlan("orderings", result.shards)
+        place = tmp_path / f"by-hand-{result.shards}"
         store = score(test_set, scorer, place, plan, model="mine", permutations=6, seed=0)
         scores = store.log_probs(6)
         expected = tests[result.test](scores[0] if result.shards == 1 else scores)
@@ -201,7 +202,8 @@ def test_only_one_test_shard_by_shard_can_stop(until):
 
 
 def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose, tmp_path):
-    path, request = tmp_path / "long.txt", Request(directory=tmp_path / "stores")
+    path = tmp_path / "long.txt"
+    request = Request(directory=tmp_path / "stores")
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     with pytest.raises(InputError, match="the context is 16"):
         run_audit(scorer, path, request)

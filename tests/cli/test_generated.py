@@ -45,7 +45,9 @@ def test_json_and_people_get_the_same_and_nothing_is_written_twice(write, monkey
     assert found["results"][0]["min_p"] == pytest.approx(1 / 20_001)
     monkeypatch.setattr(LocalGenerator, "generate", lambda *_: pytest.fail("again"))
     status, out, _ = write("--alpha", "1e-4")
-    assert (status, "120 texts" in out, "a compressor" in out) == (3, True, True)
+    assert status == 3
+    assert "120 texts" in out
+    assert "a compressor" in out
     assert "texts are of use" in out  # a random model writes no words of the set
 
 

@@ -47,7 +47,8 @@ def here(model_directory) -> None:
     shutil.copytree(model_directory, "model")
     lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(40))
     Path("in.jsonl").write_text("\n".join(lines))
-    blank = (json.dumps({"id": i, "text": " " * i if i else "a"}) for i in range(20))
+    spaces = [" " * width for width in range(1, 20)]  # plain: a count
+    blank = (json.dumps({"id": i, "text": text}) for i, text in enumerate(["a", *spaces]))
     Path("blank.jsonl").write_text("\n".join(blank))
     Path("other.jsonl").write_text(json.dumps({"goal": "lamp", "sol": "stone", "label": 1}))
 

@@ -49,5 +49,7 @@ def test_labels_give_an_evaluation(membership):
 )
 def test_bad_input_is_one_line(membership, arguments, named):
     status, out, err = membership(*arguments, "--csv", "scores.csv")
-    assert (status, out, Path("scores.csv").exists()) == (2, "", False)
+    assert status == 2
+    assert out == ""
+    assert not Path("scores.csv").exists()
     assert err.splitlines()[-1].startswith("error: ") and named in err.splitlines()[-1]

@@ -30,7 +30,8 @@ default_policy = 1.2.3
 digests = sha256
 signer_digest = sha256
 """
-TOKEN, COMMITMENT = Path("sealed/commitment.tsr"), Path("sealed/commitment.json")
+TOKEN = Path("sealed/commitment.tsr")
+COMMITMENT = Path("sealed/commitment.json")
 DATE = ("verify", PUBLISHED, *SEALED, "--date", TOKEN, "--ca")
 NEW = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -config cnf"
 
@@ -94,7 +95,8 @@ def test_a_request_is_stamped_later_and_dates_the_commitment(call, refused, url,
     past, stamp = beacon.GENESIS, ("seal", "sealed", "--stamp", "--tsa", url)
     monkeypatch.setattr(beacon, "GENESIS", past + 10**10)
     status, out, _ = call(*SEAL, "--commit", "--round", ROUND, "--stamp")
-    assert (status, "have sealed/commitment.tsq stamped" in out) == (0, True)
+    assert status == 0
+    assert "have sealed/commitment.tsq stamped" in out
     assert not TOKEN.exists()
     start = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     assert f"stamped: publish {TOKEN}" in call(*stamp)[1]
@@ -111,7 +113,8 @@ def test_a_request_is_stamped_later_and_dates_the_commitment(call, refused, url,
 def test_a_token_that_does_not_date_this_commitment_is_refused(call, refused, url, ca):
     for out in ("again", "sealed"):
         assert call(*SEAL, "--out", out, "--stamp", "--tsa", url)[0] == 0
-    date, token = stamped_at(TOKEN, COMMITMENT.read_bytes(), ca), TOKEN.read_bytes()
+    date = stamped_at(TOKEN, COMMITMENT.read_bytes(), ca)
+    token = TOKEN.read_bytes()
     earlier = token.replace(f"{date:%Y%m%d}".encode(), b"20200131")
     for given, root, named in (
         (token, ca.with_name("other.pem"), "Error while verifying certificates"),

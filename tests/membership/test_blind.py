@@ -62,7 +62,8 @@ def test_the_interval_of_exchangeable_sides_holds_one_half_as_often_as_it_says()
 
 def test_no_text_is_judged_by_its_own_label_or_words() -> None:
     rng = rng_of(4)
-    texts, members = texts_of(rng, 40), sides(20)
+    texts = texts_of(rng, 40)
+    members = sides(20)
     fold = np.arange(40) % 4
     before = bag_of_words(texts, members, fold)
     flipped = members ^ (fold == 2)
@@ -91,7 +92,8 @@ def test_the_latest_year(text: str, year: int) -> None:
 
 def test_the_auc_over_folds_is_of_pairs_within_a_fold() -> None:
     rng = rng_of(9)
-    scores, members = rng.integers(0, 6, 30).astype(float), rng.random(30) < 0.5
+    scores = rng.integers(0, 6, 30).astype(float)
+    members = rng.random(30) < 0.5
     fold = np.arange(30) % 3
     members[:6] = [True] * 3 + [False] * 3
     aucs = []

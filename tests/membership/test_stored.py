@@ -48,11 +48,13 @@ def test_the_table_is_that_of_one_pass(scorer, tmp_path) -> None:
 
 def test_what_is_stored_is_not_scored_again(scorer, tmp_path) -> None:
     first = stored_scores(tmp_path, scorer, TEXTS, columns=("loss",))
-    before, count = stored_at(tmp_path), scorer.scored
+    before = stored_at(tmp_path)
+    count = scorer.scored
     assert count == len(TEXTS)
     again = stored_scores(tmp_path, scorer, TEXTS, columns=("loss",))
     pd.testing.assert_frame_equal(first, again)
-    assert (stored_at(tmp_path), scorer.scored) == (before, count)
+    assert stored_at(tmp_path) == before
+    assert scorer.scored == count
     # One part is lost and one is damaged: these alone are scored again.
     lost, damaged, *kept = sorted(before)
     rows = sum(map(len, rows_of(tmp_path)[:2]))

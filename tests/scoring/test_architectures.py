@@ -19,7 +19,9 @@ CONTEXT = 16
 NATS = 1e-4
 LENGTHS = (1, 3, CONTEXT, CONTEXT + 1, 3 * CONTEXT // 2, 29, 7 * CONTEXT // 2 + 3)
 
-USUAL, GROUPED, COMMON = usual(CONTEXT), grouped(CONTEXT), common(CONTEXT, window=5)
+USUAL = usual(CONTEXT)
+GROUPED = grouped(CONTEXT)
+COMMON = common(CONTEXT, window=5)
 GPT2 = COMMON["GPT-2"][1]
 LONG = {
     "rope_type": "longrope",

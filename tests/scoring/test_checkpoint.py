@@ -207,7 +207,8 @@ def test_of_many_models_the_one_that_was_replaced_has_the_reason(
 def test_weights_that_come_and_go_while_they_are_loaded_are_refused(directory, monkeypatch):
     """The hash before and the hash afterwards are the same: the state of the files is not."""
     scorer = open_model(directory)
-    file, kept = directory / "model.safetensors", directory / "kept"
+    file = directory / "model.safetensors"
+    kept = directory / "kept"
     load = AutoModelForCausalLM.from_pretrained
 
     def swapped(**options):

@@ -72,7 +72,8 @@ def test_flops_are_those_that_pytorch_counts(model_directory):
     """All positions scored; PyTorch counts the whole square of the attention, we half of it."""
     config = AutoConfig.from_pretrained(model_directory)
     model = AutoModelForCausalLM.from_pretrained(model_directory, attn_implementation="eager")
-    length, shape = 12, model_shape(config)
+    length = 12
+    shape = model_shape(config)
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(torch.zeros(1, length, dtype=torch.long), use_cache=False)
     work = Workload(sequences=1, scored=length, read=length, windows=1, attended=length**2)

@@ -109,7 +109,8 @@ def test_only_the_tokens_asked_for_are_paid_for(server, scorer, sequences, expec
 
 
 def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, prose, tmp_path):
-    model, data = make_model(128), tmp_path / "prose.txt"
+    model = make_model(128)
+    data = tmp_path / "prose.txt"
     data.write_text("".join(f"{p[:30]}\n".replace("\n", " ") + "\n" for p in prose[:12]))
     fixed = ("--permutations", "3", "--json", "--test")
     here = ("--precision", "float32", "--context", "126", "--store", tmp_path / "near")

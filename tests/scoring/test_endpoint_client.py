@@ -252,7 +252,8 @@ class TestCancellation:
 
     def test_on_an_interrupt(self, server, stuck):
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may ignore it
-        hold, shots = server.hold, itertools.count()
+        hold = server.hold
+        shots = itertools.count()
 
         def interrupting(body) -> None:
             # While a result is waited for, in vain.
@@ -273,7 +274,11 @@ class TestCancellation:
         if message == "HTTP 401":
             server.failures.append(Failure(401))
         else:
-            server.tamper = lambda answer, _: answer.update(choices=[])
+
+            def without_choices(answer, _) -> None:
+                answer["choices"] = []
+
+            server.tamper = without_choices
         with pytest.raises(InputError, match=message) as caught:
             list(stuck.token_logprobs([random_ids(5)] * 50))
         self.nothing_is_left(server)
@@ -397,10 +402,18 @@ class TestKey:
         assert "***" in message
         assert all(spelt[i : i + 7].lower() not in message.lower() for i in (4, 9, 14))
         server.failures.clear()
-        server.tamper = lambda answer, _: answer.update(model=spelt)
+
+        def as_the_model(answer, _) -> None:
+            answer["model"] = spelt
+
+        server.tamper = as_the_model
         scored(keyed, [random_ids(5)])
         entry = {"7": {"logprob": spelt}}
-        server.tamper = lambda answer, _: answer["choices"][0]["prompt_logprobs"].insert(3, entry)
+
+        def among_the_tokens(answer, _) -> None:
+            answer["choices"][0]["prompt_logprobs"].insert(3, entry)
+
+        server.tamper = among_the_tokens
         told = error_of(keyed) + keyed.client.summary()
         if not spelt.startswith("\\"):
             assert spelt[4:11].lower() not in told.lower()

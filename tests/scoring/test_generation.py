@@ -81,9 +81,13 @@ def test_a_server_writes_what_the_model_here_writes(style, writer, prompts, monk
     monkeypatch.setattr("contamination.scoring.endpoint_client.uniform", lambda *_: 0.001)
     with serving(None, style, writer) as server:
         server.failures += [Failure(429), Failure(500), Failure(cut=True)]
-        found = EndpointGenerator(server.url + "/completions" * (style == "chat"), "tiny")
+        url = server.url
+        if style == "chat":
+            url += "/completions"
+        found = EndpointGenerator(url, "tiny")
         assert found.generate(prompts[:6], SAMPLING) == writer.generate(prompts[:6], SAMPLING)
-        assert (len(server.seen), found.client.failures.total()) == (9, 3)
+        assert len(server.seen) == 9
+        assert found.client.failures.total() == 3
         assert found.served == "tiny"
 
 
@@ -126,10 +130,19 @@ def test_fields_that_a_server_refuses_are_left_out_and_the_header_says_so(
 
 def test_where_nothing_helps_the_first_refusal_is_told(writer, prompts):
     with serving(None, "chat", writer) as server:
-        server.refuses = lambda body: "no such thing as " + ("n" if "n" in body else "you")
+
+        def no_such_thing(body):
+            named = "n" if "n" in body else "you"
+            return f"no such thing as {named}"
+
+        server.refuses = no_such_thing
         with pytest.raises(InputError, match=r"no such thing as n\); correct what"):
             EndpointGenerator(server.url, "tiny").generate(prompts[:2], SAMPLING)
-        server.refuses = lambda body: "the maximum context length is 4 tokens"
+
+        def too_long(_):
+            return "the maximum context length is 4 tokens"
+
+        server.refuses = too_long
         with pytest.raises(InputError, match=r"is 4 tokens.*if a record is longer"):
             EndpointGenerator(server.url, "tiny").generate(prompts[:2], SAMPLING)
 
@@ -175,7 +188,7 @@ def test_a_server_that_does_not_keep_to_the_tokens(writer, prompts):
 
     def tamper(answer, _):
         for choice in answer["choices"]:
-            choice["message"]["content"] = "word " * size
+            choice["message"]["content"] = "word " * size  # plain: a count of words
 
     with serving(None, "chat", writer) as server:
         server.tamper = tamper
@@ -266,8 +279,19 @@ TEXTS = [f"record {i}\n" for i in range(3 * PROMPTS + 5)]
 
 def store_in(directory, **changes) -> Completions:
     header = CompletionHeader(
-        *("listed", "r", "set", "d", "text/1", sha256_of(*TEXTS), len(TEXTS), "local", ""),
-        *(SAMPLING.samples, SAMPLING.tokens, SAMPLING.temperature, SAMPLING.seed),
+        model="listed",
+        model_revision="r",
+        dataset="set",
+        dataset_revision="d",
+        template="text/1",
+        prompts=sha256_of(*TEXTS),
+        count=len(TEXTS),
+        protocol="local",
+        instruction="",
+        samples=SAMPLING.samples,
+        tokens=SAMPLING.tokens,
+        temperature=SAMPLING.temperature,
+        seed=SAMPLING.seed,
     )
     return Completions(directory, replace(header, **changes))
 
@@ -277,7 +301,8 @@ def _bytes(directory):
 
 
 def test_an_interrupted_run_gives_the_bytes_of_one_that_was_not(tmp_path):
-    whole, parted = store_in(tmp_path / "whole"), store_in(tmp_path / "parted")
+    whole = store_in(tmp_path / "whole")
+    parted = store_in(tmp_path / "parted")
     every = Listed()
     whole.fill(every, TEXTS, SAMPLING)
     with pytest.raises(KeyboardInterrupt):

@@ -153,7 +153,8 @@ def offloaded(layer: torch.nn.Linear) -> torch.nn.Linear:
 )
 def test_weights_that_cannot_be_read_are_left_alone(hide, dtype, atol):
     bias = hide is offloaded
-    layer, hidden_layer = a_layer(bias, dtype), hide(a_layer(bias, dtype))
+    layer = a_layer(bias, dtype)
+    hidden_layer = hide(a_layer(bias, dtype))
     hidden, tokens = some_hidden(dtype)
     values = run(Head(hidden_layer, None, rows=7), hidden, tokens)
     np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=0, atol=atol)

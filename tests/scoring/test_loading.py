@@ -90,7 +90,8 @@ class TestDownload:
 
     def test_of_the_commit_that_names_the_model(self, server, directory, expected):
         """The branch moves on after the scorer was made and before its weights are loaded."""
-        first, scorer = self.push(server, directory), open_model("org/name")
+        first = self.push(server, directory)
+        scorer = open_model("org/name")
         assert (scorer.source.revision, scorer.context) == (first, CONTEXT)
         bias = "transformer.ln_f.bias"
         rewrite(directory, lambda found: found | {bias: found[bias] + torch.arange(32.0)})
@@ -362,7 +363,8 @@ def test_a_gguf_file_scores_as_its_weights_and_is_unpacked_once(
     ((_, reference),) = twin.token_logprobs([ids])
     revisions = []
     for kind, nats in {"F32": 1e-5, "Q8_0": 0.2}.items():
-        scorer = open_model(path := write_gguf(tmp_path / "model", kind))
+        path = write_gguf(tmp_path / "model", kind)
+        scorer = open_model(path)
         assert (scorer.context, scorer.start) == (CONTEXT, twin.start)
         np.testing.assert_array_equal(tokenize(scorer.tokenizer, prose[:1])[0], ids)
         ((_, values),) = scorer.token_logprobs([ids])

@@ -73,7 +73,8 @@ def test_equal_windows_are_read_once(model_directory):
 
 def test_windows_that_differ_in_what_is_scored_are_not_taken_for_each_other(model_directory):
     """The same inputs: another last token, or fewer tokens."""
-    scorer, ids = TransformersScorer(model_directory), random_ids(12)
+    scorer = TransformersScorer(model_directory)
+    ids = random_ids(12)
     other = np.append(ids[:-1], (ids[-1] + 1) % 300)
     asked = [(ids, 0), (other, 0), (ids, 6)]
     together = dict(scorer.token_logprobs(*zip(*asked, strict=True)))

@@ -27,7 +27,9 @@ def test_a_name_is_that_of_the_registry_a_hub_id_or_a_path(tmp_path: Path) -> No
 def test_a_control_has_a_name_of_its_own_and_is_not_the_model(tmp_path: Path) -> None:
     for folder in ("a/model", "b/model"):
         (tmp_path / folder).mkdir(parents=True)
-    one, other, link = tmp_path / "a/model", tmp_path / "b/model", tmp_path / "link"
+    one = tmp_path / "a/model"
+    other = tmp_path / "b/model"
+    link = tmp_path / "link"
     link.symlink_to(one)
     assert label_control("org/control", str(one)) == "org/control"
     assert label_control(str(other), "org/model") == "model"

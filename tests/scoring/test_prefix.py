@@ -173,7 +173,8 @@ def test_batches_padding_and_company_do_not_matter(
         assert widest * len(pieces) <= max(batch_tokens, widest)
         assert all(len(p.members) == 1 for p in pieces if p.width > batch_tokens)
     assert bool(ran) == (batch_tokens > 1)
-    backwards, expected = GROUPS[::-1], reference(name, GROUPS[::-1])
+    backwards = GROUPS[::-1]
+    expected = reference(name, GROUPS[::-1])
     values = run(make(name, batch_tokens=batch_tokens), backwards)
     np.testing.assert_allclose(values, expected, rtol=0, atol=FLOAT32_NATS)
 
@@ -207,7 +208,10 @@ def test_everything_goes_through_network_and_output_layer_once(make):
 
 
 def test_memory_running_out_halves_batches_and_then_groups(make, reference, monkeypatch):
-    scorer, run_, allowed, sizes = make(), module._run, 1000, []
+    scorer = make()
+    run_ = module._run
+    allowed = 1000
+    sizes = []
 
     def limited(scorer, pieces):
         size = sum(piece.width for piece in pieces)
@@ -270,7 +274,8 @@ def test_padding_is_compared_where_one_group_is_the_longest_and_the_widest(
 def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     """A window that the configuration hides does not matter in groups that it exceeds."""
     monkeypatch.setattr(module, "BY_INDEX", ())
-    scorer, shared = make("GPT-Neo"), []
+    scorer = make("GPT-Neo")
+    shared = []
     small, large = [group(2, 3, 3, 3)], [group(30, 6, 6, 6)]
     for groups in (small, large, small):
         right = reference("GPT-Neo", groups)
@@ -291,7 +296,8 @@ def made_up(batch_tokens: int = 4096) -> MadeUpScorer:
 
 
 def test_any_scorer_gets_each_continuation_behind_its_prefix():
-    scorer, whole = made_up(), [np.concatenate(pair) for pair in alone(GROUPS)]
+    scorer = made_up()
+    whole = [np.concatenate(pair) for pair in alone(GROUPS)]
     values = run(scorer)
     assert sorted(map(bytes, scorer.sequences)) == sorted(map(bytes, whole))
     ends = [len(continuation) for _, continuation in alone(GROUPS)]
@@ -301,7 +307,8 @@ def test_any_scorer_gets_each_continuation_behind_its_prefix():
 
 @pytest.mark.parametrize("kind", ["any", "network"])
 def test_what_cannot_be_scored_is_refused(make, kind):
-    scorer, unknown = made_up() if kind == "any" else make(), np.array([300, 1], dtype=np.int32)
+    scorer = made_up() if kind == "any" else make()
+    unknown = np.array([300, 1], dtype=np.int32)
     with pytest.raises(InputError, match="continuation 1 of group 1 has 41 tokens, but the contex"):
         run(scorer, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
     for groups in ([(unknown, [ids(3)] * 2)], [(ids(3), [ids(3), unknown])]):

@@ -38,7 +38,8 @@ from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
 
 SHARDS = 3
-PLAN, PAIRS = StorePlan("orderings", SHARDS), StorePlan("successors", SHARDS, 2)
+PLAN = StorePlan("orderings", SHARDS)
+PAIRS = StorePlan("successors", SHARDS, 2)
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +101,8 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
 
 def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     store = run(MadeUpScorer(tokenizer), tmp_path / "store", permutations=5)
-    before, sums = contents(tmp_path / "store"), store.log_probs(5)
+    before = contents(tmp_path / "store")
+    sums = store.log_probs(5)
     more = MadeUpScorer(tokenizer)
     store = run(more, tmp_path / "store", permutations=10)
     assert more.scored == SHARDS * (5 + 1)  # one stored ordering of each shard again
@@ -118,9 +120,15 @@ def test_orderings_are_not_added_where_the_numbers_have_shifted(
 ):
     """Later orderings, each lower by the same shift, would make the canonical one stand out."""
     run(MadeUpScorer(tokenizer), tmp_path, permutations=5)
-    before, later = contents(tmp_path), MadeUpScorer(tokenizer)
+    before = contents(tmp_path)
+    later = MadeUpScorer(tokenizer)
     real = later.token_logprobs
-    later.token_logprobs = lambda *asked: ((i, v + np.float32(shift)) for i, v in real(*asked))
+
+    def shifted(*asked):
+        for number, values in real(*asked):
+            yield number, values + np.float32(shift)
+
+    later.token_logprobs = shifted
     if not refused:
         assert run(later, tmp_path, permutations=10).log_probs(10).shape == (SHARDS, 11)
         return
@@ -152,10 +160,12 @@ def test_whichever_parts_are_missing_or_damaged_are_scored_to_the_same_bytes(
 
 def test_a_store_of_other_weights_is_refused_before_any_scoring(tokenizer, tmp_path):
     run(MadeUpScorer(tokenizer), tmp_path)
-    before, other = contents(tmp_path), MadeUpScorer(tokenizer, revision="weights-2")
+    before = contents(tmp_path)
+    other = MadeUpScorer(tokenizer, revision="weights-2")
     with pytest.raises(InputError, match="another model revision "):
         run(other, tmp_path)
-    assert (other.scored, contents(tmp_path)) == (0, before)
+    assert other.scored == 0
+    assert contents(tmp_path) == before
     run(other, tmp_path, replace=True)
     assert other.scored == SHARDS * 6
 
@@ -170,7 +180,8 @@ def test_a_store_of_other_weights_is_refused_before_any_scoring(tokenizer, tmp_p
 def test_what_cannot_be_scored_leaves_nothing_behind(
     tokenizer, tmp_path, examples, shards, message
 ):
-    plan, bad = StorePlan("orderings", shards), replace(SET, examples=examples)
+    plan = StorePlan("orderings", shards)
+    bad = replace(SET, examples=examples)
     with pytest.raises(InputError, match=message):
         run(MadeUpScorer(tokenizer), tmp_path, plan=plan, test_set=bad)
     with pytest.raises(InputError, match="orderings are scored as a whole"):
@@ -180,11 +191,13 @@ def test_what_cannot_be_scored_leaves_nothing_behind(
 
 def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
     """As the public script of Oren et al. encodes them, where the tokenizer adds such a token."""
-    started, bos = deepcopy(tokenizer), tokenizer.bos_token
+    started = deepcopy(tokenizer)
+    bos = tokenizer.bos_token
     added = {"single": f"{bos} $A", "special_tokens": [(bos, tokenizer.bos_token_id)]}
     started.backend_tokenizer.post_processor = TemplateProcessing(**added)
     for each, count in ((started, 1), (tokenizer, 0)):
-        scorer, path = MadeUpScorer(each), tmp_path / str(count)
+        scorer = MadeUpScorer(each)
+        path = tmp_path / str(count)
         store = run(scorer, path, test_set=start_each(SET))
         ids = tokenize(each, EXAMPLES, special=True)
         begins = [one[:count].tolist() for one in ids]
@@ -316,10 +329,12 @@ def test_alternatives_are_compared_as_whole_texts_scored_one_by_one(
     tokenizer, make_model, tmp_path, kind
 ) -> None:
     """The beginning that a record's alternatives share adds the same to each."""
-    scorer, alternatives = MadeUpScorer(tokenizer), quiz()
+    scorer = MadeUpScorer(tokenizer)
+    alternatives = quiz()
     if kind == "network":
         scorer = TransformersScorer(ModelSource(str(make_model(128)), precision="float32"))
-    found, expected = run_quiz(scorer, tmp_path).variants(), []
+    found = run_quiz(scorer, tmp_path).variants()
+    expected = []
     for texts in alternatives.texts[:-1]:  # the last does not move
         values = dict(scorer.token_logprobs(tokenize(scorer.tokenizer, texts)))
         expected.append([values[i].sum(dtype=np.float64) for i in range(len(texts))])
@@ -355,7 +370,8 @@ def test_alternatives_share_as_much_of_a_beginning_as_leaves_each_a_token(tokeni
 def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_path) -> None:
     scorer = MadeUpScorer(tokenizer)
     run_quiz(scorer, tmp_path)
-    asked, places = [ids.tobytes() for ids in scorer.sequences], set()
+    asked = [ids.tobytes() for ids in scorer.sequences]
+    places = set()
     for group in token_groups(tokenizer, quiz()):
         texts = [np.append(group.prefix, rest).astype(np.int32).tobytes() for rest in group.rests]
         places.add(sorted(texts, key=asked.index).index(texts[0]))

@@ -125,7 +125,8 @@ def repair(directory: Path) -> np.ndarray:
     ],
 )
 def test_a_damaged_header_is_told_and_no_part_is_lost_without_it(store, text):
-    before, path = contents(store.directory), store.directory / "store.json"
+    before = contents(store.directory)
+    path = store.directory / "store.json"
     path.write_bytes(text)
     for opened in (open_store, lambda directory: create_store(directory, HEADER, replace=True)):
         assert "store.json: the header is damaged; remove it" in refusal(opened, store.directory)
@@ -136,7 +137,8 @@ def test_a_damaged_header_is_told_and_no_part_is_lost_without_it(store, text):
 
 def flips(path: Path, step: int = 1) -> Iterator[int]:
     """Change every byte of a file, or every so many-th, one at a time, and yield where."""
-    data, rng = path.read_bytes(), np.random.default_rng(0)
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
     for where in range(0, len(data), step):
         other = bytes([data[where] ^ rng.integers(1, 256)])
         path.write_bytes(data[:where] + other + data[where + 1 :])
@@ -145,7 +147,8 @@ def flips(path: Path, step: int = 1) -> Iterator[int]:
 
 @pytest.mark.parametrize("kind", ["tokens", "sums"])
 def test_any_byte_of_a_part_that_changes_is_found_and_no_number_changes(store, kind):
-    expected, told = store.log_probs(2), 0
+    expected = store.log_probs(2)
+    told = 0
     read = store if kind == "tokens" else summed(store)
     for where in flips(read.parts()[0], step=1 if kind == "tokens" else 7):
         try:  # a byte that means nothing, such as the name of the program that wrote it
@@ -303,7 +306,8 @@ def test_successors_are_sums_over_the_first_tokens(tmp_path_factory, data):
                 for b, tokens in zip(examples, np.split(values, ends[:-1]), strict=True):
                     exact = tokens.astype(np.float64)
                     expected[a, b - start] = exact[0], exact[:first].sum()
-        found, tokens = store.successors(shard, first), store.successor_tokens(shard, first)
+        found = store.successors(shard, first)
+        tokens = store.successor_tokens(shard, first)
         np.testing.assert_allclose(found, expected[..., 1], rtol=1e-14)
         assert tokens.shape == (*found.shape, first)
         np.testing.assert_allclose(tokens[..., 0], expected[..., 0])
@@ -314,7 +318,8 @@ def test_what_a_store_has_not_is_named(store, tmp_path):
     other.append(units(0, SUCCESSORS)[:4])
     assert "predecessor 1 of shard 1 is not scored yet" in refusal(other.successors, 1, 1)
     other.append(units(0, SUCCESSORS)[4:])
-    sums, pairs = summed(store), summed(other, 0, "pairs")
+    sums = summed(store)
+    pairs = summed(other, 0, "pairs")
     for named, read, *arguments in (
         ("ordering 3 of shard 0", store.log_probs, 3),
         *(("holds orderings, not successors", each.successors, 0, 1) for each in (store, sums)),

@@ -40,7 +40,8 @@ def test_every_length_agrees_with_the_loop(context):
 @example([(0, 0)], 4)
 @example([(40, 40), (40, 26), (40, 1)], 8)
 def test_windows_before_the_first_token_asked_for_are_left_out(pairs, context):
-    lengths, firsts = [n for n, _ in pairs], [first for _, first in pairs]
+    lengths = [n for n, _ in pairs]
+    firsts = [first for _, first in pairs]
     expected = []
     for i, (length, first) in enumerate(pairs):
         whole = [w._replace(sequence=i) for w in windows([length], context)]
@@ -65,7 +66,8 @@ BUDGET = st.integers(1, 200)
 @given(WIDTHS, BUDGET)
 def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
     jobs = jobs_of(widths)
-    left, batches = sorted(jobs, key=lambda j: (j.width, j)), []
+    left = sorted(jobs, key=lambda j: (j.width, j))
+    batches = []
     while left:
         batches.append(take_batch(left, budget))
     flat = [j for batch in batches for j in batch]
@@ -75,7 +77,8 @@ def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
         assert area(batch) <= budget or len(batch) == 1
     for batch, following in pairwise(batches):
         # Full, or at least half full where the next one would have to be padded.
-        width, size = batch[0].width, budget // batch[0].width
+        width = batch[0].width
+        size = budget // batch[0].width
         padded = following[0].width < (1 - PADDING) * width
         assert len(batch) >= size or (len(batch) >= size // 2 and padded)
 
@@ -85,11 +88,13 @@ def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
 def test_a_machine_with_little_memory_gets_everything_done(widths, budget, room):
     """A batch fits if its area is at most `room` or it is a single job."""
     jobs = jobs_of(widths)
-    left, done = sorted(jobs, key=lambda j: (j.width, j)), []
+    left = sorted(jobs, key=lambda j: (j.width, j))
+    done = []
     while left:
         batch = take_batch(left, budget)
         if area(batch) > room and len(batch) > 1:  # as `TransformersScorer.results` does
-            before, budget = budget, batch[0].width * (len(batch) // 2)
+            before = budget
+            budget = batch[0].width * (len(batch) // 2)
             left.extend(reversed(batch))
             assert budget <= before // 2
         else:

@@ -83,7 +83,7 @@ def test_words_and_letters(text, wanted) -> None:
 
 
 def test_a_whole_text_counts_however_long_it_is() -> None:
-    long = "a word " * MOST_CHARACTERS
+    long = "a word " * MOST_CHARACTERS  # plain: a count
     assert named(long, [{said(long)}, {"2"}]) == 0
 
 

@@ -110,7 +110,7 @@ class LikedStore:
         np.fill_diagonal(scores, np.nan)
         return scores
 
-    def alternatives(self) -> np.ndarray:
+    def variants(self) -> np.ndarray:
         return np.array([[likes_text(text) for text in row] for row in self.texts])
 
 
@@ -197,7 +197,7 @@ def test_several_tests_of_the_order_count_as_one():
 def store_of(scores, tokens=None) -> SimpleNamespace:
     tokens = np.ones_like(scores) if tokens is None else tokens
     header = SimpleNamespace(example_tokens=tokens.ravel())
-    return SimpleNamespace(alternatives=lambda: scores, header=header)
+    return SimpleNamespace(variants=lambda: scores, header=header)
 
 
 @pytest.mark.parametrize("variants", [2, 3])
@@ -226,7 +226,8 @@ def test_two_wordings_are_the_sign_test_with_its_exact_law():
 
 @pytest.mark.parametrize(("effect", "variants"), [(0.5, 2), (1.0, 2), (0.5, 3), (0.3, 24)])
 def test_so_many_records_find_the_effect_as_often_as_said(effect, variants) -> None:
-    rng, found = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    found = []
     count = records_needed(effect, variants, level=0.05)
     for _ in range(1500):
         scores = rng.normal(size=(count, variants))
@@ -378,7 +379,8 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
 
 def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
     """The same model and content under 60 keys."""
-    p, asked = [], Writes()
+    p = []
+    asked = Writes()
     asked.instruction = ""
     for i in range(60):
         sealed = sealed_by(hashlib.sha256(f"texts {i}".encode()).digest())

@@ -38,7 +38,10 @@ class Draws:
     """The page's section "The algorithm", in a stranger's hand."""
 
     def __init__(self, seed: bytes, name: str) -> None:
-        self.seed, self.name, self.words, self.block = seed, name.encode(), [], 0
+        self.seed = seed
+        self.name = name.encode()
+        self.words = []
+        self.block = 0
 
     def word(self) -> int:
         if not self.words:
@@ -67,7 +70,8 @@ def again(records: list[dict], free: list[int], seed: bytes) -> list[dict]:
     published = []
     for number in Draws(seed, "contamination-seal/2/order").shuffle(range(len(records))):
         record = records[number]
-        texts, gold = list(record["choices"]), record["choices"][LETTERS.index(record["answer"])]
+        texts = list(record["choices"])
+        gold = record["choices"][LETTERS.index(record["answer"])]
         drawn = Draws(seed, f"contamination-seal/2/options/{number}").shuffle(free)
         for place, source in zip(free, drawn, strict=True):
             texts[place] = record["choices"][source]

@@ -83,7 +83,8 @@ def test_the_published_set_has_every_record_with_one_wording_and_all_options(sea
 def test_the_seal_states_what_is_tested_and_holds_no_secret(quiz, tmp_path):
     asked = {"tests": ("permutation",), "shards": 2, "permutations": 99, "arrangements": 8}
     made = seal_file(quiz, tmp_path / "out", level=0.01, **asked, **SETTINGS)
-    seal, key = json.loads(made.seal.read_bytes()), json.loads(made.key.read_bytes())
+    seal = json.loads(made.seal.read_bytes())
+    key = json.loads(made.key.read_bytes())
     stated = {"tests": ["permutation"], "shards": 2, "permutations": 99, "arrangements": 8}
     stated |= {"level": 0.01, "name": "quiz"}
     assert {name: seal[name] for name in stated} == stated
@@ -150,7 +151,9 @@ def test_a_commitment_comes_before_the_draw_and_the_beacon_decides_it(committed,
 def test_steps_in_the_wrong_order_and_other_signatures_are_refused(
     committed, quiz, tmp_path, monkeypatch
 ):
-    draw = lambda: refusal(draw_committed, committed.directory, SIGNATURE)  # noqa: E731
+    def draw():
+        return refusal(draw_committed, committed.directory, SIGNATURE)
+
     other = refusal(draw_committed, committed.directory, SIGNATURE[:-1] + "8")
     assert "is not the beacon's of round 1,000" in other
     assert not committed.seal.parent.exists()
@@ -193,7 +196,8 @@ def test_any_changed_byte_is_refused_in_one_line(sealed, which):
 
 def test_each_fault_is_named(sealed, quiz, tmp_path):
     others = [seal_file(quiz, tmp_path / name, name=name, **SETTINGS) for name in ("quiz", "exam")]
-    seal, key = json.loads(sealed.seal.read_bytes()), json.loads(sealed.key.read_bytes())
+    seal = json.loads(sealed.seal.read_bytes())
+    key = json.loads(sealed.key.read_bytes())
     lines = sealed.published.read_bytes().splitlines(keepends=True)
     faults = [
         (sealed.key, other.key.read_bytes(), "seal.json: not what private") for other in others

@@ -87,7 +87,8 @@ def test_ties_survive_float_noise():
     """0.1 + 0.2 and 0.3 are one score, in every statistic and after the sum over shards."""
     rng = np.random.default_rng(13)
     noisy = [[[0.3, 0.1 + 0.2, 0.1], [0.1 + 0.2, 0.3, 0.1]]] * 2
-    low, high = -1e4, -1e4 + 1e-3  # the last bit of the score is 1e-9 of its spread
+    low = -1e4
+    high = -1e4 + 1e-3  # the last bit of the score is 1e-9 of its spread
     deep = [[[np.nextafter(high, 0), high, low]] * 2] * 2
     for tied in (noisy, deep):
         result = westfall_young_test(tied, resamples=20_000, rng=rng)

@@ -24,7 +24,9 @@ BOTH = pytest.mark.parametrize("weights", ["equal", "inverse_sd"])
 
 def enumerated(scores, weights, below=0.0):
     """P(T >= t - below) over all (m+1)^r canonical indices, from the definition of T."""
-    sums, observed, noise = np.zeros(1), 0.0, 1e-11
+    sums = np.zeros(1)
+    observed = 0.0
+    noise = 1e-11
     for row in scores:
         share = row - row.mean()
         if weights == "inverse_sd":
@@ -109,7 +111,8 @@ def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weight
     """One law for all choices of canonical orderings, with the guarantee of the test of each."""
     rng = np.random.default_rng(5)
     for _ in range(10):
-        r, m = int(rng.integers(1, 5)), int(rng.integers(1, 7))
+        r = int(rng.integers(1, 5))
+        m = int(rng.integers(1, 7))
         scores = law(rng, r, m)
         canonical = rng.integers(m + 1, size=(6, r))
         found = sharded_exact_p_values(scores, canonical, weights=weights)
@@ -186,7 +189,8 @@ def test_moments(law, weights):
     assert result.statistic == pytest.approx(shares[:, 0].sum())
     assert result.z == pytest.approx(result.statistic / sums.std())
     assert (result.shards, result.permutations) == (3, 5)
-    z, varies = contributions(scores, weights="inverse_sd")[:, 0], np.ptp(scores, axis=1) > 0
+    z = contributions(scores, weights="inverse_sd")[:, 0]
+    varies = np.ptp(scores, axis=1) > 0
     np.testing.assert_allclose(z[varies], scipy.stats.zscore(scores[varies], axis=1)[:, 0])
     assert not z[~varies].any()
 

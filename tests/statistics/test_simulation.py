@@ -30,10 +30,12 @@ def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effe
     scores = LAWS[law](rng, (shards, orderings + 1))
     effects = np.full((20_000, shards), effect)
     p = simulated_p_values(scores, effects, rng=rng)
-    shuffled, rows = scores[:, 1:], np.arange(shards)
+    shuffled = scores[:, 1:]
+    rows = np.arange(shards)
     found = np.empty(SETS)
     for trial in range(SETS):
-        raised, drawn = shuffled.copy(), rng.integers(orderings, size=shards)
+        raised = shuffled.copy()
+        drawn = rng.integers(orderings, size=shards)
         raised[rows, drawn] += effect * shuffled.std(axis=1, ddof=1)
         (found[trial],) = sharded_exact_p_values(raised, drawn[None])
     for alpha in (0.05, 0.2):
@@ -42,7 +44,9 @@ def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effe
 
 
 def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states():
-    rng, effect, shape = np.random.default_rng(1), 0.9, (10, 51)
+    rng = np.random.default_rng(1)
+    effect = 0.9
+    shape = (10, 51)
     effects = np.full((20_000, 10), effect)
     stated = (simulated_p_values(rng.normal(size=shape), effects, rng=rng) <= 0.05).mean()
     found = np.empty(SETS)
@@ -56,7 +60,8 @@ def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states
 
 def test_the_published_order_moves_nothing_and_flat_shards_have_no_say():
     rng = np.random.default_rng(2)
-    scores, effects = rng.normal(size=(6, 30)), rng.normal(1, 0.3, size=(50, 6))
+    scores = rng.normal(size=(6, 30))
+    effects = rng.normal(1, 0.3, size=(50, 6))
     p = simulated_p_values(scores, effects, rng=np.random.default_rng(3))
     seen = scores + 100 * (np.arange(30) == 0)
     assert np.array_equal(p, simulated_p_values(seen, effects, rng=np.random.default_rng(3)))

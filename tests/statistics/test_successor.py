@@ -61,7 +61,8 @@ def test_centring_is_least_squares_off_the_diagonal(k):
 def test_centring_is_symmetric_and_removes_the_effects(seed, k):
     """Relabelling the examples relabels the residuals: the property that keeps the test exact."""
     rng = np.random.default_rng(seed)
-    scores, order = draw_successors(rng, k), rng.permutation(k)
+    scores = draw_successors(rng, k)
+    order = rng.permutation(k)
     centred = centred_successors(scores)
     relabelled = centred_successors(scores[np.ix_(order, order)])
     np.testing.assert_allclose(relabelled, centred[np.ix_(order, order)], atol=1e-9)

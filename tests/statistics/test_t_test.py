@@ -43,8 +43,11 @@ def test_exact_over_every_ordering_of_four_examples(levels):
 def log10_survival(t, df):
     """P(t_df >= t) at 40 digits, by a series of positive terms that holds for every t > 0."""
     with mpmath.workdps(40):
-        a, x = mpmath.mpf(df) / 2, df / (df + mpmath.mpf(t) ** 2)
-        total, term, n = mpmath.mpf(1), mpmath.mpf(1), 0
+        a = mpmath.mpf(df) / 2
+        x = df / (df + mpmath.mpf(t) ** 2)
+        total = mpmath.mpf(1)
+        term = mpmath.mpf(1)
+        n = 0
         while term > mpmath.mpf(10) ** -35:
             term *= (n + mpmath.mpf(1) / 2) / (n + 1) * x
             n += 1

@@ -103,7 +103,8 @@ def test_centring_and_the_boundary_find_what_sums_do_not():
 
 def test_a_token_that_moves_by_less_than_the_engine_rounds_is_silent():
     rng = np.random.default_rng(0)
-    logprobs, leading = rng.normal(-3, 1e-5, (9, 4)), np.zeros((9, 4), dtype=bool)
+    logprobs = rng.normal(-3, 1e-5, (9, 4))
+    leading = np.zeros((9, 4), dtype=bool)
     logprobs[:, 2] += rng.normal(size=9)
     leading[3, 0] = True
     logprobs[3, 0] = -20  # leads: what it is there does not count

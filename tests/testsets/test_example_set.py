@@ -81,6 +81,7 @@ def test_a_record_becomes_text(template: str, record, text: str, save) -> None:
 
 
 DEEP = "[" * 50_000 + "]" * 50_000
+LONG = "x" * LONGEST_TEXT  # plain: a count
 MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anwser": "a"}']
 
 
@@ -104,7 +105,7 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
         ),
         ("a.csv", 'text,b\n"ok\nok",1\none,"a\ntwo,3\n', "text/1", ", line 4: malformed CSV ("),
         ("a.jsonl", "\n".join(MISSPELT), "question/1", ", line 17: field 'answer' is missing"),
-        ("a.jsonl", json.dumps({"text": "x" * LONGEST_TEXT}), "text/1", "5,000,001 characters"),
+        ("a.jsonl", json.dumps({"text": LONG}), "text/1", "5,000,001 characters"),
         ("a.txt", "a\n", "text/9", "unknown template 'text/9'"),
         ("a.txt", "a\n", "{text.__class__}", "field 'text.__class__' is missing"),
         ("a.txt", "a\n", "{text:{n}}", "has one in its format"),

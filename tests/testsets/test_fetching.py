@@ -90,7 +90,8 @@ class TestHub:
         monkeypatch.setattr(fetching, "_card_patterns", slow)
         before = repository.refs["main"]
         records, commit, _ = download(Hub("org/name", "two"), "test", Path("unused"))
-        assert ([record for _, record in records], commit) == (TAIL, before)
+        assert [record for _, record in records] == TAIL
+        assert commit == before
 
     def test_how_repositories_say_where_a_split_is(self, repository):
         parquet_of = {"a/test/0000.parquet": parquet(HEAD), "b/test/0000.parquet": parquet(TAIL)}

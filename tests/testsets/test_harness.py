@@ -103,7 +103,8 @@ def test_real_logs_of_inspect(log, written) -> None:
 
 
 def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
-    public, private = written / "sealed" / "public", written / "sealed" / "private"
+    public = written / "sealed" / "public"
+    private = written / "sealed" / "private"
     sealed = verify(None, public / "seal.json", private / "key.json")
     logs = sorted(written.glob("sealed-samples/**/samples_sealed_*.jsonl"))
     guesser, reader = audit_logs(sealed, map(read_log, logs))
@@ -115,7 +116,8 @@ def test_real_samples_tell_who_has_read_a_sealed_set(written) -> None:
 
 def test_a_real_score_of_inspect_accuses_nobody(written) -> None:
     """Its answer is the published one each time: the scorer looks for that."""
-    public, private = written / "sealed" / "public", written / "sealed" / "private"
+    public = written / "sealed" / "public"
+    private = written / "sealed" / "private"
     sealed = verify(None, public / "seal.json", private / "key.json")
     (path,) = written.glob("inspect/listed/*.eval")
     (found,) = audit_logs(sealed, [read_log(path)])

@@ -139,7 +139,8 @@ def test_priors_without_the_question_do_not_count(tmp_path) -> None:
 )
 def test_arguments_of_every_version_are_read(arguments, tmp_path) -> None:
     record = only(lm_eval_samples(tmp_path, [sample(arguments=arguments)]))
-    assert (record.completion, record.prompt.removeprefix("user\n")) == ("2", "Q?")
+    assert record.completion == "2"
+    assert record.prompt.removeprefix("user\n") == "Q?"
 
 
 def test_filters_count_once_and_repeats_are_epochs(tmp_path) -> None:

@@ -77,7 +77,8 @@ def read(record: dict, declared: Declared = NOTHING, shown: Any = None) -> Item:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_each_layout_is_the_item_and_all_that_follows_the_options_moves_along(name) -> None:
     record, declared = LAYOUTS[name]
-    before, item = copy.deepcopy(record), read(record, declared)
+    before = copy.deepcopy(record)
+    item = read(record, declared)
     known = "answer" not in name
     assert item == Item("Q?", tuple(TEXTS[: len(item.options)]), 1 if known else None)
     for order in itertools.permutations(range(len(item.options))):

@@ -280,7 +280,8 @@ def test_lines_are_kept_as_a_mirror_or_an_address_writes_them(
     with registry_of(monkeypatch, tmp_path, {"here": known, "away": away, "other": other}):
         monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
         for name in ("here", "away"):
-            found, rendered = open_test_set(name, template="line/1"), open_test_set(name)
+            found = open_test_set(name, template="line/1")
+            rendered = open_test_set(name)
             assert (found.name, found.template, found.examples) == (name, "line/1", lines)
             assert found.revision == sha256_of("line/1", *lines) != rendered.revision
             pairs = zip(rendered.records, lines, strict=True)

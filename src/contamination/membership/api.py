@@ -125,8 +125,10 @@ def membership_scores(
     if neighbours:
         parts["neighbours"] = _neighbour_log_probs(scorer, shown, neighbours, seed, numbers)
     for part, values in parts.items():
-        pairs = zip(statistics, values, strict=True)
-        statistics = [replace(text_statistics, **{part: value}) for text_statistics, value in pairs]
+        filled = []
+        for text_statistics, value in zip(statistics, values, strict=True):
+            filled.append(replace(text_statistics, **{part: value}))  # plain: the field varies
+        statistics = filled
     table = {}
     for name, score in definitions.items():
         if getattr(statistics[0], score.reads) is not None:
