@@ -44,6 +44,6 @@ for where, tasks, model in runs:
 END
 "$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$written"
 HARNESSES="$written" PYTHONPATH="$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
-  tests/testsets/test_harness.py tests/audit/test_report.py
+  tests/testsets/test_harness.py tests/audit/test_export.py
 PYTHONPATH="$PWD/tests" "$at/inspect_ai/bin/python" -m pytest -q --noconftest -p no:cacheprovider \
   tests/scoring/test_inspect_scorer.py
