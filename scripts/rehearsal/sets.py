@@ -25,8 +25,8 @@ from contamination.testsets.registry import Entry, Hub, entries
 from contamination.testsets.sources import checksum
 from contamination.testsets.templates import TEMPLATES
 from fakes.hub_server import HubServer, Repository
-from reproduction.notebooks.assumptions import measure as public
-from reproduction.notebooks.wikimia import measure as benchmark
+from reproduction.notebooks.assumptions import public
+from reproduction.notebooks.wikimia import texts as benchmark
 
 RECORDS = 100  # of a set: enough for 50 shards
 TEXTS = 30  # of each split of a domain of the Pile
