@@ -1,4 +1,4 @@
-"""What an audit is asked: which tests, of how much, and where its log-probabilities are kept."""
+"""The request of an audit: tests, shards and permutations, and the place of its stores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ CHOICES = 4  # arrangements of an item, or records, in a quiz of what the model 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of an audit; InputError for what cannot be tested or decides nothing.
+    """The request of an audit; InputError for one that cannot be tested or decides nothing.
 
     Attributes
     ----------
     tests : names from `TESTS`; None takes those that the axis has by default.
-    axis : what is asked: the "order" of the records, that of the "options" of each item, or "both".
+    axis : the order that is tested: "order" of the records, "options" of each item, or "both".
     shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
         for those of whole orderings, 50 at most.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
@@ -51,41 +51,64 @@ class Request:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be carried out, before a model is loaded."""
-        asked = () if self.tests is None else self.tests or [""]
-        if unknown := [test for test in asked if test not in TESTS]:
-            raise InputError(
-                f"unknown test {unknown[0]!r}: choose from {', '.join(TESTS)}", parameter="tests"
-            )
-        limits = {"permutations": (1, MOST_PERMUTATIONS), "arrangements": (2, MOST_ARRANGEMENTS)}
-        for name, (least, most) in limits.items():
-            if not least <= (given := getattr(self, name)) <= most:
-                raise InputError(f"{name} is {given}: give {least} to {most:,}", parameter=name)
+        self._check_names_of_tests()
+        _check_limits("permutations", self.permutations, 1, MOST_PERMUTATIONS)
+        _check_limits("arrangements", self.arrangements, 2, MOST_ARRANGEMENTS)
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        if self.axis == "order" and (OPTION_TEST in asked or self.keep_answer or self.drawn):
-            named = f"the test {OPTION_TEST}, keep_answer and drawn"
-            raise InputError(
-                f"{named} are about options: give axis='options' or 'both'", parameter="axis"
-            )
-        if self.axis == "options" and (others := [each for each in asked if each != OPTION_TEST]):
-            raise InputError(
-                f"{others[0]} tests the order of records: give axis='both'", parameter="axis"
-            )
-        if self.axis == "options" and self.shards is not None:
-            raise InputError("shards cut the order of records: leave them out", parameter="shards")
-        if self.axis == "both" and len(self.order_tests) != 1:
+        if self.axis == "order":
+            self._check_order()
+        elif self.axis == "options":
+            self._check_options()
+        elif len(self.order_tests) != 1:
             raise InputError(
                 f"both axes take one test of records with {OPTION_TEST}: give one",
                 parameter="tests",
             )
 
+    def _check_names_of_tests(self) -> None:
+        """Raise InputError for an unknown test, and where no test is named."""
+        if self.tests is None:
+            return
+        known = ", ".join(TESTS)
+        if not self.tests:
+            raise InputError(f"tests is empty: choose from {known}", parameter="tests")
+        for test in self.tests:
+            if test not in TESTS:
+                raise InputError(f"unknown test {test!r}: choose from {known}", parameter="tests")
+
+    def _check_order(self) -> None:
+        """Raise InputError for what only the axis of options has."""
+        needs_options = []
+        if self.tests is not None and OPTION_TEST in self.tests:
+            needs_options.append(f"the test {OPTION_TEST!r}")
+        if self.keep_answer:
+            needs_options.append("keep_answer")
+        if self.drawn:
+            needs_options.append("drawn")
+        if needs_options:
+            raise InputError(
+                f"{needs_options[0]} needs options that move: give axis='options' or 'both'",
+                parameter="axis",
+            )
+
+    def _check_options(self) -> None:
+        """Raise InputError for what only the order of records has."""
+        for test in self.tests or ():
+            if test != OPTION_TEST:
+                raise InputError(
+                    f"{test} tests the order of records: give axis='both'", parameter="axis"
+                )
+        if self.shards is not None:
+            raise InputError("shards cut the order of records: leave them out", parameter="shards")
+
     @property
     def order_tests(self) -> tuple[str, ...]:
-        """The tests of the order of records that are asked for."""
+        """The requested tests of the order of records."""
         if self.axis == "options":
             return ()
-        asked = DEFAULT_TESTS if self.tests is None else self.tests
-        return tuple(test for test in asked if test != OPTION_TEST)
+        requested = DEFAULT_TESTS if self.tests is None else self.tests
+        return tuple(test for test in requested if test != OPTION_TEST)
 
     @property
     def stopping_test(self) -> str:
@@ -122,3 +145,9 @@ class Request:
         from contamination.testsets.variants import FixedOptions
 
         return FixedOptions(self.keep_answer, habits=not self.drawn)
+
+
+def _check_limits(name: str, value: int, least: int, most: int) -> None:
+    """Raise InputError for a number outside its limits."""
+    if not least <= value <= most:
+        raise InputError(f"{name} is {value}: give {least} to {most:,}", parameter=name)
