@@ -26,7 +26,8 @@ import numpy as np
 import pandas as pd
 from rapidfuzz import fuzz, process
 
-from contamination.audit.generation import ORDERINGS, GenerationAudit, words
+from contamination.audit.generated_texts import words
+from contamination.audit.generation import ORDERINGS, GenerationAudit
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.files import replacing

@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
-from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation, letter_of
+from contamination.audit.generated_texts import letter_of
+from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation
 from contamination.audit.request import Request
 from contamination.files import replacing
 from contamination.randomness import random_stream

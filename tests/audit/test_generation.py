@@ -1,5 +1,6 @@
 """Audits of what a model writes: planted effects, the level, and what the command does."""
 
+import doctest
 import json
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -10,19 +11,18 @@ import pytest
 import scipy.stats
 
 from contamination import statistics
-from contamination.audit import generation
-from contamination.audit.generation import (
-    CHOICES,
-    GenerationAudit,
-    audit_generation,
-    letter_of,
-    words,
-)
+from contamination.audit import generated_texts, generation
+from contamination.audit.generated_texts import letter_of, words
+from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from fakes.items import drawn_items, items_set
 from fakes.remembering_scorer import made_up_set
+
+
+def test_the_examples_of_the_docstrings_run():
+    assert doctest.testmod(generated_texts).failed == 0
 
 
 class Writer:

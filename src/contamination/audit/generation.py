@@ -6,10 +6,6 @@ one record or one item, whatever stands beside it in the set; the noise of a mod
 the content of the prompt; and the prompts are asked in a random order, so a server that drifts
 does not drift along the published one.
 
-The unit of the n-grams is the word, not the token. Servers do not tell how they divide text into
-tokens, and with words the same texts give the same p-value wherever they were written. The tokens
-of a word also change where a text begins or ends in the middle of it.
-
 The places of a quiz, and which other arrangements stand beside the published one, come from a
 secret seed that the store keeps. From a public one, whoever reads this code could find the
 published arrangement in the question: it is the one for which these others are drawn.
@@ -19,10 +15,10 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain
 from pathlib import Path
 
 from contamination import statistics
@@ -31,6 +27,7 @@ from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_test
 from contamination.audit.finding import Finding
+from contamination.audit.generated_texts import Usable, count_usable, letter_of, pieces_of, words
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
@@ -50,18 +47,9 @@ from contamination.testsets.variants import VariantSet
 ORDERINGS = 20_000  # sampled, beside the published one
 SECRET = re.compile("[0-9a-f]{32}")  # 128 bits, in hexadecimal digits
 FEWEST = 3  # records: centring leaves nothing of two
-# Of the texts must be of use, or a large p says nothing. A record without a text votes for no
-# successor, so with a share u of them the test has about the power that it has on a set of u times
-# as many records. Below a half it is not the test of this set that was asked for.
-LEAST_USABLE = 0.5
-SAME = 0.9  # of the texts: one that so many prompts get does not depend on them
 COMPRESSED = 250  # records of a shard under the compressor, which takes n^2 steps
 BYTES_PER_TOKEN = 4  # about, of a server's tokenizer
 NOT_FOR_TEXT = ("tests", "shards", "permutations", "arrangements")
-# A run of letters and digits, or one character of scripts that put no space between words.
-_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
-_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_ANSWER = re.compile(r"\W*([A-Z])\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,36 +231,6 @@ class GenerationAudit:
         return ScoringPlan(len(self.test_set.examples), orderings, (), work, missing, None, None)
 
 
-@dataclass(frozen=True)
-class Usable:
-    """How many texts there are, and how many are of no use.
-
-    Attributes
-    ----------
-    texts : all of them.
-    empty : refused, filtered, or nothing but space.
-    unusable : of the others, those that share no two words in a row with any record but the one
-        that they follow (of a record of one word, not that word); of a quiz those without a letter.
-    repeated : of what is left, all those with the commonest words, if that is nearly all of them.
-    """
-
-    texts: int
-    empty: int
-    unusable: int
-    repeated: int
-
-    def silence(self) -> str:
-        """Say why a large p says nothing: fewer than LEAST_USABLE are of use; "" where it does."""
-        usable = self.texts - self.empty - self.unusable - self.repeated
-        if usable >= LEAST_USABLE * self.texts:
-            return ""
-        return (
-            f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} refused or empty, "
-            f"{self.unusable:,} of no use, {self.repeated:,} the same), and a large p takes half of"
-            " them: give more tokens, or ask the model in another way"
-        )
-
-
 def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
     """Have the model write what is missing, and test it.
 
@@ -294,8 +252,11 @@ def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool 
         result, usable = _test_answers(work, [answer for (answer,) in texts], alpha)
     else:
         result, usable = _test_continuations(work, texts)
-    diagnosis, control = (None, None) if drawn else _controls(work)
-    finding = Finding(result, diagnosis, control, answers_problem=usable.silence())
+    diagnosis = None
+    zlib = None
+    if not drawn:
+        diagnosis, zlib = _controls(work)
+    finding = Finding(result, diagnosis, zlib, answers_problem=usable.silence())
     kept = ("samples", "tokens", "temperature", "protocol", "instruction")
     about = {name: getattr(store.header, name) for name in kept}
     dtype = getattr(getattr(work.generator, "scorer", None), "dtype", "unknown")
@@ -322,7 +283,7 @@ def _test_answers(
     test = "record_quiz" if work.next_record else "arrangement_quiz"
     result = statistics.quiz_test(hits, choices=CHOICES, test=test, alpha=alpha)
     given = [letter for letter in letters if letter and letter in LETTERS[:CHOICES]]
-    return result, _usable(answers, given)
+    return result, count_usable(answers, given)
 
 
 def _test_continuations(
@@ -331,35 +292,18 @@ def _test_continuations(
     """Test what was written after each record for what comes next."""
     records = [words(example) for example in work.test_set.examples]
     written = [list(map(words, each)) for each in texts]
-    owned = [_pieces(record) for record in records]
+    owned = [pieces_of(record) for record in records]
     holders = Counter(chain.from_iterable(owned))
     given: list[tuple[str, ...]] = []
     for own, each in zip(owned, written, strict=True):
         for text in each:
-            pieces = _pieces(text, singly=True)
+            pieces = pieces_of(text, singly=True)
             if any(holders[piece] > (piece in own) for piece in pieces):  # another record has it
                 given.append(tuple(text))
     scores = statistics.generated_successors(records, written)
     rng = random_stream(work.request.seed, "generated successors", work.test_set.revision)
     result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
-    return result, _usable(list(chain.from_iterable(texts)), given)
-
-
-def _pieces(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ...]]:
-    """Return the pairs of words in a row; of a text of one word, or `singly`, its words as well."""
-    pieces: set[tuple[str, ...]] = set(pairwise(text))
-    if singly or len(text) == 1:
-        pieces |= {(word,) for word in text}
-    return pieces
-
-
-def _usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:
-    """Count texts; `given` are the words or letters of those that say something, one for each."""
-    empty = sum(1 for text in texts if not text.strip())
-    commonest = max(Counter(given).values(), default=0)
-    repeated = commonest if commonest > SAME * len(given) else 0
-    unusable = len(texts) - empty - len(given)
-    return Usable(texts=len(texts), empty=empty, unusable=unusable, repeated=repeated)
+    return result, count_usable(list(chain.from_iterable(texts)), given)
 
 
 def _controls(work: GenerationAudit) -> tuple[Diagnosis, statistics.TestResult]:
@@ -376,28 +320,21 @@ def _controls(work: GenerationAudit) -> tuple[Diagnosis, statistics.TestResult]:
     return diagnosis, control
 
 
-def words(text: str) -> list[str]:
-    """Words of a text, in lower case, without punctuation."""
-    return _WORD.findall(text.lower())
-
-
-def letter_of(answer: str) -> str | None:
-    """The letter that an answer begins with, alone and in capitals; None if it does not."""
-    found = _ANSWER.match(answer)
-    return found and found[1]
-
-
 def _question(versions: Sequence[str], cue: str) -> str:
     """Ask which arrangement of an item is the published one, or which record comes after `cue`."""
     letters = LETTERS[: len(versions)]
     pairs = zip(letters, versions, strict=True)
     shown = "\n".join(f"Version {letter}\n{text.strip()}\n" for letter, text in pairs)
-    told, asked = (
-        "One of these versions of a test item stands in the published test; in the others the "
-        "options are in another order.",
-        "Which version is the published one?",
-    )
     if cue:
-        told = f"This is a record of a published test:\n\n{cue.strip()}\n\nOne of these comes next."
-        asked = "Which version comes next in the published test?"
-    return f"{told}\n\n{shown}\n{asked} Answer with one letter ({', '.join(letters)}).\nAnswer:"
+        shown_before = (
+            f"This is a record of a published test:\n\n{cue.strip()}\n\nOne of these comes next."
+        )
+        question = "Which version comes next in the published test?"
+    else:
+        shown_before = (
+            "One of these versions of a test item stands in the published test; in the others the "
+            "options are in another order."
+        )
+        question = "Which version is the published one?"
+    named = ", ".join(letters)
+    return f"{shown_before}\n\n{shown}\n{question} Answer with one letter ({named}).\nAnswer:"

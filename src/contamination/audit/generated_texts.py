@@ -1,0 +1,94 @@
+"""Texts that a model wrote: their words and letters, and how many of them are of use.
+
+The unit of the n-grams is the word, not the token. Servers do not tell how they divide text into
+tokens, and with words the same texts give the same p-value wherever they were written. The tokens
+of a word also change where a text begins or ends in the middle of it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+# Of the texts must be of use, or a large p says nothing. A record without a text votes for no
+# successor, so with a share u of them the test has about the power that it has on a set of u times
+# as many records. Below a half it is not the test of this set that was asked for.
+LEAST_USABLE = 0.5
+SAME = 0.9  # of the texts: one that so many prompts get does not depend on them
+# A run of letters and digits, or one character of scripts that put no space between words.
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_ANSWER = re.compile(r"\W*([A-Z])\b")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text, in lower case, without punctuation.
+
+    Examples
+    --------
+    >>> words("Is it 3? No, 4.")
+    ['is', 'it', '3', 'no', '4']
+    """
+    return _WORD.findall(text.lower())
+
+
+def letter_of(answer: str) -> str | None:
+    """Return the letter that an answer begins with, alone and in capitals; None if there is none.
+
+    Examples
+    --------
+    >>> letter_of("(B) because it is shorter")
+    'B'
+    """
+    match = _ANSWER.match(answer)
+    if match is None:
+        return None
+    return match[1]
+
+
+@dataclass(frozen=True)
+class Usable:
+    """How many texts there are, and how many are of no use.
+
+    Attributes
+    ----------
+    texts : all of them.
+    empty : refused, filtered, or nothing but space.
+    unusable : of the others, those that share no two words in a row with any record but the one
+        that they follow (of a record of one word, not that word); of a quiz those without a letter.
+    repeated : of what is left, all those with the commonest words, if that is nearly all of them.
+    """
+
+    texts: int
+    empty: int
+    unusable: int
+    repeated: int
+
+    def silence(self) -> str:
+        """Say why a large p says nothing: fewer than LEAST_USABLE are of use; "" where it does."""
+        usable = self.texts - self.empty - self.unusable - self.repeated
+        if usable >= LEAST_USABLE * self.texts:
+            return ""
+        return (
+            f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} refused or empty, "
+            f"{self.unusable:,} of no use, {self.repeated:,} the same), and a large p takes half of"
+            " them: give more tokens, or ask the model in another way"
+        )
+
+
+def pieces_of(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ...]]:
+    """Return the pairs of words in a row; of a text of one word, or `singly`, its words as well."""
+    pieces: set[tuple[str, ...]] = set(pairwise(text))
+    if singly or len(text) == 1:
+        pieces |= {(word,) for word in text}
+    return pieces
+
+
+def count_usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:
+    """Count texts; `given` are the words or letters of those that say something, one for each."""
+    empty = sum(1 for text in texts if not text.strip())
+    commonest = max(Counter(given).values(), default=0)
+    repeated = commonest if commonest > SAME * len(given) else 0
+    unusable = len(texts) - empty - len(given)
+    return Usable(texts=len(texts), empty=empty, unusable=unusable, repeated=repeated)
