@@ -36,7 +36,7 @@ class Opened:
     model: Any
 
 
-def open_test_set(
+def open_set_with_variants(
     choice: SetChoice, request: Request, *, arrangements: int
 ) -> tuple["ExampleSet", "VariantSet | None"]:
     """Return the set and the arrangements of its options; None where only records are tested.

@@ -13,7 +13,7 @@ from contamination.cli.running import (
     audit_models,
     audit_work,
     open_models,
-    open_test_set,
+    open_set_with_variants,
     plan_models,
     scoring_works,
 )
@@ -106,7 +106,7 @@ def score(
         directory=directory,
         name=label(model),
     )
-    examples, variants = open_test_set(chosen_set, request, arrangements=arrangements)
+    examples, variants = open_set_with_variants(chosen_set, request, arrangements=arrangements)
 
     from contamination.scoring.processes import processes
 

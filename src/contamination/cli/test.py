@@ -26,7 +26,7 @@ from contamination.cli.running import (
     audit_work,
     generation_works,
     open_models,
-    open_test_set,
+    open_set_with_variants,
     plan_models,
     scoring_works,
 )
@@ -232,7 +232,7 @@ def test(
 
     compared = CHOICES if writes else arrangements
     open_model: Callable[[str], Any]
-    examples, variants = open_test_set(chosen_set, request, arrangements=compared)
+    examples, variants = open_set_with_variants(chosen_set, request, arrangements=compared)
     if writes:
         from contamination.audit.generation import audit_generation
 
