@@ -54,7 +54,9 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
             annot_kws={"fontsize": "small"},
         )
         _frame_own_domains(axes, rows, columns)
-        axes.set(title=TITLES[metric], xlabel="", ylabel="")
+        axes.set(xlabel="", ylabel="")
+        # Two lines, where the panels are narrower than a long title.
+        axes.set_title(TITLES[metric].replace(", ", ",\n"))
         axes.tick_params(axis="x", rotation=60)
         axes.tick_params(axis="y", rotation=0)
         axes.grid(visible=False)

@@ -92,7 +92,7 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     labels = [f"{P_VALUES[test].label}: {named[scores]}" for scores, test in names]
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set(xlabel=f"Share of null trials rejected at {alpha:g} (dashed)")
+    axes.set(xlabel=f"Share of rejections at {alpha:g} (dashed)")
     marks = [
         Line2D([], [], ls="", marker="s", color=colour, label=f"{kind} shards")
         for kind, colour in CORNERS.items()
@@ -110,6 +110,8 @@ def _draw_rates(axes: Axes, line: int, rows: pd.DataFrame) -> None:
     shards = {"fewest": rows["shards"].min(), "most": rows["shards"].max()}
     height = line - 0.24
     for kind, colour in CORNERS.items():
+        if kind == "fewest" and shards["fewest"] == shards["most"]:
+            continue  # one number of shards is drawn once
         chosen = rows[rows["shards"] == shards[kind]].sort_values("permutations")
         for index in dict.fromkeys((0, len(chosen) - 1)):
             row = chosen.iloc[index]
