@@ -19,6 +19,7 @@ from contamination.scoring.store import Store, create_store, open_store, store_o
 from contamination.scoring.store_format import (
     Header,
     ScoredSequence,
+    check_same,
     count_values,
     write_part,
 )
@@ -383,3 +384,48 @@ def test_whole_examples_have_the_same_sums_however_many_tokens_are_asked_for(
     for asked in (longest, longest + 3):
         np.testing.assert_array_equal(found.successors(0, asked), store.successors(0, asked))
     assert "it has sums alone" in refusal(found.successors, 0, longest - 1)
+
+
+BEFORE = {
+    "model_revision": "weights-1",
+    "dataset_revision": "records-1",
+    "template": "text/1",
+    "seed": 0,
+    "example_tokens": [3, 5, 4],
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"seed": 1}, "seed"),
+        ({"dataset_revision": "records-2", "template": "{a}"}, "template"),
+        (
+            {"dataset_revision": "records-2", "example_tokens": [3, 5]},
+            "number of records (3, now 2",
+        ),
+        (
+            {"dataset_revision": "records-2", "example_tokens": [3, 5, 4, 6]},
+            "number of records (3, now 4",
+        ),
+    ],
+)
+def test_another_choice_of_whoever_tests_is_one_more_test(changed, named):
+    with pytest.raises(InputError) as caught:
+        check_same(Path("store.json"), BEFORE, BEFORE | changed)
+    assert f"of another {named}" in str(caught.value)
+    assert "one more test" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model_revision": "weights-2"},
+        {"model_revision": "weights-2", "example_tokens": [3, 5]},
+        {"dataset_revision": "records-2"},
+        {"dataset_revision": "records-2", "example_tokens": [9, 5]},
+    ],
+)
+def test_another_model_or_set_needs_a_directory_of_its_own(changed):
+    with pytest.raises(InputError, match="name another directory"):
+        check_same(Path("store.json"), BEFORE, BEFORE | changed)
