@@ -7,7 +7,8 @@
     request = Request(tests=["sharded_exact"], permutations=50)
     print(run_audit("gpt2", "my_test_set.jsonl", request).summary())
 
-`registry.TESTS` is the registry of tests. Experiments, reports and commands may call this room.
+`registry.TESTS` is the registry of tests. Experiments, reports and commands may call
+this room.
 """
 
 from importlib import import_module

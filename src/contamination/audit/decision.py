@@ -1,12 +1,13 @@
 """The decision: one verdict from p-values and their controls, all given as plain values.
 
-A test proves something only where its p-value is small after all corrections *and* nothing but
-training can have made the order special: the order is quiet without a model, or a key or a seed has
-drawn it, and every control is silent (Oren, section 4.3, leave sets out by their controls).
+A test proves something only where its p-value is small after all corrections *and*
+nothing but training can have made the order special: the order is quiet without a
+model, or a key or a seed has drawn it, and every control is silent (Oren, section 4.3,
+leave sets out by their controls).
 
-Under H0, and for an order that is exchangeable, `decide` says "proven" or "evidence" with
-probability at most alpha: one of the corrected p-values has to be that small, and whatever else is
-looked at can only take the words away.
+Under H0, and for an order that is exchangeable, `decide` says "proven" or "evidence"
+with probability at most alpha: one of the corrected p-values has to be that small, and
+whatever else is looked at can only take the words away.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,13 @@ if TYPE_CHECKING:  # the help of the command does without pandas
     from contamination.audit.controls.diagnosis import OrderState
     from contamination.statistics.results import TestResult
 
-Conclusion = Literal["proven", "evidence", "no evidence", "order is no evidence here", "cannot say"]
+Conclusion = Literal[
+    "proven",
+    "evidence",
+    "no evidence",
+    "order is no evidence here",
+    "cannot say",
+]
 STATUSES: dict[str, int] = {
     "proven": 1,
     "evidence": 1,
@@ -50,14 +57,16 @@ class Evidence:
     p : after every correction that it needs, in (0, 1].
     floor : the least that `p` can be.
     order : what diagnostics without a model say of what the test permutes.
-    controls : uncorrected p under what cannot have read the set, by name: a compressor, a model.
-    ordering_bias : whether the way people write options could explain a small p; excluding that
-        takes a control model.
+    controls : uncorrected p under what cannot have read the set, by name: a compressor,
+        a model.
+    ordering_bias : whether the way people write options could explain a small p;
+        excluding that takes a control model.
     simulated_power : simulated copies of this set (`contamination.audit.power`).
     corrected_for : number of tests over which p was corrected.
-    drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
-    answers_problem : why a large p says nothing, such as too few texts of use; "" if it does. A
-        small p stays valid.
+    drawn : whether a key or a seed has drawn what is tested, so that it needs no
+        control.
+    answers_problem : why a large p says nothing, such as too few texts of use; "" if it
+        does. A small p stays valid.
     """
 
     test: str
@@ -136,7 +145,8 @@ def strength(p: float, alpha: float) -> Conclusion:
 def log10_floor(result: "TestResult") -> float:
     """Return log10 of the least p that its shards and orderings permit; -inf if p has none.
 
-    Orderings that are alike count as one where the test knows its scores (`log10_least`).
+    Orderings that are alike count as one where the test knows its scores
+    (`log10_least`).
     """
     import math
 
@@ -148,7 +158,11 @@ def log10_floor(result: "TestResult") -> float:
     return -result.shards * math.log10(1 + result.permutations)
 
 
-def both_axes(p: float, parts: Sequence[Evidence], joint_controls: Mapping[str, float]) -> Evidence:
+def both_axes(
+    p: float,
+    parts: Sequence[Evidence],
+    joint_controls: Mapping[str, float],
+) -> Evidence:
     """Return the evidence of several axes together: what objects to one objects to all.
 
     Parameters
@@ -177,8 +191,8 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
 
     Parameters
     ----------
-    evidence : p-values of the set, at least one. An objection counts against its own p-value; that
-        of a control model, corrected over the tests, against all of them.
+    evidence : p-values of the set, at least one. An objection counts against its own
+        p-value; that of a control model, corrected over the tests, against all of them.
     alpha : level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
     """
     against_all = _control_model_objections(evidence, alpha)
@@ -195,7 +209,12 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     if least.p <= alpha:
         why = "; ".join(_reasons([against_least]))
         first = against_least[0]
-        return Verdict(first.conclusion, f"{measured}, but {why}", least.p, objections=named)
+        return Verdict(
+            first.conclusion,
+            f"{measured}, but {why}",
+            least.p,
+            objections=named,
+        )
     problems = [each.answers_problem for each in evidence if each.answers_problem]
     if len(problems) == len(evidence):
         reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
@@ -206,8 +225,8 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     floor = min(each.floor for each in evidence)
     if floor > alpha:
         reason = (
-            f"so few orderings differ that p is never below {floor:.2g}: ask for more, or for "
-            "larger shards"
+            f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
+            "or for larger shards"
         )
         reason = "; ".join([reason, *named])
         return Verdict("cannot say", reason, least.p, objections=named)
@@ -245,7 +264,12 @@ def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verd
     parts.append(_controls_in_words(best))
     if best.ordering_bias:
         parts.append("no theorem says how often two models that read alike differ so")
-    return Verdict(conclusion, "; ".join([*parts, *objections]), best.p, objections=objections)
+    return Verdict(
+        conclusion,
+        "; ".join([*parts, *objections]),
+        best.p,
+        objections=objections,
+    )
 
 
 def worst_order(parts: Sequence[Evidence]) -> "OrderState":
@@ -287,7 +311,10 @@ def _reasons(objections: Sequence[Sequence[Objection]]) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def _control_model_objections(evidence: Sequence[Evidence], alpha: float) -> list[Objection]:
+def _control_model_objections(
+    evidence: Sequence[Evidence],
+    alpha: float,
+) -> list[Objection]:
     """Return the objections of control models that reject any test, corrected over their tests."""
     names = dict[str, None]()
     for each in evidence:
@@ -319,8 +346,8 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
         each.ordering_bias and not each.control_models and not objections
     ):  # else a model changes nothing
         reason = (
-            "people write options in orders that readers expect: name a control model of like "
-            "competence that cannot have read the set"
+            "people write options in orders that readers expect: name a control model "
+            "of like competence that cannot have read the set"
         )
         objections.append(Objection("cannot say", reason))
     return objections

@@ -40,8 +40,8 @@ def evidence_of(
 ) -> list[Evidence]:
     """Return the evidence of an audit: of each test after correction, or of all tests together.
 
-    Of both axes the order of records counts by itself as well, where authors have arranged the
-    options and there is no control model.
+    Of both axes the order of records counts by itself as well, where authors have
+    arranged the options and there is no control model.
 
     Parameters
     ----------
@@ -49,7 +49,8 @@ def evidence_of(
     p_values : of the tests, after correction.
     corrected_for : number of tests over which they were corrected.
     options_drawn : whether a seed alone has arranged the options.
-    combined_p : of all tests together, if they were combined; the verdict then rests on it.
+    combined_p : of all tests together, if they were combined; the verdict then rests on
+        it.
     control : a model that took the same tests.
     """
     if combined_p is None:

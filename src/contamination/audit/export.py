@@ -1,8 +1,9 @@
 """A result as others read it: files made from `Audit.as_dict`, which has a versioned schema.
 
-`result-1.schema.json` beside this module describes version 1. Names may be added to it, and readers
-leave out what they do not know; none is renamed, removed or given another meaning or unit without a
-version 2. All other formats are made from such a dictionary, so a stored one will do.
+`result-1.schema.json` beside this module describes version 1. Names may be added to it,
+and readers leave out what they do not know; none is renamed, removed or given another
+meaning or unit without a version 2. All other formats are made from such a dictionary,
+so a stored one will do.
 """
 
 import csv
@@ -19,22 +20,28 @@ from contamination.errors import InputError, csv_text, printable
 Result = Mapping[str, Any]
 # The columns of contamination_report.csv, the database of the CONDA shared task.
 CONDA = (
-    *("Evaluation Dataset", "Subset", "Contaminated Source", "Version", "Model or corpus"),
+    *(
+        "Evaluation Dataset",
+        "Subset",
+        "Contaminated Source",
+        "Version",
+        "Model or corpus",
+    ),
     *("Train Split", "Development Split", "Test Split", "Approach", "Reference", "PR"),
 )
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
     "proven": (
-        "“It has memorised the answers”, how often it has read the set, or by how much its score "
-        "is too high: the test measures none of this."
+        "“It has memorised the answers”, how often it has read the set, or by how much "
+        "its score is too high: the test measures none of this."
     ),
     "evidence": (
-        "“Proven”, “it has memorised the answers”, how often it has read the set, or by how much "
-        "its score is too high."
+        "“Proven”, “it has memorised the answers”, how often it has read the set, or by "
+        "how much its score is too high."
     ),
     "no evidence": (
-        "“The model was not trained on this set”: read a few times, shuffled, reworded or record "
-        "by record, it could look the same."
+        "“The model was not trained on this set”: read a few times, shuffled, reworded "
+        "or record by record, it could look the same."
     ),
     "": "“Contaminated”, or “clean”: the p-value is evidence of neither.",
 }
@@ -43,19 +50,28 @@ NOT_SAID = {
 def every_eval_ever(result: Result) -> str:
     """Return a record of Every Eval Ever (its schema 0.3.0): each test is an evaluation.
 
-    Who evaluated, and how related to the model, is not known here: `source_metadata` is to be
-    changed before the record is sent. Added details are text, as the schema asks.
+    Who evaluated, and how related to the model, is not known here: `source_metadata` is
+    to be changed before the record is sent. Added details are text, as the schema asks.
     """
     now, judged = f"{time.time():.0f}", result["verdict"]
     records = str(result["plan"]["examples"])
     template = result["template"]
-    data = {"revision": result["dataset_revision"], "records": records, "template": template}
-    source = {"dataset_name": result["dataset"], "source_type": "other", "additional_details": data}
+    data = {
+        "revision": result["dataset_revision"],
+        "records": records,
+        "template": template,
+    }
+    source = {
+        "dataset_name": result["dataset"],
+        "source_type": "other",
+        "additional_details": data,
+    }
     metric = {
         "metric_id": "contamination.p_value",
         "metric_name": "p-value",
         "evaluation_description": "Probability of a preference for the published order at least as "
-        "strong, had that order been drawn at random, without regard to the model; uncorrected.",
+        "strong, had that order been drawn at random, without regard to the model; "
+        "uncorrected.",
         "lower_is_better": False,
         "score_type": "continuous",
         "min_score": 0,
@@ -63,12 +79,17 @@ def every_eval_ever(result: Result) -> str:
     }
     evaluations = []
     for test in result["results"]:
-        asked = {name: test[name] for name in ("shards", "permutations")} | {"seed": result["seed"]}
+        asked = {name: test[name] for name in ("shards", "permutations")} | {
+            "seed": result["seed"],
+        }
         found = {name: str(test[name]) for name in ("log10_p", "holm_p")}
         found |= {name: judged[name] for name in ("conclusion", "reason")}
         if others := result.get("other_tests"):
             found["other_tests"] = "; ".join(other["what"] for other in others)
-        each = {"evaluation_name": f"contamination/{test['test']}", "source_data": source}
+        each = {
+            "evaluation_name": f"contamination/{test['test']}",
+            "source_data": source,
+        }
         each |= {"metric_config": metric | {"metric_parameters": asked}}
         each |= {"score_details": {"score": test["p"], "details": found}}
         evaluations.append(each)
@@ -98,8 +119,9 @@ def every_eval_ever(result: Result) -> str:
 def conda(result: Result) -> str:
     """Return an entry for the CONDA database of contamination; its header alone unless proven.
 
-    The share of each split is not measured and left empty, as the database has it where it is not
-    known; so are the reference and the pull request, which are the reporter's.
+    The share of each split is not measured and left empty, as the database has it where
+    it is not known; so are the reference and the pull request, which are the
+    reporter's.
     """
     text = io.StringIO()
     table = csv.writer(text, delimiter=";", lineterminator="\n")
@@ -129,25 +151,26 @@ def _sentence(result: Result) -> str:
         return f"{model} has read the test set {dataset} in its published order ({measured})."
     if conclusion == "evidence":
         return (
-            f"There is evidence that {model} has read the test set {dataset} in its published "
-            f"order ({measured}, no proof)."
+            f"There is evidence that {model} has read the test set {dataset} in its "
+            f"published order ({measured}, no proof)."
         )
     if conclusion == "no evidence":
         return (
-            f"We found no evidence that {model} has read the test set {dataset} in its published "
-            f"order ({measured})."
+            f"We found no evidence that {model} has read the test set {dataset} in its "
+            f"published order ({measured})."
         )
     return (
-        f"Nothing can be concluded on whether {model} has read the test set {dataset} in its "
-        f"published order ({measured})."
+        f"Nothing can be concluded on whether {model} has read the test set {dataset} "
+        f"in its published order ({measured})."
     )
 
 
 def _details(result: Result) -> str:
     """Return what makes the sentence reproducible: revisions, tests, controls and the reason."""
     tests = [
-        f"{test['test']} ({test['shards']:,} shards or items, {test['permutations']:,} orderings "
-        f"each), p = {test['p']:.3g}, {test['holm_p']:.3g} after Holm's correction"
+        f"{test['test']} ({test['shards']:,} shards or items, {test['permutations']:,} "
+        f"orderings each), p = {test['p']:.3g}, {test['holm_p']:.3g} after Holm's "
+        "correction"
         for test in result["results"]
     ]
     controls = [f"order without a model: {each['verdict']}" for each in result["diagnosis"]]
@@ -169,7 +192,9 @@ def _details(result: Result) -> str:
         f"{code_span(verdict['conclusion'] + ': ' + verdict['reason'])}",
     ]
     if others := result.get("other_tests"):
-        parts.append(code_span(other_tests_in_words([OtherTest(**other) for other in others])))
+        parts.append(
+            code_span(other_tests_in_words([OtherTest(**other) for other in others])),
+        )
     return f"Details: {'; '.join(parts)}."
 
 
@@ -199,5 +224,6 @@ def format_of(path: Path) -> Callable[[Result], str]:
         if path.name.endswith(end):
             return made
     raise InputError(
-        f"output={path}: give a name that ends in one of {', '.join(FORMATS)}", parameter="output"
+        f"output={path}: give a name that ends in one of {', '.join(FORMATS)}",
+        parameter="output",
     )

@@ -15,12 +15,14 @@ class Finding:
     Attributes
     ----------
     result : uncorrected: choose the test before you look.
-    diagnosis : whether what the test permutes carries information by itself. Unless it is quiet, a
-        small p-value is no evidence of contamination. None where a key has drawn what is tested.
-    zlib : the same test under the zlib baseline, which has seen no test set; None likewise.
+    diagnosis : whether what the test permutes carries information by itself. Unless it
+        is quiet, a small p-value is no evidence of contamination. None where a key has
+        drawn what is tested.
+    zlib : the same test under the zlib baseline, which has seen no test set; None
+        likewise.
     error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    simulated_power : p-values of simulated copies of this set, for each effect that studies
-        measured.
+    simulated_power : p-values of simulated copies of this set, for each effect that
+        studies measured.
     store : that the test has read; None for texts of a model.
     answers_problem : why a large p says nothing; "" if it does.
     """

@@ -1,8 +1,9 @@
 """Texts that a model wrote: their words and letters, and how many of them are of use.
 
-The unit of the n-grams is the word, not the token. Servers do not tell how they divide text into
-tokens, and with words the same texts give the same p-value wherever they were written. The tokens
-of a word also change where a text begins or ends in the middle of it.
+The unit of the n-grams is the word, not the token. Servers do not tell how they divide
+text into tokens, and with words the same texts give the same p-value wherever they were
+written. The tokens of a word also change where a text begins or ends in the middle of
+it.
 """
 
 import re
@@ -11,12 +12,14 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-# Of the texts must be of use, or a large p says nothing. A record without a text votes for no
-# successor, so with a share u of them the test has about the power that it has on a set of u times
-# as many records. Below a half it is not the test of this set that was asked for.
+# Of the texts must be of use, or a large p says nothing. A record without a text votes
+# for no successor, so with a share u of them the test has about the power that it has
+# on a set of u times as many records. Below a half it is not the test of this set that
+# was asked for.
 LEAST_USABLE = 0.5
 SAME = 0.9  # of the texts: one that so many prompts get does not depend on them
-# A run of letters and digits, or one character of scripts that put no space between words.
+# A run of letters and digits, or one character of scripts that put no space between
+# words.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 _ANSWER = re.compile(r"\W*([A-Z])\b")
@@ -55,9 +58,11 @@ class Usable:
     ----------
     texts : all of them.
     empty : refused, filtered, or nothing but space.
-    unusable : of the others, those that share no two words in a row with any record but the one
-        that they follow (of a record of one word, not that word); of a quiz those without a letter.
-    repeated : of what is left, all those with the commonest words, if that is nearly all of them.
+    unusable : of the others, those that share no two words in a row with any record but
+        the one that they follow (of a record of one word, not that word); of a quiz
+        those without a letter.
+    repeated : of what is left, all those with the commonest words, if that is nearly
+        all of them.
     """
 
     texts: int
@@ -71,9 +76,10 @@ class Usable:
         if usable >= LEAST_USABLE * self.texts:
             return ""
         return (
-            f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} refused or empty, "
-            f"{self.unusable:,} of no use, {self.repeated:,} the same), and a large p takes half of"
-            " them: give more tokens, or ask the model in another way"
+            f"only {usable:,} of {self.texts:,} texts are of use ({self.empty:,} "
+            f"refused or empty, {self.unusable:,} of no use, {self.repeated:,} the "
+            "same), and a large p takes half of them: give more tokens, or ask the "
+            "model in another way"
         )
 
 

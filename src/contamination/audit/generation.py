@@ -1,14 +1,15 @@
 """Proof from what a model writes: the generated successor, and quizzes on options and records.
 
-Both need text alone, so that they run on chat endpoints. H0 and guarantees stand with the
-statistics (`contamination.statistics.successor`). What keeps them exact here: every prompt holds
-one record or one item, whatever stands beside it in the set; the noise of a model here is drawn by
-the content of the prompt; and the prompts are asked in a random order, so a server that drifts
-does not drift along the published one.
+Both need text alone, so that they run on chat endpoints. H0 and guarantees stand with
+the statistics (`contamination.statistics.successor`). What keeps them exact here: every
+prompt holds one record or one item, whatever stands beside it in the set; the noise of
+a model here is drawn by the content of the prompt; and the prompts are asked in a
+random order, so a server that drifts does not drift along the published one.
 
-The places of a quiz, and which other arrangements stand beside the published one, come from a
-secret seed that the store keeps. From a public one, whoever reads this code could find the
-published arrangement in the question: it is the one for which these others are drawn.
+The places of a quiz, and which other arrangements stand beside the published one, come
+from a secret seed that the store keeps. From a public one, whoever reads this code
+could find the published arrangement in the question: it is the one for which these
+others are drawn.
 """
 
 import re
@@ -27,16 +28,31 @@ from contamination.audit.controls.options import diagnose_arrangements
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_option_test, zlib_test
 from contamination.audit.finding import Finding
-from contamination.audit.generated_texts import Usable, count_usable, letter_of, pieces_of, words
+from contamination.audit.generated_texts import (
+    Usable,
+    count_usable,
+    letter_of,
+    pieces_of,
+    words,
+)
 from contamination.audit.plan import ScoringPlan
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.scoring.completions import CompletionHeader, Completions, stored_secret
+from contamination.scoring.completions import (
+    CompletionHeader,
+    Completions,
+    stored_secret,
+)
 from contamination.scoring.cost import Workload
-from contamination.scoring.generation import ONE_LETTER, Generator, LocalGenerator, Sampling
+from contamination.scoring.generation import (
+    ONE_LETTER,
+    Generator,
+    LocalGenerator,
+    Sampling,
+)
 from contamination.scoring.plan import stores_of
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.option_texts import LETTERS
@@ -56,18 +72,19 @@ NOT_FOR_TEXT = ("tests", "shards", "permutations", "arrangements")
 class GenerationAudit:
     """The work of an audit of what one model writes about one set.
 
-    Raises InputError for what the request cannot ask of texts, and for a set that is too small.
+    Raises InputError for what the request cannot ask of texts, and for a set that is
+    too small.
 
     Attributes
     ----------
     request : its axis is "order" (the generated successor) or "options" (the quiz).
-    sampling : of the texts; its seed is that of the request. None takes the defaults of `Sampling`
-        or, of a quiz, ONE_LETTER, of which more tokens can be asked.
+    sampling : of the texts; its seed is that of the request. None takes the defaults of
+        `Sampling` or, of a quiz, ONE_LETTER, of which more tokens can be asked.
     next_record : on the axis "order", ask which of CHOICES records comes next.
-    arrange : makes CHOICES arrangements of each item from a `seed`; None makes those of the
-        request.
-    secret : 32 hexadecimal digits from which the places of a quiz are drawn, and the arrangements.
-        None takes those of the store, else new ones.
+    arrange : makes CHOICES arrangements of each item from a `seed`; None makes those of
+        the request.
+    secret : 32 hexadecimal digits from which the places of a quiz are drawn, and the
+        arrangements. None takes those of the store, else new ones.
     """
 
     generator: Generator
@@ -83,8 +100,8 @@ class GenerationAudit:
         for field in fields(Request):
             if field.name in NOT_FOR_TEXT and getattr(self.request, field.name) != field.default:
                 raise InputError(
-                    f"{field.name} is for log-probabilities, and a model that writes gives none: "
-                    "leave it out",
+                    f"{field.name} is for log-probabilities, and a model that writes "
+                    "gives none: leave it out",
                     parameter=field.name,
                 )
         if self.request.axis == "both":
@@ -106,12 +123,14 @@ class GenerationAudit:
             )
         fewest = CHOICES + 1 if self.next_record else FEWEST
         if len(self.test_set.examples) < fewest:
-            raise InputError(f"{self.test_set.name}: fewer than {fewest} records have no order")
+            raise InputError(
+                f"{self.test_set.name}: fewer than {fewest} records have no order",
+            )
         worded = sum(1 for example in self.test_set.examples if words(example))
         if not self.quiz and worded < FEWEST:
             raise InputError(
-                f"{self.test_set.name}: {worded} records have a word, and the test compares words: "
-                "give a template that shows text, or ask by a quiz",
+                f"{self.test_set.name}: {worded} records have a word, and the test "
+                "compares words: give a template that shows text, or ask by a quiz",
                 parameter="template",
             )
 
@@ -145,7 +164,8 @@ class GenerationAudit:
     def questions(self) -> tuple[tuple[str, str], ...]:
         """Question and right letter: of every item that has so many arrangements, or each shard.
 
-        A shard asks by its first record which of the CHOICES records after that comes next.
+        A shard asks by its first record which of the CHOICES records after that comes
+        next.
         """
         of = self.test_set if self.next_record else self.alternatives
         rng = random_stream(int(self.drawn_from, 16), "places in the quiz", of.revision)
@@ -159,7 +179,9 @@ class GenerationAudit:
         found = []
         for cue, row in rows:
             places = rng.permutation(CHOICES).tolist()
-            found.append((_question([row[i] for i in places], cue), LETTERS[places.index(0)]))
+            found.append(
+                (_question([row[i] for i in places], cue), LETTERS[places.index(0)]),
+            )
         if not found:
             told = f"no item has {CHOICES} arrangements: it takes three options that may move"
             raise InputError(f"{self.test_set.name}: {told}")
@@ -228,17 +250,30 @@ class GenerationAudit:
         work = Workload(number * self.asked.samples, number * each, read, number, 0)
         missing = (number - len(self.store.stored()[0])) * each
         orderings = CHOICES - 1 if self.quiz else ORDERINGS
-        return ScoringPlan(len(self.test_set.examples), orderings, (), work, missing, None, None)
+        return ScoringPlan(
+            len(self.test_set.examples),
+            orderings,
+            (),
+            work,
+            missing,
+            None,
+            None,
+        )
 
 
-def audit_generation(work: GenerationAudit, *, alpha: float = 0.05, drawn: bool = False) -> Audit:
+def audit_generation(
+    work: GenerationAudit,
+    *,
+    alpha: float = 0.05,
+    drawn: bool = False,
+) -> Audit:
     """Have the model write what is missing, and test it.
 
-    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is tested. `alpha`
-    is 1 - confidence of the bound that comes with a quiz. `Audit.generation` counts texts as
-    `Usable` does. Too few of use make a large p say nothing (`Finding.answers_problem`); a small
-    one stays a proof, since what is of no use only takes evidence away. Raises InputError as the
-    generator and the store.
+    A diagnosis and the zlib baseline are controls, unless a key has `drawn` what is
+    tested. `alpha` is 1 - confidence of the bound that comes with a quiz.
+    `Audit.generation` counts texts as `Usable` does. Too few of use make a large p say
+    nothing (`Finding.answers_problem`); a small one stays a proof, since what is of no
+    use only takes evidence away. Raises InputError as the generator and the store.
     """
     plan = work.plan
     store = work.store
@@ -298,10 +333,15 @@ def _test_continuations(
     for own, each in zip(owned, written, strict=True):
         for text in each:
             pieces = pieces_of(text, singly=True)
-            if any(holders[piece] > (piece in own) for piece in pieces):  # another record has it
+            # another record has it
+            if any(holders[piece] > (piece in own) for piece in pieces):
                 given.append(tuple(text))
     scores = statistics.generated_successors(records, written)
-    rng = random_stream(work.request.seed, "generated successors", work.test_set.revision)
+    rng = random_stream(
+        work.request.seed,
+        "generated successors",
+        work.test_set.revision,
+    )
     result = statistics.generated_successor_test(scores, resamples=ORDERINGS, rng=rng)
     return result, count_usable(list(chain.from_iterable(texts)), given)
 
@@ -310,12 +350,20 @@ def _controls(work: GenerationAudit) -> tuple[Diagnosis, statistics.TestResult]:
     """Return what the order gives away without the model, and the same test under a compressor."""
     request = work.request
     if request.axis == "options":
-        diagnosis = diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
+        diagnosis = diagnose_arrangements(
+            work.test_set,
+            seed=request.seed,
+            keep=request.keep,
+        )
         return diagnosis, zlib_option_test(work.alternatives)
     shards = max(work.shards, -(-len(work.test_set.examples) // COMPRESSED))
     diagnosis = diagnose_order(work.test_set, seed=request.seed, shards=work.shards)
     control = zlib_test(
-        work.test_set, kind="successors", shards=shards, permutations=0, seed=request.seed
+        work.test_set,
+        kind="successors",
+        shards=shards,
+        permutations=0,
+        seed=request.seed,
     )
     return diagnosis, control
 
@@ -332,8 +380,8 @@ def _question(versions: Sequence[str], cue: str) -> str:
         question = "Which version comes next in the published test?"
     else:
         shown_before = (
-            "One of these versions of a test item stands in the published test; in the others the "
-            "options are in another order."
+            "One of these versions of a test item stands in the published test; in the "
+            "others the options are in another order."
         )
         question = "Which version is the published one?"
     named = ", ".join(letters)

@@ -1,7 +1,7 @@
 """An audit of many models and sets as one HTML page, which asks nothing of any network.
 
-Names of models and sets are other people's: they are escaped, and the content security policy
-allows the page's own script alone, by its hash.
+Names of models and sets are other people's: they are escaped, and the content security
+policy allows the page's own script alone, by its hash.
 """
 
 import datetime
@@ -48,9 +48,10 @@ def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
     seeds = sorted({str(row["seed"]) for row in tested})
     precisions = sorted({str(row["precision"]) for row in tested})
     return (
-        f"{date}, contamination {rows[0]['version']}; failed: {len(rows) - len(tested)}; "
-        f"p (Holm) is corrected over all {len(tested)} p-values of this page; "
-        f"level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, precision {', '.join(precisions)}"
+        f"{date}, contamination {rows[0]['version']}; failed: "
+        f"{len(rows) - len(tested)}; p (Holm) is corrected over all {len(tested)} "
+        f"p-values of this page; level {rows[0]['alpha']:g}, seed {', '.join(seeds)}, "
+        f"precision {', '.join(precisions)}"
     )
 
 
@@ -63,7 +64,8 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     }
     lines = [f"{name}{_shown(value)}" for name, value in controls.items() if value is not None]
     reason = ""
-    if row["verdict"] != "no evidence" or row.get("objections"):  # as the command prints it
+    # as the command prints it
+    if row["verdict"] != "no evidence" or row.get("objections"):
         reason = _shown(row["reason"])
     verdict = _shown(row["verdict"])
     power = _shown(row["power"] or None).replace("; ", "<br>")

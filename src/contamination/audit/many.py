@@ -24,7 +24,8 @@ from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
-# Of the table, in order; up to log10 p and from the revisions on they are of its store alone.
+# Of the table, in order; up to log10 p and from the revisions on they are of its store
+# alone.
 COLUMNS: tuple[str, ...] = (
     "model",
     "set",
@@ -69,8 +70,8 @@ def audit_pairs(
     Parameters
     ----------
     models : as `open_model` takes them.
-    sets : name -> how the set is opened, once. Sets that would share a store, such as two files of
-        one stem, are called by these names.
+    sets : name -> how the set is opened, once. Sets that would share a store, such as
+        two files of one stem, are called by these names.
     request : of all pairs alike; its axis is the order of records.
     open_model : returns the scorer of a model.
 
@@ -80,10 +81,13 @@ def audit_pairs(
         If two models have one name, or the axis is another one.
     """
     if len({label(model) for model in models}) < len(models):
-        raise InputError("two models have one name, and would share stores: rename a folder")
+        raise InputError(
+            "two models have one name, and would share stores: rename a folder",
+        )
     if request.axis != "order":
         raise InputError(
-            "of many sets the order of records is tested: give axis='order'", parameter="axis"
+            "of many sets the order of records is tested: give axis='order'",
+            parameter="axis",
         )
     opened = _open_sets(sets)
     for model in models:
@@ -124,11 +128,11 @@ def _tried(work: Callable[..., T], *arguments: Any) -> T | str:
 def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
     """Return a row for each test of each pair, or one with the reason why there is none.
 
-    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. `power`
-    says how likely copies would have been found, by study. `other tests` are those of the same
-    model and set by other commands, for which nothing is corrected. What does not apply is None;
-    the verdict of a pair that was not audited is its status. Each store is read once more, for its
-    checksum.
+    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on
+    it. `power` says how likely copies would have been found, by study. `other tests`
+    are those of the same model and set by other commands, for which nothing is
+    corrected. What does not apply is None; the verdict of a pair that was not audited
+    is its status. Each store is read once more, for its checksum.
     """
     corrected = _corrected_p(pairs)
     tests = sum(len(p_values) for p_values in corrected)
@@ -184,7 +188,9 @@ def _row_of_test(finding: Finding, verdict: Verdict) -> dict[str, Any]:
     if finding.zlib is not None:
         row["compressor"] = finding.zlib.p
     test = finding.result.test
-    row["power"] = power_in_words([power for power in verdict.power if power.test == test])
+    row["power"] = power_in_words(
+        [power for power in verdict.power if power.test == test],
+    )
     row["verdict"] = verdict.conclusion
     row["reason"] = verdict.reason
     row["objections"] = "; ".join(verdict.objections)

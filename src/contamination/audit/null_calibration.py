@@ -1,10 +1,11 @@
 """Null calibration: p-values of a test where H0 holds by construction, and where tokens gain.
 
-The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
-in each shard, may therefore be called canonical in the place of the published one, whatever the
-model has read: H0 holds by construction. How often a test then rejects shows whether it keeps its
-level for this model and this set, given these scores. It does not show whether the published order
-was read, or whether the records are exchangeable (a sorted set passes, too).
+The shuffled orderings of a store are independent uniform permutations. One of them,
+drawn at random in each shard, may therefore be called canonical in the place of the
+published one, whatever the model has read: H0 holds by construction. How often a test
+then rejects shows whether it keeps its level for this model and this set, given these
+scores. It does not show whether the published order was read, or whether the records
+are exchangeable (a sorted set passes, too).
 """
 
 import numpy as np
@@ -19,8 +20,8 @@ def null_calibration_p_values(
 ) -> np.ndarray:
     """Return p-values of a test on redrawn canonical orders, each as if published, (draws,).
 
-    The published order takes no part: each p-value is that of the test with one ordering of each
-    shard fewer.
+    The published order takes no part: each p-value is that of the test with one
+    ordering of each shard fewer.
 
     Parameters
     ----------
@@ -49,8 +50,9 @@ def null_calibration_p_values(
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
     """Return how much likelier tokens are in the canonical order than on average, (tokens,).
 
-    In nats, by place in the example: a mean over all examples that do not lead their shard; entry 0
-    is the first token. Places that fewer than half of these examples reach are left out.
+    In nats, by place in the example: a mean over all examples that do not lead their
+    shard; entry 0 is the first token. Places that fewer than half of these examples
+    reach are left out.
     """
     longest = int(store.header.stored.max())
     sums = np.zeros(longest)

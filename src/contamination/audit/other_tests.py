@@ -1,8 +1,9 @@
 """What else was tested of a model and a set, by what lies beside the stores that an audit reads.
 
-The smallest of several p-values is no p-value. An audit corrects over the tests of its own command,
-and knows of those of other commands by the stores that they filled. A test that reads a store
-leaves a small file there, since several tests may read the same numbers.
+The smallest of several p-values is no p-value. An audit corrects over the tests of its
+own command, and knows of those of other commands by the stores that they filled. A test
+that reads a store leaves a small file there, since several tests may read the same
+numbers.
 """
 
 import re
@@ -17,7 +18,8 @@ from contamination.files import read_json, write_json
 if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
-HEADERS = ("store.json", "completions.json")  # of log-probabilities, and of what a model wrote
+# of log-probabilities, and of what a model wrote
+HEADERS = ("store.json", "completions.json")
 PARTS = "part-*.parquet"
 NOTE = re.compile(r"test-(?P<test>\w+)-(?P<permutations>\d+)(-stopped)?\.json")
 # What another test may have differed in, by the field of the header.
@@ -54,7 +56,8 @@ def other_tests(
 
     Parameters
     ----------
-    stores : directories that an audit has read. Those of the model and set lie beside them.
+    stores : directories that an audit has read. Those of the model and set lie beside
+        them.
     results : of the audit itself, with the store of each.
     """
     own = {_note_of(store, result) for store, result in results}
@@ -137,6 +140,7 @@ def _kind_of(header: dict[str, Any]) -> str:
 def _differences(header: dict[str, Any], reference: dict[str, Any]) -> list[str]:
     """Say in what a header differs from that of the audit, of stores of the same kind."""
     alike = header.get("kind") == reference.get("kind") != "alternatives"
-    if not alike:  # an endpoint has another revision for texts, and arrangements have their own
+    # an endpoint has another revision for texts, and arrangements have their own
+    if not alike:
         return []
     return [text for name, text in DIFFERENCES.items() if header.get(name) != reference.get(name)]

@@ -1,7 +1,7 @@
 """What an audit has to score, and the stores that it fills.
 
-Shards, tokens, FLOPs and time are counted before anything is paid for. A set is tokenised once for
-each model: what was planned is what is scored.
+Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
+tokenised once for each model: what was planned is what is scored.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,8 @@ class ScoringPlan:
 
     Attributes
     ----------
-    stores : one for each test asked for, in their order, that of options last; tests may share one.
+    stores : one for each test asked for, in their order, that of options last; tests
+        may share one.
     work : tokens and forward passes over all stores, those already stored included.
     missing : tokens that are not stored yet.
     flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
@@ -79,12 +80,12 @@ class Work:
 
     Attributes
     ----------
-    variants : sets of variants of the records, which come after the orders; None makes those of the
-        request.
+    variants : sets of variants of the records, which come after the orders; None makes
+        those of the request.
     timed : whether a sample is run to predict FLOPs and seconds of what is missing.
-    keep_revisions : whether a store of orders is named after the revisions of model and set, and
-        stays when another revision is scored. Else the new store takes its place, by
-        `fill(replace=True)`.
+    keep_revisions : whether a store of orders is named after the revisions of model and
+        set, and stays when another revision is scored. Else the new store takes its
+        place, by `fill(replace=True)`.
     """
 
     scorer: Scorer
@@ -103,7 +104,8 @@ class Work:
     def variant_sets(self) -> tuple["VariantSet", ...]:
         """The sets of variants that are scored.
 
-        Raises InputError if the request asks for options, and the set has none that may move.
+        Raises InputError if the request asks for options, and the set has none that may
+        move.
         """
         if self.variants is not None:
             return tuple(self.variants)
@@ -126,8 +128,8 @@ class Work:
     def parts(self) -> tuple[Part, ...]:
         """One for each test; tests may share one.
 
-        Raises InputError if there are too few examples for the shards, or what is read at once is
-        longer than the context.
+        Raises InputError if there are too few examples for the shards, or what is read
+        at once is longer than the context.
         """
         lengths = self.tokenised.lengths
         of_orders: dict[StorePlan, Part] = {}
@@ -178,15 +180,19 @@ class Work:
         )
 
     def fill(
-        self, *, enough: Callable[[Store, int], bool] | None = None, replace: bool = False
+        self,
+        *,
+        enough: Callable[[Store, int], bool] | None = None,
+        replace: bool = False,
     ) -> list[Store]:
         """Score what is missing, and open the stores of the plan, one for each of its `stores`.
 
         Parameters
         ----------
-        enough : called after each shard with the store and its index; scoring ends when it returns
-            True. None scores all shards.
-        replace : whether a store of something else is removed from the place of one of these.
+        enough : called after each shard with the store and its index; scoring ends when
+            it returns True. None scores all shards.
+        replace : whether a store of something else is removed from the place of one of
+            these.
         """
         stores: dict[Part, Store] = {}
         for part in self.distinct_parts:
@@ -221,7 +227,10 @@ class Work:
             self.request.directory, self.model, self.tokenised.test_set.name, identity
         )
         work = cost.workload(
-            store, self.tokenised.lengths, self.request.permutations, self.scorer.context
+            store,
+            self.tokenised.lengths,
+            self.request.permutations,
+            self.scorer.context,
         )
         return Part(store, directory, work, missing_share(directory, work.scored))
 
@@ -238,10 +247,17 @@ class Work:
                     f"context={self.scorer.context}",
                     parameter="context",
                 )
-            works.append(cost.continuation_workload(len(group.prefix), np.array(lengths)))
+            works.append(
+                cost.continuation_workload(len(group.prefix), np.array(lengths)),
+            )
             tokens += sum(lengths[number] for number in group.which)
         store = StorePlan("alternatives", len(groups), None)
-        directory = store.path(self.request.directory, self.model, variants.name, variants.revision)
+        directory = store.path(
+            self.request.directory,
+            self.model,
+            variants.name,
+            variants.revision,
+        )
         return Part(
             store=store,
             directory=directory,

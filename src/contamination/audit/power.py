@@ -1,10 +1,11 @@
 """Simulated power: how likely a test would have found copies of a set, as our studies found theirs.
 
-Assumption: the model remembers copies as the models of our studies did. Nothing about the audited
-model shows that, so the spread between studies is part of every probability. The effect of a copy
-is z of a planted set over the root of its records that follow another one in their shard. It is
-predicted for a *new* set in a *new* study: Student's t around the mean over studies, with K - 1
-degrees of freedom for K studies and the scale that `benchmarks/effects.py` derives.
+Assumption: the model remembers copies as the models of our studies did. Nothing about
+the audited model shows that, so the spread between studies is part of every
+probability. The effect of a copy is z of a planted set over the root of its records
+that follow another one in their shard. It is predicted for a *new* set in a *new*
+study: Student's t around the mean over studies, with K - 1 degrees of freedom for K
+studies and the scale that `benchmarks/effects.py` derives.
 
 The help of the command reads this module, so functions import numpy when they compute.
 """
@@ -39,7 +40,8 @@ class Effect:
     model : kind of model that the studies trained.
     copies : number of times that a set was read.
     studies, sets : numbers of studies and of planted sets behind the effect.
-    mean, scale : of Student's t with `studies` - 1 degrees of freedom, per root of a record.
+    mean, scale : of Student's t with `studies` - 1 degrees of freedom, per root of a
+        record.
     """
 
     test: str
@@ -57,9 +59,10 @@ class Power:
 
     Attributes
     ----------
-    probability : that the test finds a set of `records` records that was read `copies` times.
-    records_needed : smallest number of records, to two digits, with a probability of `WANTED`; None
-        above `MOST_RECORDS`.
+    probability : that the test finds a set of `records` records that was read `copies`
+        times.
+    records_needed : smallest number of records, to two digits, with a probability of
+        `WANTED`; None above `MOST_RECORDS`.
     """
 
     test: str
@@ -122,18 +125,22 @@ def load_effects() -> tuple[Effect, ...]:
     )
 
 
-def simulate_power(test: Test, store: "Store", scores: "np.ndarray") -> tuple[SimulatedPower, ...]:
+def simulate_power(
+    test: Test,
+    store: "Store",
+    scores: "np.ndarray",
+) -> tuple[SimulatedPower, ...]:
     """Return p-values of the test on copies of this set, for each effect that studies measured.
 
-    The noise is that of this model on this set: canonical orders are redrawn among the stored ones,
-    and raised by effects drawn from their predictive law.
+    The noise is that of this model on this set: canonical orders are redrawn among the
+    stored ones, and raised by effects drawn from their predictive law.
 
     Parameters
     ----------
     test : of the registry; one that no study measured gets nothing.
     store : that the test reads; its bounds say how many records follow another one.
-    scores : (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled orderings
-        do not show the spread, and get nothing.
+    scores : (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled
+        orderings do not show the spread, and get nothing.
     """
     import numpy as np
 
@@ -153,7 +160,10 @@ def simulate_power(test: Test, store: "Store", scores: "np.ndarray") -> tuple[Si
         p_values = statistics.simulated_p_values(scores, effects, rng=rng)
         simulated.append(
             SimulatedPower(
-                effect=effect, records=bounds[-1][1], shards=len(bounds), p_values=p_values
+                effect=effect,
+                records=bounds[-1][1],
+                shards=len(bounds),
+                p_values=p_values,
             )
         )
     return tuple(simulated)
@@ -178,8 +188,8 @@ def detection_probability(effect: Effect, following: float, *, level: float) -> 
 def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | None:
     """Return the smallest number of records that finds copies with probability `WANTED`.
 
-    The number has two digits. None if more than `MOST_RECORDS` were needed: where studies disagree,
-    no number may be enough.
+    The number has two digits. None if more than `MOST_RECORDS` were needed: where
+    studies disagree, no number may be enough.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """Compute an audit again from its stores: checksums and p-values, without a model.
 
-Diagnoses and the zlib baseline are left out: they read the records, which no store holds.
+Diagnoses and the zlib baseline are left out: they read the records, which no store
+holds.
 """
 
 import csv
@@ -24,7 +25,8 @@ Row = dict[str, Any]
 def columns_of(store: Store, result: TestResult) -> Row:
     """Return the columns of an audit's table that its store alone gives.
 
-    `header` is the SHA-256 of what was scored, `store` that of all that the test has read.
+    `header` is the SHA-256 of what was scored, `store` that of all that the test has
+    read.
     """
     header = store.header
     columns: Row = {
@@ -50,14 +52,15 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     Parameters
     ----------
     directory : of the store.
-    audited : rows of `read_audit`, whose tests of this store are computed. None takes all tests
-        that read such a store by default; of variants that is the test of options, though a sealed
-        set may have wordings.
+    audited : rows of `read_audit`, whose tests of this store are computed. None takes
+        all tests that read such a store by default; of variants that is the test of
+        options, though a sealed set may have wordings.
 
     Raises
     ------
     InputError
-        If the store is damaged, lacks what a test reads, or was filled by two models of a server.
+        If the store is damaged, lacks what a test reads, or was filled by two models of
+        a server.
     """
     store = open_store(directory)
     require_one_model(directory, store.served())
@@ -73,7 +76,9 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
                 permutations[row["test"]] = int(row["permutations"])
     most = max(permutations.values(), default=0)
     if store.header.kind == "orderings" and most > held:
-        raise InputError(f"{directory}: {held} permutations of {most} are whole; score it again")
+        raise InputError(
+            f"{directory}: {held} permutations of {most} are whole; score it again",
+        )
     rows = []
     for name, count in permutations.items():
         result = TESTS[name].result(store, count)
@@ -108,12 +113,12 @@ def read_audit(path: Path) -> list[Row]:
                     rows.append(_audited(row) | {"line": table.line_num})
         except (csv.Error, KeyError, TypeError, ValueError) as error:
             raise InputError(
-                f"{path}: line {table.line_num} is no row of an audit's table; write the table "
-                "again"
+                f"{path}: line {table.line_num} is no row of an audit's table; write "
+                "the table again"
             ) from error
     if not rows:
         raise InputError(
-            f"{path}: it has no p-value to verify; give the table that an audit has written"
+            f"{path}: it has no p-value to verify; give the table that an audit has written",
         )
     return rows
 
@@ -143,12 +148,14 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
         stored = [again for again in computed if _is_same_test(again, row)]
         if not stored:
-            lines.append(f"{where}: no whole store of it among those given; name its directory")
+            lines.append(
+                f"{where}: no whole store of it among those given; name its directory",
+            )
         for again in stored:
             for name, value in (again | {"p (Holm)": holm_p}).items():
                 if not _agrees(name, row.get(name, ""), value):
                     lines.append(
-                        f"{where}: {name} is {row.get(name, '')}, and its store gives {value}"
+                        f"{where}: {name} is {row.get(name, '')}, and its store gives {value}",
                     )
     return lines
 

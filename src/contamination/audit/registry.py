@@ -1,14 +1,17 @@
 """The registry of tests.
 
-A test turns every shard into scores, the canonical ordering first, and the scores of all shards
-into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
-scores that treat the orderings alike keep it exact. `min_p` tries several such scores of the same
-orderings, and gives the p-value of the best of them under their joint law.
+A test turns every shard into scores, the canonical ordering first, and the scores of
+all shards into a p-value. All but `sharded_t` and `permutation` share the exact test on
+shards, since any scores that treat the orderings alike keep it exact. `min_p` tries
+several such scores of the same orderings, and gives the p-value of the best of them
+under their joint law.
 
-Tests of variants read all arrangements of each item's options instead, and a shard is an item.
+Tests of variants read all arrangements of each item's options instead, and a shard is
+an item.
 
-The help of the command line, the explorer, the studies and the legends of the figures are made from
-`TESTS`. The help of the command reads it, so functions import numpy when they compute.
+The help of the command line, the explorer, the studies and the legends of the figures
+are made from `TESTS`. The help of the command reads it, so functions import numpy when
+they compute.
 """
 
 from collections.abc import Callable
@@ -25,18 +28,21 @@ if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
-COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
-MIN_P_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
+# choices of b, the first tokens that count
+COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}
+# sampled orderings of all shards: where many shards are, fewer of each do
+MIN_P_CELLS = 200_000
 FEWEST_MIN_P = 1_000  # of each shard
 MIN_P_DRAWS = 20_000  # from the joint law of several statistics
 ORDER_STREAM = "sampled orderings"  # of a shard of successors, the same in every test
 
 Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
 TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> (m+1,)
-StoreScores = Callable[["Store", int, int], "np.ndarray"]  # store, shard, permutations -> (n+1,)
+# store, shard, permutations -> (n+1,)
+StoreScores = Callable[["Store", int, int], "np.ndarray"]
 
 
-# --- from the scores of all shards to a result ----------------------------------------------------
+# --- from the scores of all shards to a result ----------------------------------------
 
 
 def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
@@ -61,10 +67,15 @@ def _sharded_t(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult"
 
 def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     names = [variant_name("successor", b) for b in COUNTED]
-    return statistics.westfall_young_test(scores, names=names, resamples=MIN_P_DRAWS, rng=rng)
+    return statistics.westfall_young_test(
+        scores,
+        names=names,
+        resamples=MIN_P_DRAWS,
+        rng=rng,
+    )
 
 
-# --- the tests ------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,9 +87,10 @@ class Test(StoreNeed):
     name : on the command line and in tables; `help` says there what it scores.
     label, colour, marker : in figures and in the explorer.
     statistic : makes the result of the scores of all shards, with draws from a stream.
-    b : the choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in advance.
-    from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
-        tests that take no entry of `TOKEN_SCORES`.
+    b : the choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in
+        advance.
+    from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same
+        orderings, for tests that take no entry of `TOKEN_SCORES`.
     """
 
     __test__ = False  # not a pytest class
@@ -102,7 +114,12 @@ class Test(StoreNeed):
         """Whether the test needs no more of an ordering than its log-probability."""
         return TOKEN_SCORES.get((self.name, self.b)) is summed
 
-    def shard_scores(self, store: "Store", shard: int, permutations: int) -> "np.ndarray":
+    def shard_scores(
+        self,
+        store: "Store",
+        shard: int,
+        permutations: int,
+    ) -> "np.ndarray":
         """Return the scores of one shard, (n+1,) or (q, n+1), canonical first.
 
         Parameters
@@ -126,7 +143,8 @@ class Test(StoreNeed):
         if self.kind == "alternatives":
             return store.variants()
         if self.sums:
-            return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
+            # part by part, whatever shard a part belongs to
+            return store.log_probs(permutations)
         of_shards = []
         for shard in range(store.header.shards):
             of_shards.append(self.shard_scores(store, shard, permutations))
@@ -142,7 +160,7 @@ class Test(StoreNeed):
         return replace(result, test=self.name)
 
 
-# --- scores of a shard of whole orderings ---------------------------------------------------------
+# --- scores of a shard of whole orderings ---------------------------------------------
 
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
@@ -175,7 +193,8 @@ def boundary(tokens_per_example: int) -> TokenScores:
     return boundary_scores
 
 
-# Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b in `COUNTED`.
+# Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b
+# in `COUNTED`.
 TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
     ("permutation", None): summed,
     ("sharded_t", None): summed,
@@ -187,7 +206,7 @@ for _name, _tokens in COUNTED.items():
         TOKEN_SCORES["boundary", _name] = boundary(_tokens)
 
 
-# --- scores of a shard of pairs -------------------------------------------------------------------
+# --- scores of a shard of pairs -------------------------------------------------------
 
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
@@ -197,7 +216,11 @@ def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
         resolution=store.resolution(SUCCESSOR_TOKENS),
     )
     rng = store_stream(store, ORDER_STREAM, shard)
-    return statistics.sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
+    return statistics.sampled_successor_scores(
+        centred,
+        resamples=SAMPLED_ORDERINGS,
+        rng=rng,
+    )
 
 
 def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
@@ -223,7 +246,10 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
     scores = []
     for b in COUNTED.values():
         counted = tokens[:, :, :b].sum(axis=2, dtype=np.float64)
-        centred = statistics.centred_successors(counted, resolution=store.resolution(b or most))
+        centred = statistics.centred_successors(
+            counted,
+            resolution=store.resolution(b or most),
+        )
         scores.append(statistics.successor_scores(centred, orders))
     return np.stack(scores)
 
@@ -233,12 +259,19 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
     from contamination.randomness import random_stream
 
     header = store.header
-    return random_stream(header.seed, name, header.dataset_revision, header.shards, *keys)
+    return random_stream(
+        header.seed,
+        name,
+        header.dataset_revision,
+        header.shards,
+        *keys,
+    )
 
 
-# --- the registry ---------------------------------------------------------------------------------
+# --- the registry ---------------------------------------------------------------------
 
-# Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
+# Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still
+# tells them.
 _REGISTRY = (
     Test(
         name="permutation",
@@ -300,7 +333,8 @@ _REGISTRY = (
         statistic=_best_successors,
         from_store=min_p_successors,
         kind="successors",
-        tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
+        # whole examples, for the statistic that counts all tokens
+        tokens_per_example=None,
         shard_size=10,
     ),
     Test(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from contamination.testsets.variants import FixedOptions, VariantSet
 
 Axis = Literal["order", "options", "both"]
-MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
+# of each shard; all are listed in memory before the first is scored
+MOST_PERMUTATIONS = 100_000
 MOST_ARRANGEMENTS = 10_000  # of each item, as above
 CHOICES = 4  # arrangements of an item, or records, in a quiz of what the model writes
 
@@ -25,17 +26,21 @@ class Request:
     Attributes
     ----------
     tests : names from `TESTS`; None takes those that the axis has by default.
-    axis : the order that is tested: "order" of the records, "options" of each item, or "both".
-    shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
-        for those of whole orderings, 50 at most.
+    axis : the order that is tested: "order" of the records, "options" of each item, or
+        "both".
+    shards : r; None takes as many as leave ten examples a shard for tests of
+        successors, and four for those of whole orderings, 50 at most.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
-    arrangements : of the options of an item, the published one included; 24 are all of four.
+    arrangements : of the options of an item, the published one included; 24 are all of
+        four.
     keep_answer : leave the right option where it is, and move the wrong ones alone.
-    drawn : a seed alone has arranged the options of every item, so numbers move as well, and what
-        the test says of them needs no control.
+    drawn : a seed alone has arranged the options of every item, so numbers move as
+        well, and what the test says of them needs no control.
     seed : of the orderings.
-    directory : where the stores of all audits lie; a second audit reads what it finds there.
-    name : of the model, for people and for the store; None takes it from where the model is.
+    directory : where the stores of all audits lie; a second audit reads what it finds
+        there.
+    name : of the model, for people and for the store; None takes it from where the
+        model is.
     """
 
     tests: Sequence[str] | None = None
@@ -55,7 +60,9 @@ class Request:
         _check_limits("permutations", self.permutations, 1, MOST_PERMUTATIONS)
         _check_limits("arrangements", self.arrangements, 2, MOST_ARRANGEMENTS)
         if self.axis not in get_args(Axis):
-            raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
+            raise InputError(
+                f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}",
+            )
         if self.axis == "order":
             self._check_order()
         elif self.axis == "options":
@@ -75,7 +82,10 @@ class Request:
             raise InputError(f"tests is empty: choose from {known}", parameter="tests")
         for test in self.tests:
             if test not in TESTS:
-                raise InputError(f"unknown test {test!r}: choose from {known}", parameter="tests")
+                raise InputError(
+                    f"unknown test {test!r}: choose from {known}",
+                    parameter="tests",
+                )
 
     def _check_order(self) -> None:
         """Raise InputError for what only the axis of options has."""
@@ -97,10 +107,14 @@ class Request:
         for test in self.tests or ():
             if test != OPTION_TEST:
                 raise InputError(
-                    f"{test} tests the order of records: give axis='both'", parameter="axis"
+                    f"{test} tests the order of records: give axis='both'",
+                    parameter="axis",
                 )
         if self.shards is not None:
-            raise InputError("shards cut the order of records: leave them out", parameter="shards")
+            raise InputError(
+                "shards cut the order of records: leave them out",
+                parameter="shards",
+            )
 
     @property
     def order_tests(self) -> tuple[str, ...]:
@@ -123,7 +137,11 @@ class Request:
         return self.order_tests[0]
 
     def alternatives(
-        self, test_set: "ExampleSet", *, template: str | None = None, seed: int | None = None
+        self,
+        test_set: "ExampleSet",
+        *,
+        template: str | None = None,
+        seed: int | None = None,
     ) -> "VariantSet":
         """Render the arrangements that are asked for, drawn by the request's seed or another.
 

@@ -19,9 +19,18 @@ from contamination.statistics import PValue, TestResult
 if TYPE_CHECKING:
     from contamination.scoring.completions import CompletionHeader
 
-SCHEMA = "contamination-result/1"  # of `Audit.as_dict`: export.py says what may change in it
-# Attributes that `Audit.as_dict` takes from a store's header, and from the result of a test.
-IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+# of `Audit.as_dict`: export.py says what may change in it
+SCHEMA = "contamination-result/1"
+# Attributes that `Audit.as_dict` takes from a store's header, and from the result of a
+# test.
+IDENTITY = (
+    "model",
+    "model_revision",
+    "dataset",
+    "dataset_revision",
+    "template",
+    "seed",
+)
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
 OF_SOME = ("best", "stopped_at", "known_at_least")  # of the results of some tests
 
@@ -37,14 +46,16 @@ class Audit:
     findings : one for each test.
     stores : directories that were read.
     seconds : scoring time in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this run; None for
-        a local model, and where nothing was scored.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this
+        run; None for a local model, and where nothing was scored.
     precision : in which the model computed; "unknown" behind an endpoint.
-    combined : p-value of all tests together: of both axes, or of all that a key has drawn.
+    combined : p-value of all tests together: of both axes, or of all that a key has
+        drawn.
     options_drawn : whether a seed alone has arranged the options (`Request.drawn`).
-    control : the same audit of a control, a model that cannot have read the set, if one was named.
-    generation : counts and settings of the texts that the model wrote, if those were tested
-        (`contamination.audit.generation`).
+    control : the same audit of a control, a model that cannot have read the set, if one
+        was named.
+    generation : counts and settings of the texts that the model wrote, if those were
+        tested (`contamination.audit.generation`).
     """
 
     header: "Header | CompletionHeader"
@@ -119,7 +130,11 @@ class Audit:
     def summary(self) -> str:
         """Return a line for each test, the notes, and the verdict at 0.05."""
         return text_report.summary(
-            self.header.model, self.header.dataset, self.findings, self.notes(), self.verdict()
+            self.header.model,
+            self.header.dataset,
+            self.findings,
+            self.notes(),
+            self.verdict(),
         )
 
     def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:

@@ -1,14 +1,14 @@
 """A p-value and a verdict for one model and one test set, in one call (Oren, Algorithm 1).
 
-`run_audit` plans, scores what no store holds yet, tests, adds the controls, and returns an `Audit`,
-whose verdict follows at any level.
+`run_audit` plans, scores what no store holds yet, tests, adds the controls, and returns
+an `Audit`, whose verdict follows at any level.
 
-The order of the options is a second axis of proof, wherever the item stood in training. H0: the
-published arrangement of every item was drawn uniformly from those that are permitted, without
-regard to the model and independently over items. The p-value is exact under H0. What breaks H0
-without any contamination is how people write options; `contamination.testsets.variants` says
-what stays in place for that, and a model that cannot have read the set is a control
-(`with_control`).
+The order of the options is a second axis of proof, wherever the item stood in training.
+H0: the published arrangement of every item was drawn uniformly from those that are
+permitted, without regard to the model and independently over items. The p-value is
+exact under H0. What breaks H0 without any contamination is how people write options;
+`contamination.testsets.variants` says what stays in place for that, and a model that
+cannot have read the set is a control (`with_control`).
 """
 
 import time
@@ -60,7 +60,8 @@ class Scored:
     plan : what there was to score; `missing` is what was scored in this run.
     stores : one for each test.
     seconds : scoring time in this run.
-    anytime : the evidence of the shards that were scored, if it was followed shard by shard.
+    anytime : the evidence of the shards that were scored, if it was followed shard by
+        shard.
     """
 
     plan: ScoringPlan
@@ -80,23 +81,24 @@ def run_audit(
 ) -> Audit:
     """Test H0 "the model gives every ordering the same chance", and return results and controls.
 
-    An ordering is one of the records of a shard or, on the axis of options, of the options of an
-    item. Only what no store holds yet is scored.
+    An ordering is one of the records of a shard or, on the axis of options, of the
+    options of an item. Only what no store holds yet is scored.
 
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
-    test_set : a test set, or what `contamination.testsets.sources.open_test_set` takes: a
-        registered name, a file, a directory or a data set of the hub.
+    test_set : a test set, or what `contamination.testsets.sources.open_test_set` takes:
+        a registered name, a file, a directory or a data set of the hub.
     request : tests, shards, permutations and the place of the stores.
-    template : how a record of a set that is opened here becomes text, by name or with {field}; None
-        is the set's own, else "text/1" (of items that of
+    template : how a record of a set that is opened here becomes text, by name or with
+        {field}; None is the set's own, else "text/1" (of items that of
         `contamination.testsets.variants.open_items`).
     variants : sets of arrangements of the items; None makes those of the request.
-    stop_at : score shard after shard until the evidence reaches 1 / stop_at. The guarantee of the
-        anytime-valid test (`statistics.anytime`) holds for any rule of stopping, and an audit that
-        did not stop can go on later with the shards that are left. The result is an
-        `AnytimeResult` of the scored shards; diagnosis and zlib baseline are those of all shards.
+    stop_at : score shard after shard until the evidence reaches 1 / stop_at. The
+        guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of
+        stopping, and an audit that did not stop can go on later with the shards that
+        are left. The result is an `AnytimeResult` of the scored shards; diagnosis and
+        zlib baseline are those of all shards.
 
     Returns
     -------
@@ -105,9 +107,10 @@ def run_audit(
     Raises
     ------
     InputError
-        If the model or the set cannot be opened, the set has too few examples for the shards, a
-        sequence is longer than the context, or a number is not finite. With `stop_at`, also for
-        options, for several tests, and for one that needs all shards at once.
+        If the model or the set cannot be opened, the set has too few examples for the
+        shards, a sequence is longer than the context, or a number is not finite. With
+        `stop_at`, also for options, for several tests, and for one that needs all
+        shards at once.
     """
     if stop_at is not None:
         _ = request.stopping_test  # refused before anything is opened
@@ -126,8 +129,8 @@ def run_audit(
 def with_control(audit: Audit, control: Audit) -> Audit:
     """Return an audit with that of a control, a model that cannot have read the set.
 
-    The control is a second `run_audit` with the same set and request: the weights of the first
-    model can be released before it is opened.
+    The control is a second `run_audit` with the same set and request: the weights of
+    the first model can be released before it is opened.
 
     Raises
     ------
@@ -137,8 +140,8 @@ def with_control(audit: Audit, control: Audit) -> Audit:
     tests = [result.test for result in audit.results]
     if [result.test for result in control.results] != tests:
         raise InputError(
-            f"the control {control.header.model} has to take the tests {', '.join(tests)}: give "
-            "both audits the same request"
+            f"the control {control.header.model} has to take the tests "
+            f"{', '.join(tests)}: give both audits the same request"
         )
     return replace(audit, control=control)
 
@@ -167,14 +170,14 @@ def _open_set(
     return open_items(test_set, template=template)
 
 
-# --- score ----------------------------------------------------------------------------------------
+# --- score ----------------------------------------------------------------------------
 
 
 def score_work(work: Work) -> Scored:
     """Score what is missing in every store of the plan.
 
-    Raises InputError as planning (`Work.parts`) and scoring (`contamination.scoring.score.score`)
-    do.
+    Raises InputError as planning (`Work.parts`) and scoring
+    (`contamination.scoring.score.score`) do.
     """
     plan = work.plan  # before anything is scored
     started = time.perf_counter()
@@ -188,8 +191,8 @@ def score_until(work: Work, level: float) -> Scored:
     Raises
     ------
     InputError
-        If the request has options or several tests, or its test needs all shards at once; and as
-        `score_work`.
+        If the request has options or several tests, or its test needs all shards at
+        once; and as `score_work`.
     """
     name = work.request.stopping_test
     test = TESTS[name]
@@ -198,7 +201,9 @@ def score_until(work: Work, level: float) -> Scored:
 
     def enough(store: Store, shard: int) -> bool:
         nonlocal anytime
-        anytime = anytime.update(test.shard_scores(store, shard, work.request.permutations))
+        anytime = anytime.update(
+            test.shard_scores(store, shard, work.request.permutations),
+        )
         return anytime.stopped_at is not None
 
     started = time.perf_counter()
@@ -210,7 +215,7 @@ def score_until(work: Work, level: float) -> Scored:
     return Scored(plan, tuple(stores), seconds, anytime)
 
 
-# --- test -----------------------------------------------------------------------------------------
+# --- test -----------------------------------------------------------------------------
 
 
 def apply_tests(
@@ -223,7 +228,8 @@ def apply_tests(
     Parameters
     ----------
     scored : the stores of this work.
-    own_tests : tests of variants to use instead of those of the registry, by what the variants are.
+    own_tests : tests of variants to use instead of those of the registry, by what the
+        variants are.
     """
     if scored.anytime is not None:
         findings = [Finding(scored.anytime, store=scored.stores[0])]
@@ -259,10 +265,14 @@ def _test_store(name: str, store: Store, permutations: int) -> Finding:
     )
 
 
-# --- control --------------------------------------------------------------------------------------
+# --- control --------------------------------------------------------------------------
 
 
-def _add_controls(work: Work, scored: Scored, findings: Sequence[Finding]) -> list[Finding]:
+def _add_controls(
+    work: Work,
+    scored: Scored,
+    findings: Sequence[Finding],
+) -> list[Finding]:
     """Return the findings with a diagnosis and the zlib baseline: of tests alike, computed once."""
     diagnoses: dict[tuple[bool, int], Diagnosis] = {}
     baselines: dict[StorePlan, TestResult] = {}
@@ -274,7 +284,11 @@ def _add_controls(work: Work, scored: Scored, findings: Sequence[Finding]) -> li
         compressed = StorePlan(store.kind, store.shards)  # zlib reads whole examples
         if compressed not in baselines:
             baselines[compressed] = _zlib_baseline(work, store)
-        with_controls = replace(finding, diagnosis=diagnoses[permuted], zlib=baselines[compressed])
+        with_controls = replace(
+            finding,
+            diagnosis=diagnoses[permuted],
+            zlib=baselines[compressed],
+        )
         controlled.append(with_controls)
     return controlled
 
@@ -301,11 +315,15 @@ def _zlib_baseline(work: Work, store: StorePlan) -> TestResult:
     )
 
 
-# --- the result -----------------------------------------------------------------------------------
+# --- the result -----------------------------------------------------------------------
 
 
 def make_audit(
-    work: Work, scored: Scored, findings: Sequence[Finding], *, combined: PValue | None = None
+    work: Work,
+    scored: Scored,
+    findings: Sequence[Finding],
+    *,
+    combined: PValue | None = None,
 ) -> Audit:
     """Return the audit of some findings.
 
@@ -333,8 +351,9 @@ def make_audit(
 def combine_axes(*results: TestResult) -> PValue:
     """Return the p-value of the order of records and that of options, by Fisher's rule.
 
-    Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.
-    Given A, the records are exchangeable within shards, so p of their order has P(p <= a | A) <= a.
-    Hence P(p <= a and q <= b) <= a b: the pair is at least as large as two independent uniforms.
+    Exact under H0 of both. The p-value q of options is a function of the arrangements A
+    alone. Given A, the records are exchangeable within shards, so p of their order has
+    P(p <= a | A) <= a. Hence P(p <= a and q <= b) <= a b: the pair is at least as large
+    as two independent uniforms.
     """
     return statistics.fisher(log10_p=[result.log10_p for result in results])

@@ -7,12 +7,17 @@ from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
-NEAR_FLOOR = 0.999  # of log10 of the least p: a p-value there could not have been smaller
+# of log10 of the least p: a p-value there could not have been smaller
+NEAR_FLOOR = 0.999
 LARGE_ERROR = 0.05  # of log10 p over sampled orderings, from which on it is told
 
 
 def summary(
-    model: str, dataset: str, findings: Sequence[Finding], notes: Sequence[str], verdict: Verdict
+    model: str,
+    dataset: str,
+    findings: Sequence[Finding],
+    notes: Sequence[str],
+    verdict: Verdict,
 ) -> str:
     """Return an audit as text: a line for each test, the notes, and the verdict.
 
@@ -103,7 +108,9 @@ def _zlib_baselines(findings: Sequence[Finding]) -> list[str]:
         if len(baselines) > 1:
             tests = [each.result.test for each in findings if each.zlib is baseline]
             tested = f" ({', '.join(tests)})"
-        lines.append(f"a compressor, which has seen nothing{tested}: p = {baseline.p:.3g}")
+        lines.append(
+            f"a compressor, which has seen nothing{tested}: p = {baseline.p:.3g}",
+        )
     return lines
 
 

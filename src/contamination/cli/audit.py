@@ -41,7 +41,8 @@ def audit(
         ),
     ],
     models: Annotated[
-        list[str], option("Model, as in `test`; may be repeated.", "--model", group=o.WHAT)
+        list[str],
+        option("Model, as in `test`; may be repeated.", "--model", group=o.WHAT),
     ],
     alpha: o.Alpha = 0.05,
     tests: o.Tests = None,
@@ -72,15 +73,18 @@ def audit(
     csv: o.CsvFile = None,
     html: Annotated[
         Path | None,
-        option("HTML page to write the table to, with columns that sort.", group=o.OUTPUT),
+        option(
+            "HTML page to write the table to, with columns that sort.",
+            group=o.OUTPUT,
+        ),
     ] = None,
 ) -> ExitStatus:
     """Test every model on every set, with Holm's correction over all of it.
 
     Example: contamination audit set_1.jsonl set_2.jsonl --model my_model --csv audit.csv
 
-    Exit status 1 if anything is proven or evidence, else 3 if something cannot be said or audited,
-    else 0.
+    Exit status 1 if anything is proven or evidence, else 3 if something cannot be said
+    or audited, else 0.
     """
     check_written([csv, html], [*sets, *models])
     request = Request(
@@ -147,7 +151,9 @@ def _templates(sets: Sequence[str]) -> dict[str, str | None]:
         for name, template in _sets_of(typed):
             before = templates.get(name)
             if template and before and before != template:
-                raise InputError(f"{name} has two templates: give each its command and --store")
+                raise InputError(
+                    f"{name} has two templates: give each its command and --store",
+                )
             templates[name] = template or before
     return templates
 
@@ -155,7 +161,8 @@ def _templates(sets: Sequence[str]) -> dict[str, str | None]:
 def _sets_of(typed: str) -> list[tuple[str, str | None]]:
     """Return the names of sets, and the template of each if one was given.
 
-    A path may hold an equal sign or a star: the first name that is there ends before the template.
+    A path may hold an equal sign or a star: the first name that is there ends before
+    the template.
     """
     ends = [place for place, letter in enumerate(typed) if letter == "="]
     candidates = [typed, *(typed[:end] for end in ends)]
@@ -167,7 +174,9 @@ def _sets_of(typed: str) -> list[tuple[str, str | None]]:
     template = template_of(rest) if equals else None
     names = fnmatch.filter(registered(), name) if "*" in name else [name]
     if not names:
-        raise InputError(f"{name}: no registered set fits; see `contamination data list`")
+        raise InputError(
+            f"{name}: no registered set fits; see `contamination data list`",
+        )
     return [(name, template) for name in names]
 
 
@@ -190,11 +199,15 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
         if row["p"] is None:
             reasons.append(row["reason"])
         elif row["verdict"] != "no evidence" or row["objections"]:
-            reasons.append(f"{row['model']} on {row['set']}: {row['verdict']}: {row['reason']}")
+            reasons.append(
+                f"{row['model']} on {row['set']}: {row['verdict']}: {row['reason']}",
+            )
     say(*dict.fromkeys(reasons))
     for (model, name), tests in others.items():
         if tests:
-            say(f"{model} on {name}: p (Holm) leaves out other tests in --store: {tests}")
+            say(
+                f"{model} on {name}: p (Holm) leaves out other tests in --store: {tests}",
+            )
 
 
 def _short(cell: object) -> str:

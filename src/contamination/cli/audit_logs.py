@@ -27,8 +27,8 @@ def audit_logs(
         typer.Argument(
             metavar="LOGS...",
             help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), "
-            "lighteval (details_*.parquet) or HELM (scenario_state.json), or a table of `id`, "
-            "`answer` and `model`.",
+            "lighteval (details_*.parquet) or HELM (scenario_state.json), or a table "
+            "of `id`, `answer` and `model`.",
         ),
     ],
     seal: Annotated[Path, option("The seal.json that was published with the set.")],
@@ -38,17 +38,19 @@ def audit_logs(
         option("Which of several different answers to one record counts."),
     ] = None,
     limit: Annotated[
-        int | None, option("The evaluation had this limit: the first N published records.", min=1)
+        int | None,
+        option("The evaluation had this limit: the first N published records.", min=1),
     ] = None,
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> ExitStatus:
     """Test every model of LOGS by its answers to a sealed set, without the model.
 
-    Small p: of several right answers the model names the published one too often for chance. Exit
-    status 1 if anything is proven or evidence after Holm's correction, else 3 if nothing can be
-    said of a model, else 0. Nothing can be said of a model whose logs miss records of the set, or
-    have different answers to one record and no --epochs.
+    Small p: of several right answers the model names the published one too often for
+    chance. Exit status 1 if anything is proven or evidence after Holm's correction,
+    else 3 if nothing can be said of a model, else 0. Nothing can be said of a model
+    whose logs miss records of the set, or have different answers to one record and no
+    --epochs.
     """
     check_written([csv], [*logs, seal, key])
 
@@ -96,7 +98,11 @@ def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
     say(f"verified: {sealed.described}", sealed.seal.guarantee)
 
 
-def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level: float) -> None:
+def _print_coverage(
+    found: "Sequence[ModelAnswers]",
+    logs: Sequence[Path],
+    level: float,
+) -> None:
     """Print why nothing can be said of a model, which records count twice, and the files' order."""
     for one in found:
         if one.reason:
@@ -104,14 +110,15 @@ def _print_coverage(found: "Sequence[ModelAnswers]", logs: Sequence[Path], level
             say(f"{line}; see --limit and --epochs", wrap=False)
         elif one.conclusion(level) == "cannot say":
             say(
-                f"{one.model}: nothing can be said, since {one.admissible:,} answers that name "
-                f"exactly one right answer are too few for a p-value of {level:g}",
+                f"{one.model}: nothing can be said, since {one.admissible:,} answers "
+                "that name exactly one right answer are too few for a p-value of "
+                f"{level:g}",
                 wrap=False,
             )
         elif one.repeated:
             say(
-                f"{one.model}: {one.repeated:,} of its records have more than one answer, of which "
-                f"{one.differing:,} have different ones",
+                f"{one.model}: {one.repeated:,} of its records have more than one "
+                f"answer, of which {one.differing:,} have different ones",
                 wrap=False,
             )
     if len(logs) > 1:

@@ -39,7 +39,9 @@ class SetChoice:
     def typed_template(self) -> str | None:
         """The template that --template or --field gives; None where neither was typed."""
         if self.field is not None and self.template is not None:
-            raise InputError("--field and --template say the same thing: give one of them")
+            raise InputError(
+                "--field and --template say the same thing: give one of them",
+            )
         if self.field is not None:
             return f"{{{self.field}}}\n"
         return template_of(self.template)
@@ -84,13 +86,17 @@ def template_of(typed: str | None) -> str | None:
 
 
 def declared_of(
-    answer: Sequence[str] | None, options: Sequence[str] | None, other: Sequence[str] | None
+    answer: Sequence[str] | None,
+    options: Sequence[str] | None,
+    other: Sequence[str] | None,
 ) -> "Declared":
     """Return the fields of items that were declared."""
     from contamination.testsets.example_set import Declared
 
     return Declared(
-        answer=tuple(answer or ()), options=tuple(options or ()), other=tuple(other or ())
+        answer=tuple(answer or ()),
+        options=tuple(options or ()),
+        other=tuple(other or ()),
     )
 
 
@@ -143,7 +149,9 @@ def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
     if choice.endpoint is None:
         return _open_local(model, choice)
     if choice.tokenizer is None or choice.context is None:
-        raise InputError("--endpoint needs --tokenizer (directory or hub id) and --context")
+        raise InputError(
+            "--endpoint needs --tokenizer (directory or hub id) and --context",
+        )
 
     from contamination.scoring.endpoint import EndpointScorer
 
@@ -159,13 +167,22 @@ def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
     )
 
 
-def open_generator(model: str, choice: ModelChoice, *, asks_letters: bool) -> "Generator":
+def open_generator(
+    model: str,
+    choice: ModelChoice,
+    *,
+    asks_letters: bool,
+) -> "Generator":
     """Return what makes a model write, here or at the endpoint.
 
     Of a chat that `asks_letters` the question is the whole prompt. Raises InputError as
     `open_scorer`.
     """
-    from contamination.scoring.generation import CONTINUE, EndpointGenerator, LocalGenerator
+    from contamination.scoring.generation import (
+        CONTINUE,
+        EndpointGenerator,
+        LocalGenerator,
+    )
 
     if choice.endpoint is None:
         return LocalGenerator(_open_local(model, choice), model)
@@ -185,7 +202,9 @@ def _open_local(model: str, choice: ModelChoice) -> "TransformersScorer":
     from contamination.scoring.local import TransformersScorer
 
     if choice.tokenizer is not None:
-        raise InputError("--tokenizer goes with --endpoint: a local model brings its own")
+        raise InputError(
+            "--tokenizer goes with --endpoint: a local model brings its own",
+        )
     precision: Any = choice.precision  # which the source checks
     source = ModelSource(
         model,
@@ -217,7 +236,10 @@ def sampling_of(text: TextChoice, axis: Axis) -> "Sampling":
     return replace(sampling, tokens=text.tokens)
 
 
-def check_written(files: Sequence[Path | None], read: Sequence[Path | str | None]) -> None:
+def check_written(
+    files: Sequence[Path | None],
+    read: Sequence[Path | str | None],
+) -> None:
     """Refuse files that cannot be written, or over what is read, before anything is computed.
 
     Parameters

@@ -22,7 +22,10 @@ data = typer.Typer(no_args_is_help=True, help="The registry of public test sets.
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Registered names, or families such as mmlu/.", show_default=False),
+    typer.Argument(
+        help="Registered names, or families such as mmlu/.",
+        show_default=False,
+    ),
 ]
 Mirror = Annotated[
     Path | None,
@@ -42,8 +45,14 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
 
 @data.command("fetch")
 def fetch_sets(
-    names: Annotated[list[str], typer.Argument(help="Registered names, families or hub ids.")],
-    again: Annotated[bool, option("Fetch what is in the cache, too.", "--again")] = False,
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Registered names, families or hub ids."),
+    ],
+    again: Annotated[
+        bool,
+        option("Fetch what is in the cache, too.", "--again"),
+    ] = False,
 ) -> None:
     """Fetch sets from their public sources into the cache, and verify them."""
     for entry in map(entry_of, _expanded(names)):
@@ -67,14 +76,22 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
                 verdict = "checksum agrees" if known else "counted; no checksum is known"
                 rows.append((entry.name, records, _place(entry, here), verdict))
             elif names:
-                problems.append(f"{entry.name}: not here; `contamination data fetch {entry.name}`")
+                problems.append(
+                    f"{entry.name}: not here; `contamination data fetch {entry.name}`",
+                )
         except InputError as error:
             rows.append((entry.name, "", "", "wrong"))
             problems.append(str(error))
     if rows:
-        print_table(("name", "records", "where", "verdict"), rows, text=("where", "verdict"))
+        print_table(
+            ("name", "records", "where", "verdict"),
+            rows,
+            text=("where", "verdict"),
+        )
     elif not problems:
-        problems.append("no set is here: `contamination data fetch NAME`, or give --mirror")
+        problems.append(
+            "no set is here: `contamination data fetch NAME`, or give --mirror",
+        )
     fail(problems)
 
 

@@ -1,7 +1,8 @@
 """How every command of this project ends: with one status, after everything has been printed.
 
-Only a verdict is 1 or 3, and a command returns it as an `ExitStatus`. Whatever else happens, from a
-closed output to a bug, has a status of its own here, so that no fault looks like a proof.
+Only a verdict is 1 or 3, and a command returns it as an `ExitStatus`. Whatever else
+happens, from a closed output to a bug, has a status of its own here, so that no fault
+looks like a proof.
 """
 
 import gc
@@ -59,7 +60,8 @@ def told(error: BaseException) -> ExitStatus:
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, BrokenPipeError):  # of which typer and rich make a SystemExit
         return ExitStatus.NOT_READ
-    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":  # that of typer
+    # that of typer
+    if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         kept = "what is finished is kept; run the same command again to go on"
         _print_error(f"\ninterrupted; {kept}")
         return ExitStatus.INTERRUPTED
@@ -128,7 +130,9 @@ def _open_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the end
     if sys.stdout is None:
-        raise InputError("standard output is closed: redirect it to a file, or to /dev/null")
+        raise InputError(
+            "standard output is closed: redirect it to a file, or to /dev/null",
+        )
 
 
 def _silence(stream: TextIO) -> None:
@@ -140,8 +144,8 @@ def _silence(stream: TextIO) -> None:
 def _keep_memory() -> None:
     """Collect garbage seldom, and keep freed memory here.
 
-    Torch and transformers make a million objects at the start that stay, and large buffers come
-    slowly from the host of a virtual machine.
+    Torch and transformers make a million objects at the start that stay, and large
+    buffers come slowly from the host of a virtual machine.
     """
     gc.set_threshold(50_000)
     if sys.platform != "linux":

@@ -16,8 +16,8 @@ RENAMED = {"answers_of": "answers", "level": "alpha"}
 def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
     """Return the message of an error with the flags of the command that was typed.
 
-    Where the message says ``axis='both'`` it becomes ``--axis 'both'``; else the flag of the
-    parameter that the error names stands at its end, in parentheses.
+    Where the message says ``axis='both'`` it becomes ``--axis 'both'``; else the flag
+    of the parameter that the error names stands at its end, in parentheses.
     """
     message = str(error)
     flags = _flags_of(typer.main.get_command(app), typed)
@@ -52,7 +52,8 @@ def _parameters(error: BaseException | None) -> list[str]:
     """Return the parameters that an error and those behind it name, each once."""
     parameters = list[str]()
     seen = set[int]()
-    while isinstance(error, InputError) and id(error) not in seen:  # it may be its own cause
+    # it may be its own cause
+    while isinstance(error, InputError) and id(error) not in seen:
         seen.add(id(error))
         if error.parameter is not None and error.parameter not in parameters:
             parameters.append(error.parameter)

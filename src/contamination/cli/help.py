@@ -9,7 +9,11 @@ from contamination.cli.options import GROUPS
 from contamination.errors import InputError
 
 # Spellings of lm-evaluation-harness, transformers and OpenAI, by our own.
-SPELLINGS = {"--limit": "--max-records", "--dtype": "--precision", "--base-url": "--endpoint"}
+SPELLINGS = {
+    "--limit": "--max-records",
+    "--dtype": "--precision",
+    "--base-url": "--endpoint",
+}
 # Options of other programs that are none here, with what to do instead.
 ADVICE = {
     "--batch-size": "batches are counted in tokens: give --batch-tokens",

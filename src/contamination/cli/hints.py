@@ -11,13 +11,14 @@ from contamination.testsets.templates import LAYOUTS, parse
 
 def say_template(dataset: str, template: str) -> None:
     """Say which template the layout of the records has chosen, unless it is the usual one."""
-    if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":  # the first process speaks
+    # the first process speaks
+    if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":
         return
     chosen = parse(template)
     fields = dict.fromkeys(field.name.partition("[")[0] for field in chosen.listed)
     print(
-        f"{printable(dataset)}: template {template}, {chosen.pattern!r}, since the records have "
-        f"{', '.join(fields)}; --template gives another",
+        f"{printable(dataset)}: template {template}, {chosen.pattern!r}, since the "
+        f"records have {', '.join(fields)}; --template gives another",
         file=sys.stderr,
     )
 

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     import typer
 
 # Each has a module of its own, named after it.
-COMMANDS = ("test", "audit", "score", "verify", "seal", "audit-logs", "membership", "data")
+COMMANDS = (
+    "test",
+    "audit",
+    "score",
+    "verify",
+    "seal",
+    "audit-logs",
+    "membership",
+    "data",
+)
 
 
 def main() -> NoReturn:
@@ -43,7 +52,12 @@ def application(first: str = "") -> "typer.Typer":
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    version = option("Print the version.", "--version", callback=_print_version, is_eager=True)
+    version = option(
+        "Print the version.",
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+    )
 
     @app.callback()
     def contamination(_: Annotated[bool, version] = False) -> None:

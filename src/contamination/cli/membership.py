@@ -23,11 +23,19 @@ if TYPE_CHECKING:
 
     from contamination.testsets.example_set import ExampleSet
 
-LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "non-member": False}
+LABELS = {
+    "1": True,
+    "true": True,
+    "member": True,
+    "0": False,
+    "false": False,
+    "non-member": False,
+}
 # Printed without --all, and all that an argument adds (--reference, --neighbours).
 SHOWN = ("loss", "min_k_20", "min_k_pp_20", "zlib", "lowercase")
 ADDED = ("reference_difference", "reference_ratio", "neighbour")
-# Units by the name of a score without its number; larger is more likely a member in all of them.
+# Units by the name of a score without its number; larger is more likely a member in all
+# of them.
 UNITS = {
     "loss": "nats per token",
     "ppl": "minus perplexity",
@@ -49,7 +57,8 @@ def membership(
     model: o.ModelName,
     dataset: o.Dataset,
     reference: Annotated[
-        str | None, option("A second, smaller model with which MODEL is compared.", group=o.WHAT)
+        str | None,
+        option("A second, smaller model with which MODEL is compared.", group=o.WHAT),
     ] = None,
     neighbours: Annotated[
         int,
@@ -93,10 +102,12 @@ def membership(
 ) -> None:
     """Score each text of DATASET by how likely MODEL was trained on it.
 
-    Example: contamination membership my_model texts.jsonl --label member --csv scores.csv
+    Example: contamination membership my_model texts.jsonl --label member --csv
+    scores.csv
 
-    A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
-    anything by itself. With --label, also how well each of them separates members from the others.
+    A row per text, a column per membership score (loss, Min-K%, zlib ...), of which
+    none proves anything by itself. With --label, also how well each of them separates
+    members from the others.
     """
     check_written([csv], [model, dataset, reference])
     chosen_set = SetChoice(
@@ -133,8 +144,15 @@ def membership(
 
     scorer = open_scorer(model, chosen_model)
     second = None
-    if reference is not None:  # a model of this machine, whole, without the revision of the first
-        own = replace(chosen_model, revision=None, context=None, endpoint=None, tokenizer=None)
+    # a model of this machine, whole, without the revision of the first
+    if reference is not None:
+        own = replace(
+            chosen_model,
+            revision=None,
+            context=None,
+            endpoint=None,
+            tokenizer=None,
+        )
         second = open_scorer(reference, own)
     table = membership_scores(
         scorer, texts.examples, reference=second, neighbours=neighbours, seed=seed
@@ -169,7 +187,9 @@ def membership(
     left_out = len(table.columns) - len(shown)
     if left_out:
         say(f"{left_out} more scores: --all")
-    say("Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.")
+    say(
+        "Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.",
+    )
     if csv is not None:
         say(f"scores of each text: {csv}")
 
@@ -195,17 +215,29 @@ def _print_scores(table: "pd.DataFrame", shown: Sequence[str], title: str) -> No
         if values.empty:  # the reason stands below the table
             continue
         low, median, high = values.quantile([0.05, 0.5, 0.95])
-        row = (name, _unit(name), f"{low:.4g}", f"{median:.4g}", f"{high:.4g}", len(values))
+        row = (
+            name,
+            _unit(name),
+            f"{low:.4g}",
+            f"{median:.4g}",
+            f"{high:.4g}",
+            len(values),
+        )
         rows.append(row)
     columns = ("score", "unit", "5%", "median", "95%", "texts")
     print_table(columns, rows, title=title, text=("unit",))
 
 
-def _print_evaluation(evaluation: "pd.DataFrame", shown: Sequence[str], title: str) -> None:
+def _print_evaluation(
+    evaluation: "pd.DataFrame",
+    shown: Sequence[str],
+    title: str,
+) -> None:
     """Print how well each score separates members from the others."""
     rows: list[tuple[Any, ...]] = []
     for row in evaluation.itertuples():
-        if row.score not in shown or row.auc != row.auc:  # NaN: the reason stands below the table
+        # NaN: the reason stands below the table
+        if row.score not in shown or row.auc != row.auc:
             continue
         cells = (
             row.score,
@@ -217,7 +249,15 @@ def _print_evaluation(evaluation: "pd.DataFrame", shown: Sequence[str], title: s
             row.non_members,
         )
         rows.append(cells)
-    columns = ("score", "unit", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
+    columns = (
+        "score",
+        "unit",
+        "AUC",
+        "95% interval",
+        "TPR at 5%",
+        "members",
+        "non-members",
+    )
     print_table(columns, rows, title=title, text=("unit",))
 
 
@@ -228,8 +268,12 @@ def _members(texts: "ExampleSet", field: str) -> list[bool]:
         value = record.get(field)
         member = LABELS.get(str(value).strip().lower())
         if member is None:
-            raise InputError(f"{texts.name}, record {number}: {field!r} is {value!r}: not 1 or 0")
+            raise InputError(
+                f"{texts.name}, record {number}: {field!r} is {value!r}: not 1 or 0",
+            )
         members.append(member)
     if len(set(members)) < 2:
-        raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
+        raise InputError(
+            f"{texts.name}: field {field!r} has one class; give members and others",
+        )
     return members

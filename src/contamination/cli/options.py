@@ -1,7 +1,7 @@
 """Options that several commands share: an alias for each, with its names and its help.
 
-Each command lists its own parameters, so that they are read where the command is. The groups are
-the headings under which `--help` shows them.
+Each command lists its own parameters, so that they are read where the command is. The
+groups are the headings under which `--help` shows them.
 """
 
 from pathlib import Path
@@ -38,12 +38,12 @@ def option(text: str, *names: str, group: str | None = None, **settings: Any) ->
     return typer.Option(*names, help=text, rich_help_panel=group, **settings)
 
 
-# --- arguments ------------------------------------------------------------------------------------
+# --- arguments ------------------------------------------------------------------------
 
 ModelName = Annotated[
     str,
     typer.Argument(
-        help="Directory, hub id, .gguf file, or smollm2-135m; with --endpoint, its name there."
+        help="Directory, hub id, .gguf file, or smollm2-135m; with --endpoint, its name there.",
     ),
 ]
 Dataset = Annotated[
@@ -55,7 +55,7 @@ Dataset = Annotated[
     ),
 ]
 
-# --- what to test ---------------------------------------------------------------------------------
+# --- what to test ---------------------------------------------------------------------
 
 Tests = Annotated[
     list[str] | None,
@@ -69,8 +69,8 @@ Tests = Annotated[
 Shards = Annotated[
     int | None,
     option(
-        "Contiguous parts into which the set is cut; default: parts of 10 examples for tests of "
-        "pairs, of 4 for other tests.",
+        "Contiguous parts into which the set is cut; default: parts of 10 examples for "
+        "tests of pairs, of 4 for other tests.",
         group=WHAT,
     ),
 ]
@@ -78,8 +78,8 @@ Permutations = Annotated[
     int,
     option(
         "Shuffled orderings with which each shard is compared, at most "
-        f"{MOST_PERMUTATIONS:,}; more of them permit a smaller p-value. Tests of pairs sample "
-        "thousands of their own.",
+        f"{MOST_PERMUTATIONS:,}; more of them permit a smaller p-value. Tests of pairs "
+        "sample thousands of their own.",
         group=WHAT,
     ),
 ]
@@ -94,7 +94,7 @@ TestedAxis = Annotated[
 Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=0, max=1)]
 Seed = Annotated[int, option("Seed of all random draws.", group=WHAT, min=0)]
 
-# --- the order of options -------------------------------------------------------------------------
+# --- the order of options -------------------------------------------------------------
 
 Arrangements = Annotated[
     int,
@@ -131,8 +131,8 @@ Answer = Annotated[
 OptionFields = Annotated[
     list[str] | None,
     option(
-        "Field that holds the options, as a list or one field for each, or a list parallel to "
-        "them; may be repeated.",
+        "Field that holds the options, as a list or one field for each, or a list "
+        "parallel to them; may be repeated.",
         "--options",
         group=OPTIONS_AXIS,
         metavar="FIELD",
@@ -147,19 +147,20 @@ Other = Annotated[
     ),
 ]
 
-# --- text of a record -----------------------------------------------------------------------------
+# --- text of a record -----------------------------------------------------------------
 
 TemplateText = Annotated[
     str | None,
     option(
-        "Template that makes a record a text: its name, or text with {field}; default: the "
-        "template of a registered set, or of the layout of the records.",
+        "Template that makes a record a text: its name, or text with {field}; default: "
+        "the template of a registered set, or of the layout of the records.",
         "--template",
         group=TEXT,
     ),
 ]
 Field = Annotated[
-    str | None, option("Name of the field that is the whole text.", "--field", group=TEXT)
+    str | None,
+    option("Name of the field that is the whole text.", "--field", group=TEXT),
 ]
 MaxRecords = Annotated[
     int | None,
@@ -175,12 +176,15 @@ Mirror = Annotated[
         group=TEXT,
     ),
 ]
-Split = Annotated[str | None, option("Split of a data set of the hub; default: test.", group=TEXT)]
+Split = Annotated[
+    str | None,
+    option("Split of a data set of the hub; default: test.", group=TEXT),
+]
 DataRevision = Annotated[
     str | None, option("Branch, tag or commit of a data set of the hub.", group=TEXT)
 ]
 
-# --- the model ------------------------------------------------------------------------------------
+# --- the model ------------------------------------------------------------------------
 
 Revision = Annotated[
     str | None, option("Branch, tag or commit of a model of the hub.", group=MODEL)
@@ -198,17 +202,24 @@ Compile = Annotated[
 ]
 Context = Annotated[
     int | None,
-    option("Tokens that the model reads at once; default: the model's maximum.", group=MODEL),
+    option(
+        "Tokens that the model reads at once; default: the model's maximum.",
+        group=MODEL,
+    ),
 ]
 BatchTokens = Annotated[
     int | None, option("Largest number of tokens in a batch.", group=MODEL, min=1)
 ]
 TrustRemoteCode = Annotated[
     bool,
-    option("Allow code from the model repository to run.", "--trust-remote-code", group=MODEL),
+    option(
+        "Allow code from the model repository to run.",
+        "--trust-remote-code",
+        group=MODEL,
+    ),
 ]
 
-# --- the endpoint ---------------------------------------------------------------------------------
+# --- the endpoint ---------------------------------------------------------------------
 
 Endpoint = Annotated[
     str | None,
@@ -219,9 +230,15 @@ Endpoint = Annotated[
 ]
 Tokenizer = Annotated[
     str | None,
-    option("Tokenizer of the model behind the endpoint: directory or hub id.", group=ENDPOINT),
+    option(
+        "Tokenizer of the model behind the endpoint: directory or hub id.",
+        group=ENDPOINT,
+    ),
 ]
-Concurrency = Annotated[int, option("Number of requests sent at the same time.", group=ENDPOINT)]
+Concurrency = Annotated[
+    int,
+    option("Number of requests sent at the same time.", group=ENDPOINT),
+]
 MaxRequests = Annotated[
     int | None,
     option("Largest number of requests to send, retries included.", group=ENDPOINT),
@@ -233,21 +250,31 @@ Timeout = Annotated[
         group=ENDPOINT,
     ),
 ]
-ApiKeyEnv = Annotated[str, option("Environment variable that holds the API key.", group=ENDPOINT)]
+ApiKeyEnv = Annotated[
+    str,
+    option("Environment variable that holds the API key.", group=ENDPOINT),
+]
 
-# --- output ---------------------------------------------------------------------------------------
+# --- output ---------------------------------------------------------------------------
 
 StoreDirectory = Annotated[
     Path,
     option("Directory in which log-probabilities are kept.", "--store", group=OUTPUT),
 ]
-AsJson = Annotated[bool, option("Print JSON on standard output.", "--json", group=OUTPUT)]
+AsJson = Annotated[
+    bool,
+    option("Print JSON on standard output.", "--json", group=OUTPUT),
+]
 CsvFile = Annotated[Path | None, option("CSV file to write the table to.", group=OUTPUT)]
 DryRun = Annotated[
     bool,
-    option("Print how much there is to score, and score nothing.", "--dry-run", group=OUTPUT),
+    option(
+        "Print how much there is to score, and score nothing.",
+        "--dry-run",
+        group=OUTPUT,
+    ),
 ]
 
-# --- what a model writes --------------------------------------------------------------------------
+# --- what a model writes --------------------------------------------------------------
 
 AccessName = Literal["logprobs", "generate"]

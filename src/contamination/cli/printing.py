@@ -50,10 +50,14 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=None if title is None else Text(printable(title)), show_header=any(columns))
+    table = Table(
+        title=None if title is None else Text(printable(title)),
+        show_header=any(columns),
+    )
     for index, column in enumerate(columns):
         left = index == 0 or column in text
-        # What does not fit goes on in the next line: a number cut short is another number.
+        # What does not fit goes on in the next line: a number cut short is another
+        # number.
         table.add_column(column, justify="left" if left else "right", overflow="fold")
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
@@ -74,7 +78,9 @@ def print_power(powers: "Sequence[Power]") -> None:
         else:
             needed = f"{power.records_needed:,}"
         probability = shown_probability(power.probability)
-        rows.append((str(power.copies), probability, needed, str(power.studies), power.model))
+        rows.append(
+            (str(power.copies), probability, needed, str(power.studies), power.model),
+        )
     first = powers[0]
     print_table(
         ("copies", "probability", f"records for {WANTED:.0%}", "studies", "of models"),
@@ -110,5 +116,7 @@ def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:
     """Rows for JSON, which has no NaN: pandas writes null for what is no number."""
-    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
+    rows: list[dict[str, Any]] = json.loads(
+        table.to_json(orient="records", double_precision=15),
+    )
     return rows

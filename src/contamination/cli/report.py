@@ -79,7 +79,8 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
     say(f"verdict at {alpha:g}: {verdict}")
-    if "control model" in verdict.reason:  # there is none, and one could change the verdict
+    # there is none, and one could change the verdict
+    if "control model" in verdict.reason:
         say("name a control model by --control")
 
 
@@ -106,8 +107,8 @@ def print_cost(audit: "Audit") -> None:
             time += f" (predicted {duration(audit.plan.seconds)})"
         rate = audit.tokens_scored / audit.seconds
         say(
-            f"{audit.tokens_scored:,} tokens in {time}, {rate:,.0f} tokens/s; log-probabilities in "
-            f"{where}"
+            f"{audit.tokens_scored:,} tokens in {time}, {rate:,.0f} tokens/s; "
+            f"log-probabilities in {where}"
         )
     if audit.noise is not None:
         say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")

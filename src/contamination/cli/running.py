@@ -62,7 +62,9 @@ def open_models(
     for name, request in zip(names, requests, strict=True):
         model = open_model(name)
         if any(model.revision == before.model.revision for before in opened):
-            raise InputError(f"--control {name} has the weights of MODEL: name another model")
+            raise InputError(
+                f"--control {name} has the weights of MODEL: name another model",
+            )
         opened.append(Opened(name, request, model))
     return opened
 
@@ -82,11 +84,15 @@ def plan_models(opened: list[Opened], works_of: Works) -> "dict[str, ScoringPlan
 
 
 def audit_models(
-    opened: list[Opened], works_of: Works, audit: "Callable[..., Audit]", model: ModelChoice
+    opened: list[Opened],
+    works_of: Works,
+    audit: "Callable[..., Audit]",
+    model: ModelChoice,
 ) -> "Audit":
     """Audit the works of the model, then those of its control, which comes with the audit.
 
-    `opened` is emptied: the weights of one model are released before the next are loaded.
+    `opened` is emptied: the weights of one model are released before the next are
+    loaded.
     """
     audits = list["Audit"]()
     while opened:
@@ -128,12 +134,19 @@ def audit_work(work: "Work", *, stop_at: float | None = None) -> "Audit":
     from contamination.audit.run import run_audit
 
     return run_audit(
-        work.scorer, work.test_set, work.request, variants=work.variants, stop_at=stop_at
+        work.scorer,
+        work.test_set,
+        work.request,
+        variants=work.variants,
+        stop_at=stop_at,
     )
 
 
 def generation_works(
-    examples: "ExampleSet", variants: "VariantSet | None", text: TextChoice, request: Request
+    examples: "ExampleSet",
+    variants: "VariantSet | None",
+    text: TextChoice,
+    request: Request,
 ) -> Works:
     """Return the function that makes the work of having a model write about a set."""
     return partial(

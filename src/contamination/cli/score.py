@@ -106,7 +106,11 @@ def score(
         directory=directory,
         name=label(model),
     )
-    examples, variants = open_set_with_variants(chosen_set, request, arrangements=arrangements)
+    examples, variants = open_set_with_variants(
+        chosen_set,
+        request,
+        arrangements=arrangements,
+    )
 
     from contamination.scoring.processes import processes
 

@@ -26,36 +26,60 @@ def seal(
             "directory that was written.",
         ),
     ],
-    out: Annotated[Path | None, option("New directory, of `public` and `private`.")] = None,
+    out: Annotated[
+        Path | None,
+        option("New directory, of `public` and `private`."),
+    ] = None,
     template: Annotated[
         str | None,
         option(
-            "How an auditor turns a record into text: by name, or with {field}; default: by the "
-            "layout of the records. It has to show options and wordings."
+            "How an auditor turns a record into text: by name, or with {field}; "
+            "default: by the layout of the records. It has to show options and "
+            "wordings."
         ),
     ] = None,
     axis: Annotated[
         Literal["order", "both"],
         option("Permute the order of records alone, or the options of items as well."),
     ] = "both",
-    wordings_of: Annotated[str | None, option("Field that one of its `wordings` fills.")] = None,
-    answers: Annotated[
-        str | None, option("Field that one of its `answers` fills, all of which are right.")
+    wordings_of: Annotated[
+        str | None,
+        option("Field that one of its `wordings` fills."),
     ] = None,
-    tests: Annotated[list[str] | None, option("Test of the order of records.", "--test")] = None,
+    answers: Annotated[
+        str | None,
+        option("Field that one of its `answers` fills, all of which are right."),
+    ] = None,
+    tests: Annotated[
+        list[str] | None,
+        option("Test of the order of records.", "--test"),
+    ] = None,
     shards: Annotated[int | None, option("Shards of that test.")] = None,
     permutations: Annotated[int, option("Shuffled orderings of each shard.")] = 25,
     arrangements: Annotated[int, option("Compared orders of the options.")] = 24,
     alpha: Annotated[float, option("Level of the test of all parts together.")] = 0.05,
     commit: Annotated[
-        bool, option("Commit first: the beacon's signature of a later round ends it.", "--commit")
+        bool,
+        option(
+            "Commit first: the beacon's signature of a later round ends it.",
+            "--commit",
+        ),
     ] = False,
     beacon_round: Annotated[
         int | None,
-        option("Commit to this round of drand's quicknet; default: in a day.", "--round"),
+        option(
+            "Commit to this round of drand's quicknet; default: in a day.",
+            "--round",
+        ),
     ] = None,
-    signature: Annotated[str | None, option("Signature of that round: draw at last.")] = None,
-    stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
+    signature: Annotated[
+        str | None,
+        option("Signature of that round: draw at last."),
+    ] = None,
+    stamp: Annotated[
+        bool,
+        option("Request a time stamp, now or later.", "--stamp"),
+    ] = False,
     tsa: Annotated[str | None, option("URL of the time-stamping authority.")] = None,
     answer: o.Answer = None,
     options: o.OptionFields = None,
@@ -63,9 +87,10 @@ def seal(
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
-    Whether a model has read the published set can then be tested without an assumption about its
-    order (`contamination test --seal`). With --commit nobody can choose the key, the author
-    included. Existing files are never overwritten, and the key is not shown.
+    Whether a model has read the published set can then be tested without an assumption
+    about its order (`contamination test --seal`). With --commit nobody can choose the
+    key, the author included. Existing files are never overwritten, and the key is not
+    shown.
     """
     from contamination.seal.beacon import round_at
     from contamination.seal.files import draw_committed, seal_file
@@ -73,8 +98,9 @@ def seal(
     stamp = stamp or tsa is not None
     if (out is None) != (signature is not None or (stamp and file.is_dir())):
         raise InputError(
-            "--out names a new directory, for MY_SET; without it, MY_SET is the directory that was "
-            "written, with --signature or --stamp: give one or the other"
+            "--out names a new directory, for MY_SET; without it, MY_SET is the "
+            "directory that was written, with --signature or --stamp: give one or the "
+            "other"
         )
     if signature is not None:
         _print_sealed(draw_committed(file, signature))
@@ -115,10 +141,10 @@ def _print_committed(files: "SealFiles", beacon_round: int) -> None:
     from contamination.seal.beacon import time_of, url_of
 
     say(
-        f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC, where a "
-        "date can be proved: it is the one commitment of that name",
-        f"after that, take `signature` from {url_of(beacon_round)} and run: contamination seal "
-        f"{files.directory} --signature SIGNATURE",
+        f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} "
+        "UTC, where a date can be proved: it is the one commitment of that name",
+        f"after that, take `signature` from {url_of(beacon_round)} and run: "
+        f"contamination seal {files.directory} --signature SIGNATURE",
         f"keep {files.key} to yourself, and a second copy elsewhere",
         wrap=False,
     )
@@ -133,8 +159,8 @@ def _print_sealed(files: "SealFiles") -> None:
     say(
         f"sealed: {sealed.described}; template {seal.template!r}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
-        f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be tested "
-        "without it",
+        f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be "
+        "tested without it",
         seal.guarantee,
         wrap=False,
     )

@@ -42,8 +42,8 @@ def test(
     control: Annotated[
         str | None,
         option(
-            "Control model: one that cannot have read DATASET. It takes the same tests; if its p "
-            "is small as well, the p of MODEL is no evidence.",
+            "Control model: one that cannot have read DATASET. It takes the same "
+            "tests; if its p is small as well, the p of MODEL is no evidence.",
             group=o.WHAT,
             metavar="MODEL",
         ),
@@ -55,11 +55,18 @@ def test(
     seed: o.Seed = 0,
     stop: Annotated[
         bool,
-        option("Score shard by shard, and stop once --alpha is reached.", "--stop", group=o.WHAT),
+        option(
+            "Score shard by shard, and stop once --alpha is reached.",
+            "--stop",
+            group=o.WHAT,
+        ),
     ] = False,
     seal: Annotated[
         Path | None,
-        option("The seal.json of a sealed set, all of which is then tested.", group=o.WHAT),
+        option(
+            "The seal.json of a sealed set, all of which is then tested.",
+            group=o.WHAT,
+        ),
     ] = None,
     key: Annotated[
         Path | None,
@@ -68,8 +75,9 @@ def test(
     access: Annotated[
         o.AccessName,
         option(
-            "What the model gives: log-probabilities, or only text. With text it continues each "
-            "record; with --axis options it is asked which arrangement is the published one.",
+            "What the model gives: log-probabilities, or only text. With text it "
+            "continues each record; with --axis options it is asked which arrangement "
+            "is the published one.",
             group=o.WHAT,
         ),
     ] = "logprobs",
@@ -102,7 +110,10 @@ def test(
     ] = False,
     samples: Annotated[
         int,
-        option("With --access generate: number of texts for each record.", group=o.GENERATION),
+        option(
+            "With --access generate: number of texts for each record.",
+            group=o.GENERATION,
+        ),
     ] = 16,
     tokens: Annotated[
         int | None,
@@ -116,11 +127,19 @@ def test(
     ] = 0.8,
     price_in: Annotated[
         float | None,
-        option("Price of a million tokens read, for --dry-run.", group=o.GENERATION, min=0),
+        option(
+            "Price of a million tokens read, for --dry-run.",
+            group=o.GENERATION,
+            min=0,
+        ),
     ] = None,
     price_out: Annotated[
         float | None,
-        option("Price of a million tokens written, for --dry-run.", group=o.GENERATION, min=0),
+        option(
+            "Price of a million tokens written, for --dry-run.",
+            group=o.GENERATION,
+            min=0,
+        ),
     ] = None,
     arrangements: o.Arrangements = 24,
     keep_answer: o.KeepAnswer = False,
@@ -133,8 +152,9 @@ def test(
     output: Annotated[
         list[Path] | None,
         option(
-            "File for the result, whose name says its format: .json, .eee.json (Every Eval Ever), "
-            ".conda.csv (CONDA's database), .md (a model card); may be repeated.",
+            "File for the result, whose name says its format: .json, .eee.json (Every "
+            "Eval Ever), .conda.csv (CONDA's database), .md (a model card); may be "
+            "repeated.",
             group=o.OUTPUT,
         ),
     ] = None,
@@ -144,10 +164,11 @@ def test(
 
     Example: contamination test my_model my_set.jsonl
 
-    Small p: the model prefers the published order, and chance is not a plausible reason. Exit
-    status 0: no evidence. 1: evidence, since p is at most --alpha after Holm's correction over the
-    tests asked for, and neither the order itself nor a control explains it; proven, if p is at
-    most 0.001 as well. 3: the order is no evidence here, or nothing can be said.
+    Small p: the model prefers the published order, and chance is not a plausible
+    reason. Exit status 0: no evidence. 1: evidence, since p is at most --alpha after
+    Holm's correction over the tests asked for, and neither the order itself nor a
+    control explains it; proven, if p is at most 0.001 as well. 3: the order is no
+    evidence here, or nothing can be said.
     """
     check_written(output or [], [model, dataset, control, seal, key])
     chosen_set = SetChoice(
@@ -204,7 +225,11 @@ def test(
     check_access(text, chosen_model, request, writes=writes)
     sealed = seal is not None or key is not None
     check_combination(
-        sealed=sealed, stop=stop, control=control is not None, dry_run=dry_run, writes=writes
+        sealed=sealed,
+        stop=stop,
+        control=control is not None,
+        dry_run=dry_run,
+        writes=writes,
     )
     if sealed:
         from contamination.cli.test_sealed import test_sealed
@@ -232,14 +257,22 @@ def test(
 
     compared = CHOICES if writes else arrangements
     open_model: Callable[[str], Any]
-    examples, variants = open_set_with_variants(chosen_set, request, arrangements=compared)
+    examples, variants = open_set_with_variants(
+        chosen_set,
+        request,
+        arrangements=compared,
+    )
     if writes:
         from contamination.audit.generation import audit_generation
 
         works_of = generation_works(examples, variants, text, request)
         audit = partial(audit_generation, alpha=alpha)
         asks_letters = quiz or axis == "options"
-        open_model = partial(open_generator, choice=chosen_model, asks_letters=asks_letters)
+        open_model = partial(
+            open_generator,
+            choice=chosen_model,
+            asks_letters=asks_letters,
+        )
     else:
         works_of = scoring_works(examples, variants, timed=not stop)
         audit = partial(audit_work, stop_at=alpha if stop else None)
@@ -270,7 +303,13 @@ def check_outputs(files: Sequence[Path]) -> None:
         format_of(file)
 
 
-def check_access(text: TextChoice, model: ModelChoice, request: Request, *, writes: bool) -> None:
+def check_access(
+    text: TextChoice,
+    model: ModelChoice,
+    request: Request,
+    *,
+    writes: bool,
+) -> None:
     """Refuse options that do not go with what the model gives."""
     default = TextChoice()
     for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
@@ -281,8 +320,8 @@ def check_access(text: TextChoice, model: ModelChoice, request: Request, *, writ
         raise InputError("--quiz asks for the order of records: leave out --axis")
     if writes and model.endpoint and (model.tokenizer or model.context):
         raise InputError(
-            "--tokenizer and --context are for log-probabilities: with --access generate the "
-            "endpoint is sent text; leave them out"
+            "--tokenizer and --context are for log-probabilities: with --access "
+            "generate the endpoint is sent text; leave them out"
         )
 
 
@@ -291,7 +330,9 @@ def check_combination(
 ) -> None:
     """Refuse ways of testing that exclude each other."""
     if sealed and (stop or control):
-        raise InputError("--stop and --control: all that --seal names is tested; leave them")
+        raise InputError(
+            "--stop and --control: all that --seal names is tested; leave them",
+        )
     if stop and (control or dry_run or writes):
         others = "--control, --dry-run and --access generate"
         raise InputError(f"--stop scores as many shards as it takes: leave out {others}")

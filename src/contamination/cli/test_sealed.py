@@ -46,7 +46,8 @@ def test_sealed(
 
     Parameters
     ----------
-    model, request, chosen_set, chosen_model : as typed; how the set is tested has to be left out.
+    model, request, chosen_set, chosen_model : as typed; how the set is tested has to be
+        left out.
     seal, key : both are needed.
     alpha : the level is stated as well, so that another one than the default is refused.
     text : what the model is asked to write; None if its log-probabilities are tested.
@@ -54,7 +55,7 @@ def test_sealed(
     """
     if seal is None or key is None:
         raise InputError(
-            "--seal and --key go together: the seal.json that was published proves nothing alone"
+            "--seal and --key go together: the seal.json that was published proves nothing alone",
         )
     _refuse_stated(request, chosen_set, alpha)
 
@@ -66,7 +67,8 @@ def test_sealed(
     from contamination.seal import audit as sealed_audit
 
     first_process = processes().is_main_process
-    if text is not None and not first_process:  # the first process alone has texts written
+    # the first process alone has texts written
+    if text is not None and not first_process:
         return ExitStatus.DONE
     level = sealed.seal.level
     works_of: Any = partial(sealed_audit.sealed_works, sealed=sealed)
@@ -119,7 +121,9 @@ def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> Non
         changed.append("alpha")
     if changed:
         flag = changed[0].replace("tests", "test").replace("_", "-")
-        raise InputError(f"--{flag}: the seal states how the set is tested; leave --{flag} out")
+        raise InputError(
+            f"--{flag}: the seal states how the set is tested; leave --{flag} out",
+        )
 
 
 def _lines(sealed: "SealedSet", not_claimed: Sequence[str]) -> list[str]:

@@ -23,29 +23,41 @@ def verify(
     ],
     against: Annotated[
         Path | None,
-        option("Table of `audit --csv`; the stores have to give the numbers that it states."),
+        option(
+            "Table of `audit --csv`; the stores have to give the numbers that it states.",
+        ),
     ] = None,
     seal: Annotated[
         Path | None, option("The seal.json that was published with the sealed file.")
     ] = None,
-    key: Annotated[Path | None, option("The key.json of the author of the seal.")] = None,
-    date: Annotated[Path | None, option("Time stamp of the seal, commitment.tsr.")] = None,
+    key: Annotated[
+        Path | None,
+        option("The key.json of the author of the seal."),
+    ] = None,
+    date: Annotated[
+        Path | None,
+        option("Time stamp of the seal, commitment.tsr."),
+    ] = None,
     ca: Annotated[
-        Path | None, option("The root certificate (PEM) of the time-stamping authority.")
+        Path | None,
+        option("The root certificate (PEM) of the time-stamping authority."),
     ] = None,
 ) -> None:
     """Verify without a model: p-values from STORES alone, or SEALED by its key.
 
     Example: contamination verify contamination-stores --against audit.csv
 
-    Every byte of STORES is checked against its checksum, and each test computed again. With
-    --against, each number of the audit's table is compared. Of SEALED: --key draws this set and
-    this --seal, byte by byte. Exit status 0: everything matches. 2: a line for each difference.
+    Every byte of STORES is checked against its checksum, and each test computed again.
+    With --against, each number of the audit's table is compared. Of SEALED: --key draws
+    this set and this --seal, byte by byte. Exit status 0: everything matches. 2: a line
+    for each difference.
     """
     of_a_seal = (seal, key, date, ca)
     if any(path is not None for path in of_a_seal):
         if seal is None or key is None or against is not None or len(paths) > 1:
-            raise InputError("a seal is verified by SEALED, --seal and --key: give these alone")
+            raise InputError(
+                "a seal is verified by SEALED, --seal and --key: give these alone",
+            )
         verify_sealed(paths[0], seal, key, date=date, ca=ca)
     else:
         verify_stores(paths, against)
@@ -64,7 +76,9 @@ def verify_sealed(
     from contamination.seal.files import verify as verify_files
 
     if (date is None) != (ca is None):
-        raise InputError("--date and --ca go together: give the time stamp and the certificate")
+        raise InputError(
+            "--date and --ca go together: give the time stamp and the certificate",
+        )
     sealed = verify_files(published, seal, key)
     lines = [
         f"verified: {published} and {seal} are what {key} draws",
@@ -107,9 +121,16 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
     if audited is not None:
         problems += [f"{against}, {line}" for line in differences(audited, computed)]
     rows = [_row(result) for result in computed]
-    print_table(SHOWN, rows, title="What the stores alone give, uncorrected", text=SHOWN[:4])
+    print_table(
+        SHOWN,
+        rows,
+        title="What the stores alone give, uncorrected",
+        text=SHOWN[:4],
+    )
     if audited is None and any(result["axis"] == "options" for result in computed):
-        say("options: if the set is sealed, `contamination test --seal` tells its wordings apart")
+        say(
+            "options: if the set is sealed, `contamination test --seal` tells its wordings apart",
+        )
     fail(problems)
     if against is not None:
         say(f"verified: the stores give every p of {against}", wrap=False)
@@ -126,10 +147,13 @@ def _stores_in(paths: Sequence[Path]) -> list[Path]:
         return directories
     if texts:
         raise InputError(
-            f"{texts[0].parent}: texts that a model wrote, and no log-probabilities: the "
-            "`contamination test --access generate` that wrote them reads them again"
+            f"{texts[0].parent}: texts that a model wrote, and no log-probabilities: "
+            "the `contamination test --access generate` that wrote them reads them "
+            "again"
         )
-    raise InputError(f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key")
+    raise InputError(
+        f"{paths[0]}: no store in it; name an audit's --store, or --seal and --key",
+    )
 
 
 def _row(result: dict[str, Any]) -> tuple[str, ...]:

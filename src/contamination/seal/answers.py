@@ -1,30 +1,35 @@
 """Which of several right answers a model has committed itself to, by what it wrote alone.
 
-`committed` is a function of the text alone: it knows no question, no answer and no score. `named`
-compares what it returns with all right answers of the author's list, all in the same way, whichever
-of them is published. So given the list, what a model is taken to have answered depends on the key
-only as far as its text does: not at all, for a model that has not read the published set. That is
-all that the law of hits needs. Rules that see the published answer, such as a harness's scorers and
-filters, break it: of "2, 3 and 6" they take whatever was published.
+`committed` is a function of the text alone: it knows no question, no answer and no
+score. `named` compares what it returns with all right answers of the author's list, all
+in the same way, whichever of them is published. So given the list, what a model is
+taken to have answered depends on the key only as far as its text does: not at all, for
+a model that has not read the published set. That is all that the law of hits needs.
+Rules that see the published answer, such as a harness's scorers and filters, break it:
+of "2, 3 and 6" they take whatever was published.
 
 The rules, in order:
 
-1. What a reasoning model thinks (`<think> ... </think>`) is left out; so is all that follows a
-   thought that never ends.
-2. Where an answer is declared ("ANSWER: x", "The answer is x", "#### x", `\\boxed{x}`), only that
-   counts. Several declarations have to name the same answer.
-3. Without one, a text of at most MOST_CHARACTERS counts as a whole; a longer one commits to none.
-4. A right answer is named by a text that is it as a whole, or in which it stands as a word, and no
-   other right answer does. Not where the text denies something ("not", "neither", "except"), nor as
-   an entry of a list ("2 and 4", "ash or elm"), nor, if it is a number or the letter of an option,
-   beside another number or letter.
+1. What a reasoning model thinks (`<think> ... </think>`) is left out; so is all that
+   follows a thought that never ends.
+2. Where an answer is declared ("ANSWER: x", "The answer is x", "#### x", `\\boxed{x}`),
+   only that counts. Several declarations have to name the same answer.
+3. Without one, a text of at most MOST_CHARACTERS counts as a whole; a longer one
+   commits to none.
+4. A right answer is named by a text that is it as a whole, or in which it stands as a
+   word, and no other right answer does. Not where the text denies something ("not",
+   "neither", "except"), nor as an entry of a list ("2 and 4", "ash or elm"), nor, if it
+   is a number or the letter of an option, beside another number or letter.
 """
 
 import re
 from collections.abc import Iterable, Sequence, Set
 
 MOST_CHARACTERS = 200
-_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHT = re.compile(
+    r"<(think|thinking|reasoning)>.*?(</\1>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _END_OF_THOUGHT = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _DECLARED = re.compile(
     r"^\W*(?:(?:my|the|final|correct|right|best)\s+)*answer\W*(?::|=|\bis\b:?)(.+)$"
@@ -36,7 +41,8 @@ _DECLARED = re.compile(
 _DENIED = re.compile(r"\b(?:not|neither|nor|except|never)\b|n['’]t\b", re.IGNORECASE)
 _ENTRY_BEFORE = re.compile(r"(?:\b(?:and|or|nor)|[,;/&])\s*$", re.IGNORECASE)
 _ENTRY_AFTER = re.compile(
-    r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b))", re.IGNORECASE
+    r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b))",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 # Of an option: neither "I" nor the article.
@@ -60,7 +66,8 @@ def named(completion: str, names: Sequence[Set[str]]) -> int | None:
     Parameters
     ----------
     completion : all that the model wrote.
-    names : what each right answer is called, as `said` returns it; no name belongs to two.
+    names : what each right answer is called, as `said` returns it; no name belongs to
+        two.
     """
     whole = _whole(completion, names)
     if whole is not None:

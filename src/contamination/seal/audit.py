@@ -1,29 +1,32 @@
 """Test a sealed set: the order of its records, of their options, and the choice of wordings.
 
-H0: the model does not depend on what the key has drawn, given the author's records. It needs no
-diagnosis and no control, since the arrangement was drawn from the law that the tests assume: this
-is a fact if the key was drawn once and kept from those who trained the model.
-`contamination.seal.files.verify` has checked everything else.
+H0: the model does not depend on what the key has drawn, given the author's records. It
+needs no diagnosis and no control, since the arrangement was drawn from the law that the
+tests assume: this is a fact if the key was drawn once and kept from those who trained
+the model. `contamination.seal.files.verify` has checked everything else.
 
-Why the tests hold. Let C be the author's records, M the model, and w, rho, sigma the wordings,
-arrangements of options and order of records that the key has drawn: uniform, and independent of
-each other and, under H0, of M given C.
+Why the tests hold. Let C be the author's records, M the model, and w, rho, sigma the
+wordings, arrangements of options and order of records that the key has drawn: uniform,
+and independent of each other and, under H0, of M given C.
 
-- Wordings. Each record's r wordings are scored with the options in the author's order, so the
-  scores depend on the key by w alone. The published one is uniform among the r, independently over
-  records, so `statistics.sharded_exact_test` is exact given C and M.
-- Options. The scores depend on the key by rho and w. Given w, C and M, the published arrangement of
-  an item is uniform among those that are free, independently over items: exact again. Where not
-  all arrangements are scored, which others are is drawn afresh for each item.
-- Order. Given rho, w, C and M, sigma is uniform over all n! orders. The whole-set `permutation`
-  test redraws from that law itself. A test within shards is exact as well: given which records are
-  in which shard, and the order in all others, every order within a shard is as likely.
+- Wordings. Each record's r wordings are scored with the options in the author's order,
+  so the scores depend on the key by w alone. The published one is uniform among the r,
+  independently over records, so `statistics.sharded_exact_test` is exact given C and M.
+- Options. The scores depend on the key by rho and w. Given w, C and M, the published
+  arrangement of an item is uniform among those that are free, independently over items:
+  exact again. Where not all arrangements are scored, which others are is drawn afresh
+  for each item.
+- Order. Given rho, w, C and M, sigma is uniform over all n! orders. The whole-set
+  `permutation` test redraws from that law itself. A test within shards is exact as
+  well: given which records are in which shard, and the order in all others, every order
+  within a shard is as likely.
 
-Why they combine. Each p-value is at most alpha with probability at most alpha given all that the
-ones before it depend on (C, M; then w; then w and rho). So all three together are stochastically no
-smaller than independent uniform numbers, and Fisher's rule on them keeps its level: a sum that
-falls with each p-value is at most what it is for such numbers. Several tests of the order share
-sigma, so they enter as one p-value, the smallest times their number (Bonferroni).
+Why they combine. Each p-value is at most alpha with probability at most alpha given all
+that the ones before it depend on (C, M; then w; then w and rho). So all three together
+are stochastically no smaller than independent uniform numbers, and Fisher's rule on
+them keeps its level: a sum that falls with each p-value is at most what it is for such
+numbers. Several tests of the order share sigma, so they enter as one p-value, the
+smallest times their number (Bonferroni).
 """
 
 from collections.abc import Callable, Sequence
@@ -80,9 +83,9 @@ def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
 def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Work]:
     """Return the stated test of a verified set under one model.
 
-    Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
-    published. Where stores lie, and what they call the model, is as asked. Raises InputError as
-    `contamination.audit.plan.Work`.
+    Everything is tested that the key has drawn, but an endpoint is not sent wordings
+    that are not published. Where stores lie, and what they call the model, is as asked.
+    Raises InputError as `contamination.audit.plan.Work`.
     """
     request = sealed.seal.request(asked.directory, asked.name)
     alternatives = list[VariantSet]()
@@ -104,8 +107,9 @@ def sealed_writings(
 ) -> tuple[GenerationAudit, ...]:
     """Return what a model is to write about a verified set: on the order, and on the options.
 
-    `how` are further fields of `GenerationAudit` for the order of records; else as `sealed_works`.
-    Options are a quiz, if any item has enough arrangements. Raises InputError as `GenerationAudit`.
+    `how` are further fields of `GenerationAudit` for the order of records; else as
+    `sealed_works`. Options are a quiz, if any item has enough arrangements. Raises
+    InputError as `GenerationAudit`.
     """
     request = Request(directory=asked.directory, name=asked.name)
     order = GenerationAudit(by, sealed.test_set, request, **how)
@@ -125,9 +129,10 @@ def sealed_writings(
 def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     """Have the model write what is missing, and test; see `audit_sealed`.
 
-    The tests are exact for the same reason as those on log-probabilities: the texts after records,
-    or answers about them, depend on the key by wordings and options alone, and the order is uniform
-    given these; answers about options, by wordings and arrangements, in places that we draw.
+    The tests are exact for the same reason as those on log-probabilities: the texts
+    after records, or answers about them, depend on the key by wordings and options
+    alone, and the order is uniform given these; answers about options, by wordings and
+    arrangements, in places that we draw.
     """
     audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
     findings = tuple(chain.from_iterable(audit.findings for audit in audits))
@@ -140,19 +145,25 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
 def audit_sealed(work: Work, *, level: float) -> Audit:
     """Score what is missing, and test: `combined` of the audit is the verdict on all parts.
 
-    Its results are the stated tests of the order of records, then that of options and that of
-    wordings, where there are any, uncorrected, each with its own bound at that level; there is no
-    diagnosis and no control.
+    Its results are the stated tests of the order of records, then that of options and
+    that of wordings, where there are any, uncorrected, each with its own bound at that
+    level; there is no diagnosis and no control.
     """
 
     def bounded(test: Callable[[Store], TestResult], store: Store) -> TestResult:
         result = test(store)
         known = known_records(token_scores(store), level=level)
         named = {field.name: getattr(result, field.name) for field in fields(TestResult)}
-        return KnownResult(**named, known_at_least=known)  # plain: all fields of a result
+        return KnownResult(
+            **named,
+            known_at_least=known,
+        )  # plain: all fields of a result
 
     options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
-    tests = {OPTION_TEST: partial(bounded, options), WORDINGS_TEST: partial(bounded, wordings_test)}
+    tests = {
+        OPTION_TEST: partial(bounded, options),
+        WORDINGS_TEST: partial(bounded, wordings_test),
+    }
     scored = score_work(work)
     findings = apply_tests(work, scored, tests)
     results = [finding.result for finding in findings]
@@ -164,8 +175,9 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
 def wording_variants(sealed: SealedSet) -> VariantSet:
     """Render every wording of every record, the published one first, records as the author's.
 
-    The options stand in the author's order and not as published: so the texts depend on the key by
-    its choice of wordings alone, and a test on them is independent of one on arrangements.
+    The options stand in the author's order and not as published: so the texts depend on
+    the key by its choice of wordings alone, and a test on them is independent of one on
+    arrangements.
     """
     template = sealed.seal.template
     name = sealed.test_set.name
@@ -185,12 +197,17 @@ def wording_variants(sealed: SealedSet) -> VariantSet:
 def known_records(scores: NDArray[np.float64], *, level: float) -> int:
     """Return a lower bound, of confidence 1 - level, on how many records were known.
 
-    `scores` has a row for each record, shape (n, N), the published alternative first. A hit is a
-    record whose published one has the largest score. Given its scores, the published one is as
-    likely in any column under H0, so the chance of a hit is the share of columns with the largest.
+    `scores` has a row for each record, shape (n, N), the published alternative first. A
+    hit is a record whose published one has the largest score. Given its scores, the
+    published one is as likely in any column under H0, so the chance of a hit is the
+    share of columns with the largest.
     """
     best = scores == scores.max(axis=1, keepdims=True)
-    return statistics.known_at_least(int(best[:, 0].sum()), best.mean(axis=1), level=level)
+    return statistics.known_at_least(
+        int(best[:, 0].sum()),
+        best.mean(axis=1),
+        level=level,
+    )
 
 
 def token_scores(store: Store) -> NDArray[np.float64]:
@@ -202,21 +219,28 @@ def token_scores(store: Store) -> NDArray[np.float64]:
 def wordings_test(store: Store) -> TestResult:
     """Test whether published wordings are likelier than the others, token for token.
 
-    The score of a wording is the mean log-probability (nats) of its tokens after the beginning that
-    all wordings of the record share: sums would compare lengths before anything else. Any score
-    that treats the wordings of a record alike keeps the test exact. Of two wordings each record has
-    one vote, whatever its scores: it is the sign test.
+    The score of a wording is the mean log-probability (nats) of its tokens after the
+    beginning that all wordings of the record share: sums would compare lengths before
+    anything else. Any score that treats the wordings of a record alike keeps the test
+    exact. Of two wordings each record has one vote, whatever its scores: it is the sign
+    test.
     """
-    return replace(statistics.sharded_exact_test(token_scores(store)), test=WORDINGS_TEST)
+    return replace(
+        statistics.sharded_exact_test(token_scores(store)),
+        test=WORDINGS_TEST,
+    )
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
     """Combine what the key has drawn by Fisher's rule; see the module for why that is exact.
 
-    Several tests of the order count as one: the smallest p-value times their number, at most 1.
+    Several tests of the order count as one: the smallest p-value times their number, at
+    most 1.
     """
     smallest = min(result.log10_p for result in order) + float(np.log10(len(order)))
-    return statistics.fisher(log10_p=[min(smallest, 0.0), *(each.log10_p for each in others)])
+    return statistics.fisher(
+        log10_p=[min(smallest, 0.0), *(each.log10_p for each in others)],
+    )
 
 
 def records_needed(effect: float, variants: int, *, level: float) -> int:
@@ -224,10 +248,10 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
 
     Parameters
     ----------
-    effect : by how many standard deviations, of the score over a record's variants, reading the
-        published one raises its score.
-    variants : of each record, the published one included. Two are a sign test, whose law is that of
-        fair coins; of more, the sum of scores is taken as normal.
+    effect : by how many standard deviations, of the score over a record's variants,
+        reading the published one raises its score.
+    variants : of each record, the published one included. Two are a sign test, whose
+        law is that of fair coins; of more, the sum of scores is taken as normal.
     level : at which the test rejects.
     """
     if variants > 2:

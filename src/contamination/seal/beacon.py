@@ -1,9 +1,10 @@
 """Public randomness that did not exist when an author committed: a round of drand's beacon.
 
-The League of Entropy signs the number of a round every three seconds by a threshold key, so nobody
-has the signature before its time, and there is one signature that verifies. Chain "quicknet",
-scheme bls-unchained-g1-rfc9380; https://docs.drand.love and `curl https://api.drand.sh/HASH/info`
-give the constants below. A signature is verified here without a network.
+The League of Entropy signs the number of a round every three seconds by a threshold
+key, so nobody has the signature before its time, and there is one signature that
+verifies. Chain "quicknet", scheme bls-unchained-g1-rfc9380; https://docs.drand.love and
+`curl https://api.drand.sh/HASH/info` give the constants below. A signature is verified
+here without a network.
 """
 
 import datetime
@@ -15,10 +16,12 @@ from contamination.errors import InputError
 
 CHAIN = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971"
 PUBLIC_KEY = (
-    "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d106451"
-    "0d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
+    "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c"
+    "8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb"
+    "5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
 )
-GENESIS, PERIOD = 1_692_803_367, 3  # of round 1, in seconds since 1970 (UTC), and between rounds
+# of round 1, in seconds since 1970 (UTC), and between rounds
+GENESIS, PERIOD = 1_692_803_367, 3
 MOST_ROUNDS = 1 << 34  # in 1,600 years
 _DOMAIN = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
 
@@ -43,7 +46,8 @@ def url_of(number: int) -> str:
 def check_signature(number: int, signature: str) -> None:
     """Raise InputError unless `signature` (hexadecimal) is the beacon's of that round.
 
-    e(signature, g2) = e(H(SHA-256(round as 8 bytes)), public key) on BLS12-381 (RFC 9380).
+    e(signature, g2) = e(H(SHA-256(round as 8 bytes)), public key) on BLS12-381 (RFC
+    9380).
     """
     limit = sys.getrecursionlimit()
     from py_ecc.bls.g2_primitives import pubkey_to_G1, signature_to_G2, subgroup_check
@@ -51,7 +55,8 @@ def check_signature(number: int, signature: str) -> None:
     from py_ecc.optimized_bls12_381.optimized_curve import G2
     from py_ecc.optimized_bls12_381.optimized_pairing import pairing
 
-    sys.setrecursionlimit(limit)  # under py_ecc's, deeply nested JSON would end the process
+    # under py_ecc's, deeply nested JSON would end the process
+    sys.setrecursionlimit(limit)
     wrong = InputError(
         f"signature={signature[:16]!a}... is not the beacon's of round {number:,}; take "
         f"`signature` from {url_of(number)}",

@@ -1,15 +1,16 @@
 """The variants of a set, of which a key draws one.
 
-A *variant* is what an author gives several of, all as good, and the key picks one of: an order of
-the records, an order of those options of an item that may move (what names the right one follows),
-one of the `wordings` of a record, one of its right `answers`. `draw` takes each variant of a set
-with the same probability, by streams of the seed alone (`contamination.randomness.KeyedStream`):
-"contamination-seal/2/order" for the records, and one of each of `KINDS` for record C, counted from
-0 as the author has them, such as "contamination-seal/2/options/C".
+A *variant* is what an author gives several of, all as good, and the key picks one of:
+an order of the records, an order of those options of an item that may move (what names
+the right one follows), one of the `wordings` of a record, one of its right `answers`.
+`draw` takes each variant of a set with the same probability, by streams of the seed
+alone (`contamination.randomness.KeyedStream`): "contamination-seal/2/order" for the
+records, and one of each of `KINDS` for record C, counted from 0 as the author has them,
+such as "contamination-seal/2/options/C".
 
-The published set is a function of the author's records and the seed; whoever has both can draw it
-again. docs/how-to/seal-a-benchmark.md writes the algorithm down for other languages; a change of it
-is another version.
+The published set is a function of the author's records and the seed; whoever has both
+can draw it again. docs/how-to/seal-a-benchmark.md writes the algorithm down for other
+languages; a change of it is another version.
 """
 
 import datetime
@@ -41,7 +42,8 @@ from contamination.testsets.variants import (
 )
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
-# What a record may have several of: the name of its stream, and how one is drawn of so many.
+# What a record may have several of: the name of its stream, and how one is drawn of so
+# many.
 KINDS: dict[str, tuple[str, Callable[[KeyedStream, int], Any]]] = {
     "options": ("options", KeyedStream.permutation),
     "wordings": ("wording", KeyedStream.below),
@@ -54,25 +56,33 @@ class Statement(BaseModel):
 
     Attributes
     ----------
-    name, date : of the benchmark, with one commitment for each name; by default today (UTC).
-    template : how a record becomes an example; it has to show options that may move, and wordings.
-    options, declared : whether the options of items are permuted, too, and how they are found. All
-        may move, numbers as well, but those that are about others: see `permitted_places`.
-    wordings_of : the field that a wording fills; None: there are none. A record may then have a
-        field `wordings`: a list of all its wordings, each a whole text of that field, equally many
-        in all records that have any.
-    answers_of : likewise the field that an answer fills, and a field `answers`: all right answers
-        of a record, texts or whole numbers, each as that field would name it alone.
-    tests, shards, permutations, arrangements, level : what a model is tested by, so that nobody
-        chooses it after the draw; as in `contamination.audit.request.Request`.
-    beacon_round : whose signature is mixed into the key; None: the author's secret alone draws.
+    name, date : of the benchmark, with one commitment for each name; by default today
+        (UTC).
+    template : how a record becomes an example; it has to show options that may move,
+        and wordings.
+    options, declared : whether the options of items are permuted, too, and how they are
+        found. All may move, numbers as well, but those that are about others: see
+        `permitted_places`.
+    wordings_of : the field that a wording fills; None: there are none. A record may
+        then have a field `wordings`: a list of all its wordings, each a whole text of
+        that field, equally many in all records that have any.
+    answers_of : likewise the field that an answer fills, and a field `answers`: all
+        right answers of a record, texts or whole numbers, each as that field would name
+        it alone.
+    tests, shards, permutations, arrangements, level : what a model is tested by, so
+        that nobody chooses it after the draw; as in
+        `contamination.audit.request.Request`.
+    beacon_round : whose signature is mixed into the key; None: the author's secret
+        alone draws.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     algorithm: Literal["contamination-seal/2"] = ALGORITHM
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
-    date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
+    date: datetime.date = Field(
+        default_factory=lambda: datetime.datetime.now(datetime.UTC).date(),
+    )
     template: str = "text/1"
     options: bool = True
     declared: Declared = Declared()
@@ -105,8 +115,8 @@ class Variants:
     Attributes
     ----------
     record : as the author gave it, without its lists, but with the first entry of each.
-    several : those of `KINDS` that it has: the field that one of them fills, and all of them. Of
-        options, the places among which they may move.
+    several : those of `KINDS` that it has: the field that one of them fills, and all of
+        them. Of options, the places among which they may move.
     items : its options, read with each of its answers in turn.
     """
 
@@ -175,7 +185,8 @@ def draw(records: Sequence[Variants], seed: bytes) -> list[Drawn]:
 def seed_of(secret: bytes, signature: str | None) -> bytes:
     """Mix the secret of the author with public randomness (hexadecimal; None: there is none).
 
-    HMAC-SHA256(secret, "contamination-seal/2/seed", a zero byte, the bytes of the signature).
+    HMAC-SHA256(secret, "contamination-seal/2/seed", a zero byte, the bytes of the
+    signature).
     """
     public = bytes.fromhex(signature or "")
     return hmac.digest(secret, f"{ALGORITHM}/seed\0".encode() + public, "sha256")
@@ -186,10 +197,10 @@ def commitment(
 ) -> str:
     """SHA-256 (hex) that binds secret, the author's records in their order, and the statement.
 
-    Over: "contamination-seal/2/commitment", a zero byte, the secret, the SHA-256 of the records and
-    that of the statement, both as canonical JSON. The secret has a fixed length and the digests
-    have, so no two triples are one message; and its 256 random bits keep anybody from guessing the
-    records by trying.
+    Over: "contamination-seal/2/commitment", a zero byte, the secret, the SHA-256 of the
+    records and that of the statement, both as canonical JSON. The secret has a fixed
+    length and the digests have, so no two triples are one message; and its 256 random
+    bits keep anybody from guessing the records by trying.
     """
     digests = [hashlib.sha256(canonical_json(x).encode()).digest() for x in (records, statement)]
     message = f"{ALGORITHM}/commitment\0".encode() + secret + b"".join(digests)
@@ -199,23 +210,37 @@ def commitment(
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no blanks, in which equal values are equal texts.
 
-    Raises InputError for what JSON cannot say, such as a date of a Parquet file or a NaN.
+    Raises InputError for what JSON cannot say, such as a date of a Parquet file or a
+    NaN.
     """
     try:
         text = json.dumps(
-            value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+            value,
+            sort_keys=True,
+            ensure_ascii=False,
+            separators=(",", ":"),
+            allow_nan=False,
         )
         text.encode()
-    except (TypeError, ValueError) as error:  # UnicodeEncodeError: half of a surrogate pair
+    except (
+        TypeError,
+        ValueError,
+    ) as error:  # UnicodeEncodeError: half of a surrogate pair
         reason = " ".join(str(error).split())[:100]
-        raise InputError(f"a value that JSON cannot keep ({reason!a}); write it as text") from error
+        raise InputError(
+            f"a value that JSON cannot keep ({reason!a}); write it as text",
+        ) from error
     return text
 
 
-# --- reading an author's records ------------------------------------------------------------------
+# --- reading an author's records ------------------------------------------------------
 
 
-def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Variants, ...]:
+def prepare(
+    rows: Sequence[Record],
+    stated: Statement,
+    where: str,
+) -> tuple[Variants, ...]:
     """Return the variants of an author's records. Nothing here depends on what a key draws.
 
     Parameters
@@ -240,16 +265,16 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
     counts = {len(one.given("wordings")) for one in variants} - {0}
     if len(counts) > 1:
         raise InputError(
-            f"{where}: records have {min(counts)} to {max(counts)} wordings; give each record "
-            "that has any the same number"
+            f"{where}: records have {min(counts)} to {max(counts)} wordings; give each "
+            "record that has any the same number"
         )
     pairs = zip(rows, variants, strict=True)
     placed = [(place, one.variant({})) for (place, _), one in pairs]
     rendered = make_test_set(stated.name, placed, stated.template, where)
     if counts and stated.wordings_of not in parse(stated.template).fields:
         raise InputError(
-            f"{where}: template {stated.template[:80]!a} does not show {stated.wordings_of!a}, "
-            "which wordings fill; use one that does"
+            f"{where}: template {stated.template[:80]!a} does not show "
+            f"{stated.wordings_of!a}, which wordings fill; use one that does"
         )
     if not stated.options:
         return tuple(variants)
@@ -261,7 +286,11 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
         raise InputError(f"{error}; {alone}", parameter="axis") from error
 
 
-def _refuse_repeated(record: Mapping[str, Any], place: str, seen: dict[str, str]) -> None:
+def _refuse_repeated(
+    record: Mapping[str, Any],
+    place: str,
+    seen: dict[str, str],
+) -> None:
     """Raise InputError for a record that was seen, but for its id; else add it to those seen."""
     fields = {name: record[name] for name in record if name not in ID_FIELDS}
     first = seen.setdefault(canonical_json(fields), place)
@@ -276,16 +305,21 @@ def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
     lists = dict[str, tuple[str, tuple[Any, ...]]]()
     if stated.wordings_of is None and "wordings" in record:
         raise InputError(
-            "there are wordings, of which the key is to pick one: name the field that it fills "
-            "(wordings_of), or remove them",
+            "there are wordings, of which the key is to pick one: name the field that "
+            "it fills (wordings_of), or remove them",
             parameter="wordings_of",
         )
-    for kind, name in (("wordings", stated.wordings_of), ("answers", stated.answers_of)):
+    for kind, name in (
+        ("wordings", stated.wordings_of),
+        ("answers", stated.answers_of),
+    ):
         if name is None or kind not in record:
             continue
         values = record[kind]
         if not _is_choice(values, numbers_too=kind == "answers"):
-            raise InputError(f"{kind} is no list of 2 or more different texts; write one")
+            raise InputError(
+                f"{kind} is no list of 2 or more different texts; write one",
+            )
         if shown.get(name, values[0]) not in values:
             raise InputError(f"{name!a} is none of its {kind}; list that one as well")
         shown = _with_first(shown, kind, name, values[0])
@@ -305,7 +339,12 @@ def _is_choice(values: Any, *, numbers_too: bool) -> bool:
     return len(values) >= 2 and len(set(values)) == len(values)
 
 
-def _with_first(record: Mapping[str, Any], kind: str, name: str, first: Any) -> dict[str, Any]:
+def _with_first(
+    record: Mapping[str, Any],
+    kind: str,
+    name: str,
+    first: Any,
+) -> dict[str, Any]:
     """Return a record with the first entry of a list in the field that it fills.
 
     Parameters
@@ -342,11 +381,15 @@ def _movable(
         if places:
             several["options"] = ("", places)
         movable.append(replace(one, several=several, items=tuple(items)))
-    require_arrangements(rendered, free, stated.arrangements - 1)  # else no test could be made
+    # else no test could be made
+    require_arrangements(rendered, free, stated.arrangements - 1)
     return movable
 
 
-def _items_by_answer(rendered: ExampleSet, variants: Sequence[Variants]) -> list[tuple[Item, ...]]:
+def _items_by_answer(
+    rendered: ExampleSet,
+    variants: Sequence[Variants],
+) -> list[tuple[Item, ...]]:
     """Return the items with the first answer of all records, with the second, and so on."""
     counts = [max(1, len(one.given("answers"))) for one in variants]
     read = list[tuple[Item, ...]]()
@@ -357,7 +400,12 @@ def _items_by_answer(rendered: ExampleSet, variants: Sequence[Variants]) -> list
     return read
 
 
-def _refuse_unclear(one: Variants, items: Sequence[Item], stated: Statement, where: str) -> None:
+def _refuse_unclear(
+    one: Variants,
+    items: Sequence[Item],
+    stated: Statement,
+    where: str,
+) -> None:
     """Raise InputError for texts that would say something else where options move.
 
     Parameters
@@ -371,20 +419,21 @@ def _refuse_unclear(one: Variants, items: Sequence[Item], stated: Statement, whe
     count = len(items[0].options)
     if items[0].lettered or any(names_letter(wording, count) for wording in wordings):
         raise InputError(
-            f"{where}: a text names an option by its letter, which is another one when options "
-            "move; name it by its text, or declare FIELD as other if it means something else",
+            f"{where}: a text names an option by its letter, which is another one when "
+            "options move; name it by its text, or declare FIELD as other if it means "
+            "something else",
             parameter="other",
         )
     outer_names = {name.partition(".")[0] for name in items[0].used}
     fills_item = stated.wordings_of in outer_names
     if wordings and fills_item and items[0].question not in wordings:
         raise InputError(
-            f"{where}: {stated.wordings_of!a} is, or names, an option; word another field"
+            f"{where}: {stated.wordings_of!a} is, or names, an option; word another field",
         )
     different = {item.answer for item in items}
     if one.given("answers") and len(different) < len(items):
         raise InputError(
-            f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
-            "list each right option once, and name the field that it fills",
+            f"{where}: answers name one option twice, or {stated.answers_of!a} names "
+            "none; list each right option once, and name the field that it fills",
             parameter="answers_of",
         )

@@ -8,8 +8,9 @@
     DIR/public/NAME.jsonl     the sealed set, published
     DIR/public/seal.json      what is stated, the commitment, and what came out, published with it
 
-Everything public is a function of the key file and, of two steps, of the beacon's signature. So
-`verify` believes nothing: it draws seal and set again and compares them byte by byte.
+Everything public is a function of the key file and, of two steps, of the beacon's
+signature. So `verify` believes nothing: it draws seal and set again and compares them
+byte by byte.
 """
 
 import datetime
@@ -68,14 +69,14 @@ class Seal(Commitment):
         """What a p-value of the set rests on, and what has to be checked for that."""
         if self.beacon_round is None:
             return (
-                "sealed in one step: the p-value holds if the author drew one key and published "
-                "what it drew, which nothing here proves; an author who tried keys on an older "
-                "model could reach a small p"
+                "sealed in one step: the p-value holds if the author drew one key and "
+                "published what it drew, which nothing here proves; an author who tried "
+                "keys on an older model could reach a small p"
             )
         return (
             "nobody could choose this arrangement, if the commitment was public before "
-            f"{beacon.time_of(self.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no other one "
-            f"named {self.name}: check both"
+            f"{beacon.time_of(self.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no "
+            f"other one named {self.name}: check both"
         )
 
 
@@ -100,7 +101,8 @@ class Key(BaseModel):
 class SealedSet:
     """A sealed set: what is stated and came out, what is published, and what it was drawn from.
 
-    `text` are the bytes of the published file, and `drawn` are its records, in that order.
+    `text` are the bytes of the published file, and `drawn` are its records, in that
+    order.
     """
 
     seal: Seal
@@ -147,34 +149,36 @@ class SealFiles(NamedTuple):
         )
 
 
-# --- the author's side ----------------------------------------------------------------------------
+# --- the author's side ----------------------------------------------------------------
 
 
 def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     """Seal a file by a secret that the operating system draws now, or commit to that.
 
-    With a `beacon_round` nothing is drawn yet: key and commitment are written, and `draw_committed`
-    ends it after that round. Either all files are there afterwards, or `directory` is as it was:
-    absent or empty.
+    With a `beacon_round` nothing is drawn yet: key and commitment are written, and
+    `draw_committed` ends it after that round. Either all files are there afterwards, or
+    `directory` is as it was: absent or empty.
 
     Parameters
     ----------
     path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
-    stated : fields of the `Statement`. By default `name` is that of the file, and `template` that
-        of the layout of the records.
+    stated : fields of the `Statement`. By default `name` is that of the file, and
+        `template` that of the layout of the records.
 
     Raises
     ------
     InputError
-        A statement that cannot be; fewer than FEWEST_RECORDS records, or one that cannot be read,
-        comes twice, does not fit the template, has wordings or answers that are no list of
-        different ones; what `items_of` refuses of any field; a text that names an option by its
-        letter; answers that name one option twice; fewer than two items that move; a round that is
-        over; a directory with anything in it.
+        A statement that cannot be; fewer than FEWEST_RECORDS records, or one that
+        cannot be read, comes twice, does not fit the template, has wordings or answers
+        that are no list of different ones; what `items_of` refuses of any field; a text
+        that names an option by its letter; answers that name one option twice; fewer
+        than two items that move; a round that is over; a directory with anything in it.
     """
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
-        raise InputError(f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}")
+        raise InputError(
+            f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}",
+        )
     if stated.get("template") is None:
         stated["template"] = template_for(rows, str(path))
     try:
@@ -184,7 +188,9 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         raise InputError(f"{first['loc'][0]}: {first['msg']}; give another") from error
     statement.request("", None)  # refuses what is no test
     ahead = statement.beacon_round
-    if ahead is not None and beacon.time_of(ahead) <= datetime.datetime.now(datetime.UTC):
+    if ahead is not None and beacon.time_of(ahead) <= datetime.datetime.now(
+        datetime.UTC,
+    ):
         raise InputError(f"round {ahead:,} is over: name one that is not signed yet")
     prepare(rows, statement, str(path))
     records = [record for _, record in rows]
@@ -193,7 +199,8 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         made = SealFiles.of(temporary, statement.name)
         made.key.parent.mkdir(mode=0o700, parents=True)
         write_text(made.key.parent / ".gitignore", "*\n")
-        made.key.touch(mode=0o600)  # before there is anything in it that nobody else may read
+        # before there is anything in it that nobody else may read
+        made.key.touch(mode=0o600)
         made.key.write_bytes(to_json(key))
         if ahead is None:
             _write_public(key, None, made.seal.parent)
@@ -205,8 +212,8 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
 def draw_committed(directory: Path, signature: str) -> SealFiles:
     """Draw the set of a directory that `seal_file` has committed to, by the beacon's signature.
 
-    Raises InputError for a directory without such a commitment, a commitment that was changed, a
-    signature that is not that of the round, and a set that was drawn before.
+    Raises InputError for a directory without such a commitment, a commitment that was
+    changed, a signature that is not that of the round, and a set that was drawn before.
     """
     key = read_model(SealFiles.of(directory).key, Key)
     files = SealFiles.of(directory, key.statement.name)
@@ -223,15 +230,16 @@ def _write_public(key: Key, signature: str | None, folder: Path) -> None:
     (folder / "seal.json").write_bytes(to_json(sealed.seal))
 
 
-# --- what a key draws -----------------------------------------------------------------------------
+# --- what a key draws -----------------------------------------------------------------
 
 
 def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     """Draw the set and the seal of a key.
 
-    Raises InputError for a signature that is not the beacon's of the round that is stated, and for
-    records as `seal_file`. What a field looks like is a rule for new seals: it decides nothing that
-    is drawn, and a seal that was published before a rule has to verify.
+    Raises InputError for a signature that is not the beacon's of the round that is
+    stated, and for records as `seal_file`. What a field looks like is a rule for new
+    seals: it decides nothing that is drawn, and a seal that was published before a rule
+    has to verify.
     """
     stated = key.statement
     declared = replace(stated.declared, other=(*stated.declared.other, ALL_OTHERS))
@@ -251,16 +259,17 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     return SealedSet(seal, replace(test_set, declared=declared), text, drawn)
 
 
-# --- the auditor's side ---------------------------------------------------------------------------
+# --- the auditor's side ---------------------------------------------------------------
 
 
 def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
     """Draw a set and its seal again from the key, and compare both with what was published.
 
-    Without the published set the seal alone is compared, which holds the SHA-256 of the set.
+    Without the published set the seal alone is compared, which holds the SHA-256 of the
+    set.
 
-    Raises InputError, one line each, for a seal of another version, a set that was changed or
-    re-ordered, a seal or a key that was changed, and a key of another seal.
+    Raises InputError, one line each, for a seal of another version, a set that was
+    changed or re-ordered, a seal or a key that was changed, and a key of another seal.
     """
     found = draw_again(read_model(key, Key), read_model(seal, Seal).signature, str(key))
     require(seal, to_json(found.seal), key)
@@ -273,8 +282,8 @@ def require(path: Path, drawn: bytes, key: Path) -> None:
     """Refuse a file that is not, byte for byte, what a key draws."""
     if read_bytes(path) != drawn:
         raise InputError(
-            f"{path}: not what {key} draws: it was changed or re-ordered since sealing, or the key "
-            "is of another set; take the originals"
+            f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "
+            "or the key is of another set; take the originals"
         )
 
 
@@ -283,7 +292,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give the original") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give the original",
+        ) from error
 
 
 def read_model(path: Path, kind: type[_M]) -> _M:
@@ -296,8 +307,8 @@ def read_model(path: Path, kind: type[_M]) -> _M:
     except ValueError:  # of pydantic, or of what UTF-8 cannot say
         pass
     raise InputError(
-        f"{path}: no {kind.__name__.lower()} as sealing wrote it: it was changed, or is of another "
-        f"version than {ALGORITHM}; take the original"
+        f"{path}: no {kind.__name__.lower()} as sealing wrote it: it was changed, or is "
+        f"of another version than {ALGORITHM}; take the original"
     )
 
 

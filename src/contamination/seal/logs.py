@@ -1,20 +1,22 @@
 """Test models by what they have answered, in logs that anybody has written: no model is needed.
 
-H0: given the author's records, the answers of a model do not depend on which of their right answers
-the key has published. Of k answers that the author calls right, the published one is uniform, and
-independent over records. So where a model has named one of the k, it is the published one with
-probability 1/k, whatever the model likes better, and the number of such *hits* is a sum of
-independent coins: `statistics.hits_log10_p` is exact. An answer that is none of the k says nothing.
-Which one was named, `seal.answers` reads from what the model wrote, never from a score.
+H0: given the author's records, the answers of a model do not depend on which of their
+right answers the key has published. Of k answers that the author calls right, the
+published one is uniform, and independent over records. So where a model has named one
+of the k, it is the published one with probability 1/k, whatever the model likes better,
+and the number of such *hits* is a sum of independent coins: `statistics.hits_log10_p`
+is exact. An answer that is none of the k says nothing. Which one was named,
+`seal.answers` reads from what the model wrote, never from a score.
 
 Three things make answers depend on the key without any training:
 
-- A prompt that shows other records of the set with their published answers. Such a log is refused
-  where its prompts are in it.
-- A choice of records by their score. A model whose logs do not hold all records of the set, each
-  once, is one of which nothing can be said.
-- A choice among several answers to one record by their score. Answers that differ are counted, and
-  nothing can be said unless a rule was stated (`Rule`) that does not look at scores.
+- A prompt that shows other records of the set with their published answers. Such a log
+  is refused where its prompts are in it.
+- A choice of records by their score. A model whose logs do not hold all records of the
+  set, each once, is one of which nothing can be said.
+- A choice among several answers to one record by their score. Answers that differ are
+  counted, and nothing can be said unless a rule was stated (`Rule`) that does not look
+  at scores.
 
 A choice among whole logs, such as the best of ten runs, cannot be seen here.
 """
@@ -50,13 +52,15 @@ class ModelAnswers:
     Attributes
     ----------
     records : with several right answers, that the model was asked.
-    admissible, hits, expected : how often it named one of these, and the published one; the latter
-        by chance.
-    known_at_least : records whose published answer it knew, a lower bound. The bounds of all models
-        hold together at the level of the seal: each is made at level / models.
+    admissible, hits, expected : how often it named one of these, and the published one;
+        the latter by chance.
+    known_at_least : records whose published answer it knew, a lower bound. The bounds
+        of all models hold together at the level of the seal: each is made at level /
+        models.
     p, log10_p, holm_p : one-sided, and after Holm's correction over all models.
     floor : the least that holm_p can be, where every admissible answer is a hit.
-    missing : records of the set, or that its logs say they have, and that are in none of them.
+    missing : records of the set, or that its logs say they have, and that are in none
+        of them.
     repeated : records with more than one answer.
     differing : records whose answers differ.
     reason : why nothing can be said of this model; "" where nothing is in the way.
@@ -108,21 +112,21 @@ def audit_logs(
     ----------
     sealed : the set.
     logs : of as many models as there are.
-    epochs : which of several different answers to one record counts. "first": that of the first log
-        and its first epoch. "majority": that of most epochs; none if two are as frequent. None:
-        nothing can be said of a model that has any.
+    epochs : which of several different answers to one record counts. "first": that of
+        the first log and its first epoch. "majority": that of most epochs; none if two
+        are as frequent. None: nothing can be said of a model that has any.
     limit : the logs are of evaluations of the first so many records; None: of all.
 
     Raises
     ------
     InputError
-        A seal without answers, a log of other records, one of records after the limit, and prompts
-        that show other records of the set.
+        A seal without answers, a log of other records, one of records after the limit,
+        and prompts that show other records of the set.
     """
     if not sealed.listed("answers"):
         raise InputError(
-            f"{sealed.seal.name}: no record has several answers of which the key drew one, so logs "
-            "say nothing; seal a set that has"
+            f"{sealed.seal.name}: no record has several answers of which the key drew "
+            "one, so logs say nothing; seal a set that has"
         )
     questions = _Questions(sealed, limit)
     answers: dict[str, dict[int, list[_Answer]]] = {}
@@ -170,7 +174,11 @@ def _tested(
         admissible=len(told),
         hits=hits,
         expected=sum(chances),
-        known_at_least=statistics.known_at_least(hits, chances, level=questions.level / models),
+        known_at_least=statistics.known_at_least(
+            hits,
+            chances,
+            level=questions.level / models,
+        ),
         p=p_from_log10(log10_p),
         log10_p=log10_p,
         holm_p=1.0,
@@ -186,10 +194,12 @@ def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
     reasons = list[str]()
     if missing:
         reasons.append(
-            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)"
+            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)",
         )
     if differing and epochs is None:
-        reasons.append(f"{differing:,} of its records have {SEVERAL} (state which epochs count)")
+        reasons.append(
+            f"{differing:,} of its records have {SEVERAL} (state which epochs count)",
+        )
     return " and ".join(reasons)
 
 
@@ -223,7 +233,8 @@ class _Questions:
 
     Attributes
     ----------
-    names : of each record, what each of its right answers is called; empty where there is one.
+    names : of each record, what each of its right answers is called; empty where there
+        is one.
     published : of each record that has several, which one the key drew.
     asked : the places of these, as far as the limit goes.
     level : of the seal.
@@ -255,8 +266,8 @@ class _Questions:
     def place_of(self, one: LogRecord) -> int:
         """Return the published place of the record that was asked: by id, else number.
 
-        Raises InputError where it is none of the set, or comes after the limit, and where the
-        prompt shows another record of the set.
+        Raises InputError where it is none of the set, or comes after the limit, and
+        where the prompt shows another record of the set.
         """
         text = _line(text_of([one.prompt, one.doc]))
         place = self.places.get(str(one.doc.get(self.key, one.id)))
@@ -265,8 +276,9 @@ class _Questions:
         known = place is not None and 0 <= place < len(self.texts)
         if place is None or not known or (text and self.texts[place] not in text):
             raise InputError(
-                f"{one.place}: record {one.id or one.number!r} is not one of {self.name} as it was "
-                "published; give logs of this set alone, with its ids or in its order"
+                f"{one.place}: record {one.id or one.number!r} is not one of "
+                f"{self.name} as it was published; give logs of this set alone, with "
+                "its ids or in its order"
             )
         if place >= self.count:
             raise InputError(
@@ -277,8 +289,9 @@ class _Questions:
         other = self.shots.shown(one.prompt, place)
         if other is not None:
             raise InputError(
-                f"{one.place}: the prompt shows another record of {self.name} as well (number "
-                f"{other + 1:,}), maybe with its answer; give logs without examples from this set"
+                f"{one.place}: the prompt shows another record of {self.name} as well "
+                f"(number {other + 1:,}), maybe with its answer; give logs without "
+                "examples from this set"
             )
         return place
 
@@ -292,8 +305,8 @@ class _Questions:
 def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
     """Return what each right answer of a record is called, without names that two of them have.
 
-    An option is called by its text, and by its label: of a prompt if `labels` has those, else as
-    published.
+    An option is called by its text, and by its label: of a prompt if `labels` has
+    those, else as published.
     """
     found = list[set[str]]()
     for pick in range(len(drawn.variants.given("answers"))):
@@ -304,7 +317,11 @@ def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
             alike = [label for label, text in labels.items() if said(text) == said(option)]
             names = {option, *alike}
         else:
-            names = {_option(drawn, pick), _letter(drawn, pick), _published(drawn, pick)}
+            names = {
+                _option(drawn, pick),
+                _letter(drawn, pick),
+                _published(drawn, pick),
+            }
         found.append({said(name) for name in names})
     counts = Counter(chain.from_iterable(found))
     shared = {name for name, count in counts.items() if count > 1}

@@ -45,7 +45,10 @@ class Shots:
                 if not _holds(own, self.texts[other]):
                     return other
             for other, end in _found(self.by_id, read, start):
-                if other != place and self._answered(other, read[end : end + BESIDE + MOST_WORDS]):
+                if other != place and self._answered(
+                    other,
+                    read[end : end + BESIDE + MOST_WORDS],
+                ):
                     return other
         return None
 
@@ -77,7 +80,11 @@ def _plant(tree: dict[str, Any], path: Sequence[str], place: int) -> None:
     node.setdefault(_END, place)  # one of records with the same words is enough
 
 
-def _found(tree: dict[str, Any], read: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
+def _found(
+    tree: dict[str, Any],
+    read: Sequence[str],
+    start: int,
+) -> Iterator[tuple[int, int]]:
     """Yield the records whose words stand at a place of a text, and where these end."""
     node = tree
     for end in range(start, len(read)):

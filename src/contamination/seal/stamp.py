@@ -1,8 +1,8 @@
 """A date that is not the author's word: a time stamp of the commitment (RFC 3161).
 
-What is stamped are the bytes of `commitment.json`, by their SHA-256, so nobody who stamps them
-learns anything. `openssl ts` reads and writes the same files: a request (`commitment.tsq`) and the
-answer of a time-stamping authority to it (`commitment.tsr`).
+What is stamped are the bytes of `commitment.json`, by their SHA-256, so nobody who
+stamps them learns anything. `openssl ts` reads and writes the same files: a request
+(`commitment.tsq`) and the answer of a time-stamping authority to it (`commitment.tsr`).
 """
 
 import datetime
@@ -39,8 +39,9 @@ def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
     Raises
     ------
     InputError
-        For a directory without a key, a commitment that was changed, a time stamp that is there
-        already, and an authority that gives none; the request is there then, and can be sent later.
+        For a directory without a key, a commitment that was changed, a time stamp that
+        is there already, and an authority that gives none; the request is there then,
+        and can be sent later.
     """
     files = SealFiles.of(directory)
     data = read_model(files.key, Key).commitment.stamped
@@ -54,7 +55,9 @@ def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
     if url is None:
         return request_path, answer_path
     if answer_path.exists():  # an older date is worth more
-        raise InputError(f"{answer_path}: there is a time stamp already, and it stays; move it")
+        raise InputError(
+            f"{answer_path}: there is a time stamp already, and it stays; move it",
+        )
     _write(answer_path, _answer_of(url, query, data, request_path))
     return request_path, answer_path
 
@@ -81,20 +84,21 @@ def _answer_of(url: str, query: bytes, data: bytes, request_path: Path) -> bytes
     Raises
     ------
     InputError
-        For an authority that cannot be reached, answers too late or too much, or stamps nothing or
-        something else.
+        For an authority that cannot be reached, answers too late or too much, or stamps
+        nothing or something else.
     """
     import httpx2
     from anyio.from_thread import start_blocking_portal
 
     try:
-        with start_blocking_portal() as portal:  # a notebook has an event loop of its own
+        # a notebook has an event loop of its own
+        with start_blocking_portal() as portal:
             answer = portal.call(_post, url, query)
         _check_answer(answer, data)
     except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
         reason = str(error).partition(":")[0]
         raise InputError(
-            f"{_without_password(url)}: no time stamp ({reason}); send {request_path} later"
+            f"{_without_password(url)}: no time stamp ({reason}); send {request_path} later",
         ) from error
     return answer
 
@@ -143,8 +147,8 @@ def _without_password(url: str) -> str:
 def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
     """Return when an authority has stamped some bytes (UTC).
 
-    The certificates need to be valid at that time, not today; whether one was revoked is not
-    checked.
+    The certificates need to be valid at that time, not today; whether one was revoked
+    is not checked.
 
     Parameters
     ----------
@@ -155,18 +159,25 @@ def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
     Raises
     ------
     InputError
-        For a file that is no answer or no certificate, and for an answer that was changed, stamps
-        other bytes, or is not signed by an authority that the certificate vouches for.
+        For a file that is no answer or no certificate, and for an answer that was
+        changed, stamps other bytes, or is not signed by an authority that the
+        certificate vouches for.
     """
     from cryptography.x509 import load_pem_x509_certificates
-    from rfc3161_client import VerificationError, VerifierBuilder, decode_timestamp_response
+    from rfc3161_client import (
+        VerificationError,
+        VerifierBuilder,
+        decode_timestamp_response,
+    )
 
     certificates = read_bytes(authority)
     answered = read_bytes(token)
     try:
         roots = load_pem_x509_certificates(certificates)
     except ValueError as error:
-        raise InputError(f"{authority}: no certificate in PEM; give the authority's own") from error
+        raise InputError(
+            f"{authority}: no certificate in PEM; give the authority's own",
+        ) from error
     try:
         answer = decode_timestamp_response(answered)
         VerifierBuilder(roots=roots).build().verify_message(answer, data)
@@ -174,8 +185,9 @@ def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
     except (VerificationError, ValueError) as error:
         reason = str(error).partition(":")[0]
         raise InputError(
-            f"{token}: no time stamp of this commitment by {authority} ({reason}); give the answer "
-            "to its commitment.tsq, and the root certificate of the authority that gave it"
+            f"{token}: no time stamp of this commitment by {authority} ({reason}); give "
+            "the answer to its commitment.tsq, and the root certificate of the "
+            "authority that gave it"
         ) from error
 
 

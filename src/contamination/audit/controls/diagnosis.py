@@ -14,7 +14,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from contamination.statistics import PValue, adjust
 from contamination.statistics import exchangeability as order
 
-OrderState = Literal["quiet", "suspicious", "order carries information", "too few records"]
+OrderState = Literal[
+    "quiet",
+    "suspicious",
+    "order carries information",
+    "too few records",
+]
 
 MOST_DIAGNOSTICS = 9  # rows that can have a p-value, at most
 LEVEL = 0.01  # of the verdict
@@ -23,8 +28,9 @@ LEVEL = 0.01  # of the verdict
 class Row(NamedTuple):
     """A row of the table of a `Diagnosis`; one that does not apply has no p.
 
-    `observed` and `expected` (mean over the orderings) are in the units that the reading names, `z`
-    is that of the statistic behind p, `holm_p` is after Holm's correction over the rows.
+    `observed` and `expected` (mean over the orderings) are in the units that the
+    reading names, `z` is that of the statistic behind p, `holm_p` is after Holm's
+    correction over the rows.
     """
 
     diagnostic: str
@@ -43,9 +49,9 @@ class Diagnosis:
     Attributes
     ----------
     table : one `Row` per diagnostic.
-    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction.
-        "suspicious": one would alone. "quiet": none would. "too few records": so few orderings
-        exist that none could ever stand out.
+    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's
+        correction. "suspicious": one would alone. "quiet": none would. "too few
+        records": so few orderings exist that none could ever stand out.
     reasons : the readings behind the verdict.
     what : was diagnosed, for people: "order of the records within 4 shards".
     counts : what JSON has of that: {"shards": 4}.
@@ -139,10 +145,14 @@ def tested_row(
 def tf_idf(texts: Sequence[str]) -> csr_matrix:
     """Return rows of length 1 with the weights of character 4-grams within words.
 
-    A blank text gets a row of zeros. Characters need no notion of what a word is in the language at
-    hand.
+    A blank text gets a row of zeros. Characters need no notion of what a word is in the
+    language at hand.
     """
     if not any(text.strip() for text in texts):
         return csr_matrix((len(texts), 1))
-    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4), sublinear_tf=True)
+    vectorizer = TfidfVectorizer(
+        analyzer="char_wb",
+        ngram_range=(4, 4),
+        sublinear_tf=True,
+    )
     return vectorizer.fit_transform(texts)

@@ -1,9 +1,9 @@
 """Before a p-value is called contamination: does the order of options carry information by itself?
 
-The test on options assumes that every permitted arrangement of an item is as likely as the
-published one. Authors who sort their options, put the longest last or like one letter for the right
-answer break it. Each diagnostic looks for one such habit, by a test over the permitted arrangements
-that needs no model.
+The test on options assumes that every permitted arrangement of an item is as likely as
+the published one. Authors who sort their options, put the longest last or like one
+letter for the right answer break it. Each diagnostic looks for one such habit, by a
+test over the permitted arrangements that needs no model.
 """
 
 import math
@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contamination.audit.controls.diagnosis import Diagnosis, Row, judge, tested_row, tf_idf
+from contamination.audit.controls.diagnosis import (
+    Diagnosis,
+    Row,
+    judge,
+    tested_row,
+    tf_idf,
+)
 from contamination.statistics import option_order, successor_scores
 from contamination.testsets.example_set import ExampleSet
 
@@ -29,17 +35,24 @@ Moving = Sequence[tuple["Item", option_order.Arrangements]]
 
 ARRANGEMENTS = 24  # of an item: all arrangements of up to four options
 PERCENT = 100  # cosines of options are compared in whole hundredths
-_NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")  # "−3.5", "$1,200"
+# "−3.5", "$1,200"
+_NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")
 _DENIAL = re.compile(
     r"(?i)\b(no|not|never|neither|nor|none|nothing|without|except|cannot)\b|n['’]t\b"
 )
 
 
-def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "FixedOptions") -> Diagnosis:
+def diagnose_arrangements(
+    test_set: ExampleSet,
+    *,
+    seed: int,
+    keep: "FixedOptions",
+) -> Diagnosis:
     """Test without a model whether the order of the options is exchangeable.
 
-    All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
-    permitted of items with up to four options that move, a choice of 24 by the seed of others.
+    All p-values are exact and two-sided, given the arrangements that may be drawn: all
+    that are permitted of items with up to four options that move, a choice of 24 by the
+    seed of others.
 
     Parameters
     ----------
@@ -55,7 +68,12 @@ def diagnose_arrangements(test_set: ExampleSet, *, seed: int, keep: "FixedOption
 
     _, items = variants.shown_items(test_set)
     free = variants.permitted_places(items, keep)
-    orders = variants.option_orders(items, free, permutations=ARRANGEMENTS - 1, seed=seed)
+    orders = variants.option_orders(
+        items,
+        free,
+        permutations=ARRANGEMENTS - 1,
+        seed=seed,
+    )
     moving = []
     log_orderings = 0.0
     for item, arrangements in zip(items, orders, strict=True):
@@ -75,16 +93,38 @@ def option_rows(moving: Moving) -> Iterator[Row]:
     A row has a p-value if it applies to any item that moves.
     """
     items = [item for item, _ in moving]
-    yield _place("gold_letters", "right answers", moving, [item.answer for item in items])
+    yield _place(
+        "gold_letters",
+        "right answers",
+        moving,
+        [item.answer for item in items],
+    )
     sizes = [[len(option) for option in item.options] for item in items]
     yield _place("longest", "longest options", moving, [_longest(row) for row in sizes])
     yield _sorted("length_trend", "length and place", moving, sizes)
-    yield _sorted("length_sorted", "length and place, either way", moving, sizes, either_way=True)
+    yield _sorted(
+        "length_sorted",
+        "length and place, either way",
+        moving,
+        sizes,
+        either_way=True,
+    )
     texts = [[option.casefold().strip() for option in item.options] for item in items]
     yield _sorted("alphabetical", "alphabet and place", moving, texts)
     values = [numbers(item) for item in items]
-    yield _sorted("numbers", "number and place, either way", moving, values, either_way=True)
-    yield _sorted("denials", "denials and place", moving, [denials(item) for item in items])
+    yield _sorted(
+        "numbers",
+        "number and place, either way",
+        moving,
+        values,
+        either_way=True,
+    )
+    yield _sorted(
+        "denials",
+        "denials and place",
+        moving,
+        [denials(item) for item in items],
+    )
     yield _likeness(moving)
     yield _builds(moving)
 
@@ -131,11 +171,23 @@ def _builds(moving: Moving) -> Row:
         values.append(option_order.in_turn(contained, arrangements))
         pairs += int(contained.sum())
     what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
-    return _summed("builds", what, ".1%", values, pairs, "no option has all words of another")
+    return _summed(
+        "builds",
+        what,
+        ".1%",
+        values,
+        pairs,
+        "no option has all words of another",
+    )
 
 
 def _summed(
-    diagnostic: str, what: str, form: str, values: Sequence[ArrayLike], scale: float, nothing: str
+    diagnostic: str,
+    what: str,
+    form: str,
+    values: Sequence[ArrayLike],
+    scale: float,
+    nothing: str,
 ) -> Row:
     """Return a row that tests the sums of values over items.
 
@@ -153,7 +205,12 @@ def _summed(
     return tested_row(diagnostic, what, form, shown, option_order.sum_test(array))
 
 
-def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
+def _place(
+    diagnostic: str,
+    what: str,
+    moving: Moving,
+    options: Sequence[int | None],
+) -> Row:
     """Return a row on whether one option of each item stands at some letter too often.
 
     Parameters
@@ -201,7 +258,14 @@ def _sorted(
         sums.append(np.abs(ascents) if either_way else ascents)
         pairs += sum(1 for first, second in combinations(of_options, 2) if first != second)
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
-    return _summed(diagnostic, f"rank correlation of {what}", "+z.3f", sums, pairs, nothing)
+    return _summed(
+        diagnostic,
+        f"rank correlation of {what}",
+        "+z.3f",
+        sums,
+        pairs,
+        nothing,
+    )
 
 
 def numbers(item: "Item") -> list[float] | None:

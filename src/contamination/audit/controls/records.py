@@ -1,14 +1,15 @@
 """Before a p-value is called contamination: does the order of records carry information by itself?
 
-The tests of Oren (section 2) assume that, to a model that never saw the set, every order of the
-examples is as likely as the canonical one. Sorted records, topics or duplicates that sit together
-and runs of labels break that without any contamination. Each diagnostic looks for one such habit,
-by a permutation test that needs no model.
+The tests of Oren (section 2) assume that, to a model that never saw the set, every
+order of the examples is as likely as the canonical one. Sorted records, topics or
+duplicates that sit together and runs of labels break that without any contamination.
+Each diagnostic looks for one such habit, by a permutation test that needs no model.
 
-With `shards`, records are permuted within shards, as the sharded test permutes them: the null
-hypothesis is then the very one of that test. With a single shard it is that of the permutation test
-on the whole set, which asks for more: topics in blocks longer than a shard break it, and hardly
-matter to a test that only ever permutes records of one topic.
+With `shards`, records are permuted within shards, as the sharded test permutes them:
+the null hypothesis is then the very one of that test. With a single shard it is that of
+the permutation test on the whole set, which asks for more: topics in blocks longer than
+a shard break it, and hardly matter to a test that only ever permutes records of one
+topic.
 """
 
 import math
@@ -21,21 +22,36 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from contamination.audit.controls.diagnosis import Diagnosis, Row, judge, tested_row, tf_idf
+from contamination.audit.controls.diagnosis import (
+    Diagnosis,
+    Row,
+    judge,
+    tested_row,
+    tf_idf,
+)
 from contamination.randomness import random_stream
 from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
 Record = Mapping[str, Any]
-# The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
+# The orderings (m+1, n) that all diagnostics of records share, and the shards that they
+# permute.
 Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
 
 PERMUTATIONS = 999  # of records; a p near LEVEL / MOST_DIAGNOSTICS depends on the draws
 LAGS = (1, 2, 3, 4, 5)
 NEAR = 0.8  # cosine above which records share a passage or differ in a few words
 # Where data sets keep the label, likeliest first.
-LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class", "completion")
+LABEL_FIELDS = (
+    "label",
+    "gold_label",
+    "answerKey",
+    "answer",
+    "target",
+    "class",
+    "completion",
+)
 MOST_LABELS = 20
 _START = re.compile(r"[^\d\n]{0,20}(\d+)")
 
@@ -61,10 +77,19 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
     rows = record_rows(test_set.examples, test_set.records, (orderings, bounds))
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
     log_orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
-    return judge(rows, log_orderings, f"order of the records {within}", {"shards": shards})
+    return judge(
+        rows,
+        log_orderings,
+        f"order of the records {within}",
+        {"shards": shards},
+    )
 
 
-def record_rows(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Iterator[Row]:
+def record_rows(
+    texts: Sequence[str],
+    records: Sequence[Record],
+    orders: Orders,
+) -> Iterator[Row]:
     """Yield the rows of the table of a `Diagnosis` of records.
 
     Parameters
@@ -108,9 +133,21 @@ def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
     )
     repeated = len(copies) - copies.max() - 1
     equal = order.equal_neighbours(copies, *orders)
-    yield _row_of_twins("duplicates", "repeat an earlier one", repeated, len(texts), equal)
+    yield _row_of_twins(
+        "duplicates",
+        "repeat an earlier one",
+        repeated,
+        len(texts),
+        equal,
+    )
     twins = has_twin.sum()
-    yield _row_of_twins("near_duplicates", "have a near-duplicate", twins, len(texts), near)
+    yield _row_of_twins(
+        "near_duplicates",
+        "have a near-duplicate",
+        twins,
+        len(texts),
+        near,
+    )
     best = int(np.argmax([order.max_z(values[None])[0] for values in means]))
     yield tested_row(
         "similarity",
@@ -138,7 +175,12 @@ def _row_of_labels(records: Sequence[Record], orders: Orders) -> Row:
         return Row("label_runs", reading="no field looks like a label")
     field, labels = labelled
     shares = order.equal_neighbours(labels, *orders)
-    return tested_row("label_runs", f"share of neighbours with equal {field!r}", ".1%", shares)
+    return tested_row(
+        "label_runs",
+        f"share of neighbours with equal {field!r}",
+        ".1%",
+        shares,
+    )
 
 
 def _row_of_ids(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Row:
@@ -172,8 +214,8 @@ def codes(values: Sequence[object]) -> NDArray[np.intp]:
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:
     """Return the field that holds the label and the number of each label, (n,); None without one.
 
-    It is the first of `LABEL_FIELDS` that every record has, with at least two values, at most
-    `MOST_LABELS`, and each of them twice on average.
+    It is the first of `LABEL_FIELDS` that every record has, with at least two values,
+    at most `MOST_LABELS`, and each of them twice on average.
     """
     if not records:
         return None
@@ -191,9 +233,9 @@ def shown_numbers(
 ) -> dict[str, NDArray[np.float64]]:
     """Return numbers that could be ids and that every text shows, as columns (n,) by name.
 
-    A field counts where it is, or ends in, a number in every record ("test/0012") and most records
-    have their own. So does the number that the texts start with, after a word or two. What a model
-    is not shown tells it nothing, whatever its order.
+    A field counts where it is, or ends in, a number in every record ("test/0012") and
+    most records have their own. So does the number that the texts start with, after a
+    word or two. What a model is not shown tells it nothing, whatever its order.
     """
     columns = dict[str, list[float]]()
     starts = [_START.match(text) for text in texts]

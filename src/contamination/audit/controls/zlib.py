@@ -1,14 +1,16 @@
 """The zlib baseline: a control that has seen no test set, in the place of the model.
 
-Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated rejects. A
-compressor knows nothing but the text in its window, so an order that it prefers is one that the
-records themselves give away. Its window here is the example before: a neighbour that shares words
-with the next example makes it shorter, and nothing further away counts. Of the arrangements of an
-item's options, it reads each alone and as a whole.
+Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated
+rejects. A compressor knows nothing but the text in its window, so an order that it
+prefers is one that the records themselves give away. Its window here is the example
+before: a neighbour that shares words with the next example makes it shorter, and
+nothing further away counts. Of the arrangements of an item's options, it reads each
+alone and as a whole.
 
-A code of c bytes has probability 256^-c. Example b after example a costs size(a + b) - size(a)
-bytes, the first example of an ordering size(b), with the sizes of zlib (deflate at level 9, without
-header): whole bytes, whose ties `sharded_exact_test` counts as such.
+A code of c bytes has probability 256^-c. Example b after example a costs size(a + b) -
+size(a) bytes, the first example of an ordering size(b), with the sizes of zlib (deflate
+at level 9, without header): whole bytes, whose ties `sharded_exact_test` counts as
+such.
 """
 
 import math
@@ -25,7 +27,10 @@ from contamination.audit.registry import SAMPLED_ORDERINGS
 from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
 from contamination.statistics import centred_successors, sampled_successor_scores
-from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
+from contamination.statistics.sharded_exact import (
+    ShardedExactResult,
+    sharded_exact_test,
+)
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
@@ -40,11 +45,17 @@ def zlib_test(
 ) -> ShardedExactResult:
     """Return the exact test of the shards of an audit under zlib instead of its model.
 
-    A small p says that the order carries information by itself. 1,000 records of 200 characters
-    take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Parameters and
-    errors are those of `zlib_scores`.
+    A small p says that the order carries information by itself. 1,000 records of 200
+    characters take half a second, as pairs in shards of ten or as 250 shards in 25
+    orderings. Parameters and errors are those of `zlib_scores`.
     """
-    scores = zlib_scores(test_set, kind=kind, shards=shards, permutations=permutations, seed=seed)
+    scores = zlib_scores(
+        test_set,
+        kind=kind,
+        shards=shards,
+        permutations=permutations,
+        seed=seed,
+    )
     return replace(sharded_exact_test(scores), test="compressor")
 
 
@@ -56,8 +67,8 @@ def zlib_scores(
     Parameters
     ----------
     kind : of the audit's store: "orderings", the very ones that the model is given, or
-        "successors", pairs of whole examples (a code has no first tokens) from which orderings are
-        sampled as those of the model are.
+        "successors", pairs of whole examples (a code has no first tokens) from which
+        orderings are sampled as those of the model are.
     shards, permutations, seed : of the audit.
 
     Raises
@@ -72,12 +83,22 @@ def zlib_scores(
         if kind == "successors":
             pairs = costs.of_pairs(bounds)
             centred = centred_successors(-NATS_PER_BYTE * pairs)
-            sampled = sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
+            sampled = sampled_successor_scores(
+                centred,
+                resamples=SAMPLED_ORDERINGS,
+                rng=rng,
+            )
             scores.append(sampled)
             continue
         sizes = []
         for index in range(permutations + 1):
-            examples = ordering(bounds, index, seed=seed, dataset=test_set.revision, shard=shard)
+            examples = ordering(
+                bounds,
+                index,
+                seed=seed,
+                dataset=test_set.revision,
+                shard=shard,
+            )
             sizes.append(costs.of_ordering(examples.tolist()))
         scores.append(-NATS_PER_BYTE * np.array(sizes))
     return np.stack(scores)
@@ -119,10 +140,10 @@ class _Costs:
 def zlib_option_test(variants: "VariantSet") -> ShardedExactResult:
     """Return the exact test of the published variants of all records under zlib.
 
-    The log-probability (nats) of a variant is that of its size by zlib. A small p says that the
-    arrangement of the options is no accident, whoever has read it: options that share words stand
-    side by side. A large one says little: zlib neither counts nor knows an alphabet, and has no
-    liking for a letter.
+    The log-probability (nats) of a variant is that of its size by zlib. A small p says
+    that the arrangement of the options is no accident, whoever has read it: options
+    that share words stand side by side. A large one says little: zlib neither counts
+    nor knows an alphabet, and has no liking for a letter.
     """
     sizes = [[_size(text.encode()) for text in texts] for texts in variants.texts]  # plain: a table
     scores = -NATS_PER_BYTE * np.array(sizes)
