@@ -25,8 +25,9 @@ from tqdm import tqdm
 from contamination.audit.registry import TESTS
 from contamination.files import replacing
 from contamination.seal.audit import combine_parts, wording_variants, wordings_test
-from contamination.seal.draws import Statement, Variants, draw, prepare
+from contamination.seal.draws import Statement, Variants, draw
 from contamination.seal.files import Seal, SealedSet
+from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.variants import option_variants
@@ -150,7 +151,7 @@ class StandInStore:
 
 def p_values_of(sealed: SealedSet, shards: int) -> dict[str, float]:
     """Test each part of a sealed set, and all of them together."""
-    free = [record.variants.given("options") for record in sealed.drawn]
+    free = [record.variants.choices("options") for record in sealed.drawn]
     arranged = option_variants(sealed.test_set, permutations=ARRANGEMENTS - 1, seed=0, keep=free)
     worded = wording_variants(sealed)
     order = TESTS["successor"].result(StandInStore(sealed.test_set, shards=shards), 0)

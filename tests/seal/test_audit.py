@@ -28,12 +28,13 @@ from contamination.seal.audit import (
     not_claimed,
     records_needed,
     sealed_works,
-    sealed_writings,
+    sealed_generations,
     wording_variants,
     wordings_test,
 )
-from contamination.seal.draws import Drawn, Statement, draw, prepare
+from contamination.seal.draws import Drawn, Statement, draw
 from contamination.seal.files import Seal, SealedSet, seal_file, verify
+from contamination.seal.prepare import prepare
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import shard_bounds
@@ -126,7 +127,7 @@ def sealed_by(seed: bytes | None, variants=VARIANTS, stated=STATED) -> SealedSet
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
-    free = [one.variants.given("options") for one in sealed.drawn]
+    free = [one.variants.choices("options") for one in sealed.drawn]
     found = option_variants(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
@@ -299,7 +300,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
 
 
 def unpublished(sealed: SealedSet) -> list[str]:
-    wordings = {text for one in sealed.drawn for text in one.variants.given("wordings")}
+    wordings = {text for one in sealed.drawn for text in one.variants.choices("wordings")}
     return sorted(wordings - {record["question"] for record in sealed.test_set.records})
 
 
@@ -362,7 +363,7 @@ class Writes:
 def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, tmp_path):
     def found_of(known, **asked) -> Audit:
         request = Request(directory=tmp_path / str(len(known)))
-        works = sealed_writings(Writes(*known), request, sealed, **asked)
+        works = sealed_generations(Writes(*known), request, sealed, **asked)
         return audit_sealed_texts(*works, level=0.05)
 
     read = sealed.test_set.examples
@@ -385,7 +386,7 @@ def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
     for i in range(60):
         sealed = sealed_by(hashlib.sha256(f"texts {i}".encode()).digest())
         request = Request(directory=tmp_path / str(i))
-        works = sealed_writings(asked, request, sealed, next_record=True)
+        works = sealed_generations(asked, request, sealed, next_record=True)
         found = audit_sealed_texts(*works, level=0.05)
         assert [each.shards for each in found.results] == [2, ITEMS]
         p.append([each.p for each in (*found.results, found.combined)])

@@ -281,7 +281,7 @@ def test_what_a_later_rule_refuses_of_new_seals_is_verified_and_tested(tmp_path,
         made = seal_file(file, tmp_path / "out", **stated)
     assert "'why' looks like" in refusal(seal_file, file, tmp_path / "again", **stated)
     found = verified(made)
-    free = [one.variants.given("options") for one in found.drawn]
+    free = [one.variants.choices("options") for one in found.drawn]
     assert option_variants(found.test_set, seed=0, keep=free).distinct == (6,) * RECORDS
 
 

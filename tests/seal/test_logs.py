@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.seal import files
-from contamination.seal.draws import Statement, prepare
+from contamination.seal.draws import Statement
 from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.logs import ModelAnswers, audit_logs
+from contamination.seal.prepare import prepare
 from contamination.statistics import known_at_least
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import Log, LogRecord
@@ -71,7 +72,7 @@ def answered(sealed: SealedSet, reads=()) -> list[LogRecord]:
     """Answer as a model that likes some of the right answers, and knows those of `reads`."""
     logs = []
     for place, record in enumerate(sealed.test_set.records):
-        several = sealed.drawn[place].variants.given("answers")
+        several = sealed.drawn[place].variants.choices("answers")
         liked = [*several, "neither"][
             hashlib.sha256(record["id"].encode()).digest()[0] % (len(several) + 1)
         ]
@@ -276,7 +277,7 @@ def test_the_majority_of_epochs_keeps_the_level() -> None:
         sealed = open_set(RECORDS[:12], hashlib.sha256(b"%d" % i).digest())
         records = []
         for place, one in enumerate(sealed.test_set.records):
-            several = sealed.drawn[place].variants.given("answers")
+            several = sealed.drawn[place].variants.choices("answers")
             for epoch in range(5):
                 records.append(said(one["id"], rng.choice(several), epoch=epoch))
         p.append(only(audit_logs(sealed, [log_of(*records)], epochs="majority")).p)

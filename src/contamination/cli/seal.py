@@ -172,7 +172,7 @@ def _print_power(sealed: "SealedSet") -> None:
     from contamination.seal.audit import EFFECTS, POWER, records_needed
 
     seal = sealed.seal
-    wordings = max(len(record.variants.given("wordings")) for record in sealed.drawn)
+    wordings = max(len(record.variants.choices("wordings")) for record in sealed.drawn)
     counts = {"options": seal.arrangements if seal.options else 0, "wordings": wordings}
     variants = {kind: count for kind, count in counts.items() if count}
     if not variants:

@@ -76,7 +76,7 @@ def test_sealed(
     open_model: Any = partial(open_scorer, choice=chosen_model)
     if text is not None:
         works_of = partial(
-            sealed_audit.sealed_writings,
+            sealed_audit.sealed_generations,
             sealed=sealed,
             sampling=sampling_of(text, request.axis),
             next_record=text.quiz,

@@ -1,7 +1,7 @@
-"""Benchmarks that can prove their own leak: a secret key draws what is published, and binds to it.
+"""Benchmarks that can prove their own leak: a secret key draws what is published.
 
-`draws` is what an author gives, and how a key draws of it; `files` writes and verifies
-that, `beacon` mixes in randomness that nobody had beforehand, `stamp` dates a
+`prepare` reads what an author gives, `draws` is how a key draws of it, `files` writes
+and verifies that, `beacon` mixes in randomness that nobody had beforehand, `stamp` dates a
 commitment, `audit` tests a model and says how much a set can find, `logs` tests models
 by their answers. Only `cli` calls this room.
 """

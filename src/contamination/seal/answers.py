@@ -1,4 +1,4 @@
-"""Which of several right answers a model has committed itself to, by what it wrote alone.
+"""The right answer to which a model has committed itself, by what it wrote alone.
 
 `committed` is a function of the text alone: it knows no question, no answer and no
 score. `named` compares what it returns with all right answers of the author's list, all
@@ -23,7 +23,7 @@ The rules, in order:
 """
 
 import re
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 
 MOST_CHARACTERS = 200
 _THOUGHT = re.compile(
@@ -50,7 +50,11 @@ _LETTER = re.compile(r"(?<![\w'’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?![\w'’])")
 
 
 def committed(completion: str) -> tuple[str, ...]:
-    """Return the texts in which a completion commits itself to an answer; empty if none does."""
+    """Return the texts in which a completion commits itself to an answer.
+
+    >>> committed("It cannot be 4. The answer is 6")
+    ('6',)
+    """
     text = _without_thoughts(completion).strip()
     declared = [_line(_first(match.groups())) for match in _DECLARED.finditer(text)]
     if declared:
@@ -61,23 +65,36 @@ def committed(completion: str) -> tuple[str, ...]:
 
 
 def named(completion: str, names: Sequence[Set[str]]) -> int | None:
-    """Return which right answer a completion commits itself to; None if to none or to several.
+    """Return the right answer to which a completion commits itself, by its number.
+
+    None if it commits itself to none or to several.
 
     Parameters
     ----------
     completion : all that the model wrote.
     names : what each right answer is called, as `said` returns it; no name belongs to
         two.
+
+    >>> named("The answer is elm.", [{"ash"}, {"elm"}])
+    1
+    >>> named("ash or elm", [{"ash"}, {"elm"}]) is None
+    True
     """
     whole = _whole(completion, names)
     if whole is not None:
         return whole
     picks = {_named_in(text, names) for text in committed(completion)}
-    return picks.pop() if len(picks) == 1 else None
+    if len(picks) != 1:
+        return None
+    return picks.pop()
 
 
 def said(text: str) -> str:
-    """Return an answer without what does not change it."""
+    """Return an answer without what does not change it: case, blanks, punctuation.
+
+    >>> said(" The  Elm. ")
+    'the elm'
+    """
     return _line(text).casefold().strip(" .,;:!?\"'`*()[]$")
 
 
@@ -96,8 +113,12 @@ def _line(text: str) -> str:
 
 
 def _whole(text: str, names: Sequence[Set[str]]) -> int | None:
-    asked = said(text)
-    return next((pick for pick, each in enumerate(names) if asked in each), None)
+    """Return the right answer that a text is as a whole; None if it is none."""
+    answer = said(text)
+    for pick, names_of_answer in enumerate(names):
+        if answer in names_of_answer:
+            return pick
+    return None
 
 
 def _named_in(text: str, names: Sequence[Set[str]]) -> int | None:
@@ -107,17 +128,17 @@ def _named_in(text: str, names: Sequence[Set[str]]) -> int | None:
         return whole
     if _DENIED.search(text):
         return None
-    picks = [pick for pick, each in enumerate(names) if _any_stands(each, text)]
+    picks = []
+    for pick, names_of_answer in enumerate(names):
+        if any(_match(name, text) for name in names_of_answer):
+            picks.append(pick)
     if len(picks) != 1:
         return None
-    return picks[0] if any(_alone(name, text) for name in names[picks[0]]) else None
+    stands_alone = any(_alone(name, text) for name in names[picks[0]])
+    return picks[0] if stands_alone else None
 
 
-def _any_stands(names: Iterable[str], text: str) -> bool:
-    return any(_found(name, text) for name in names)
-
-
-def _found(name: str, text: str) -> re.Match[str] | None:
+def _match(name: str, text: str) -> re.Match[str] | None:
     """Return where a name stands in a text as a word; a letter as a capital alone."""
     if not name:
         return None
@@ -127,8 +148,8 @@ def _found(name: str, text: str) -> re.Match[str] | None:
 
 
 def _alone(name: str, text: str) -> bool:
-    """Whether a name stands in a text as its only answer, and not as an entry of a list."""
-    match = _found(name, text)
+    """Return whether a name is the only answer of a text, and no entry of a list."""
+    match = _match(name, text)
     if match is None:
         return False
     if _is_letter(name):

@@ -1,4 +1,4 @@
-"""Test a sealed set: the order of its records, of their options, and the choice of wordings.
+"""Test a sealed set: order of records, order of options, and choice of wordings.
 
 H0: the model does not depend on what the key has drawn, given the author's records. It
 needs no diagnosis and no control, since the arrangement was drawn from the law that the
@@ -29,12 +29,11 @@ numbers. Several tests of the order share sigma, so they enter as one p-value, t
 smallest times their number (Bonferroni).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +48,7 @@ from contamination.audit.result import Audit
 from contamination.audit.run import apply_tests, make_audit, score_work
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.generation import Generator
+from contamination.scoring.generation import Generator, Sampling
 from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
 from contamination.statistics import KnownResult, PValue, TestResult
@@ -80,50 +79,153 @@ def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     return NOT_CLAIMED
 
 
-def sealed_works(scorer: Scorer, asked: Request, sealed: SealedSet) -> tuple[Work]:
-    """Return the stated test of a verified set under one model.
+# --- the tests on log-probabilities ---------------------------------------------------
+
+
+def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[Work]:
+    """Return the work of the stated test of a verified set under one model.
 
     Everything is tested that the key has drawn, but an endpoint is not sent wordings
-    that are not published. Where stores lie, and what they call the model, is as asked.
-    Raises InputError as `contamination.audit.plan.Work`.
+    that are not published.
+
+    Parameters
+    ----------
+    scorer : of the model.
+    request : says where stores lie, and what they call the model; the seal states the
+        rest.
+    sealed : the verified set.
+
+    Raises
+    ------
+    InputError
+        If the stated test does not fit the set or the context of the model.
     """
-    request = sealed.seal.request(asked.directory, asked.name)
-    alternatives = list[VariantSet]()
+    stated = sealed.seal.request(request.directory, request.name)
+    variant_sets = list[VariantSet]()
     if sealed.seal.options:
-        alternatives.append(_arranged(sealed, request.arrangements - 1))
+        variant_sets.append(_option_variants(sealed, stated.arrangements - 1))
     if sealed.listed("wordings") >= FEWEST and not isinstance(scorer, EndpointScorer):
-        alternatives.append(wording_variants(sealed))
-    return (Work(scorer, sealed.test_set, request, alternatives),)
+        variant_sets.append(wording_variants(sealed))
+    return (Work(scorer, sealed.test_set, stated, variant_sets),)
 
 
-def _arranged(sealed: SealedSet, others: int, seed: int = 0) -> VariantSet:
-    """Render the published arrangement of each item, and so many others, which we draw."""
-    free = [one.variants.given("options") for one in sealed.drawn]
+def audit_sealed(work: Work, *, level: float) -> Audit:
+    """Score what is missing, and test: the verdict rests on `Audit.combined`.
+
+    Its results are the stated tests of the order of records, then that of options and
+    that of wordings, where there are any, uncorrected, each with its own bound at that
+    level; there is no diagnosis and no control.
+    """
+
+    def test_options(store: Store) -> TestResult:
+        result = TESTS[OPTION_TEST].result(store, work.request.permutations)
+        return _with_bound(result, store, level)
+
+    def test_wordings(store: Store) -> TestResult:
+        return _with_bound(wordings_test(store), store, level)
+
+    own_tests = {OPTION_TEST: test_options, WORDINGS_TEST: test_wordings}
+    scored = score_work(work)
+    findings = apply_tests(work, scored, own_tests)
+    results = [finding.result for finding in findings]
+    orders = len(work.request.order_tests)
+    combined = combine_parts(results[:orders], results[orders:])
+    return make_audit(work, scored, findings, combined=combined)
+
+
+def _with_bound(result: TestResult, store: Store, level: float) -> KnownResult:
+    """Return a result with a lower bound on how many records were known."""
+    return KnownResult(
+        statistic=result.statistic,
+        p=result.p,
+        log10_p=result.log10_p,
+        test=result.test,
+        shards=result.shards,
+        permutations=result.permutations,
+        log10_least=result.log10_least,
+        known_at_least=known_records(token_scores(store), level=level),
+    )
+
+
+def _option_variants(sealed: SealedSet, others: int, seed: int = 0) -> VariantSet:
+    """Return the published arrangement of each item, and `others` by the seed."""
+    free = [record.variants.choices("options") for record in sealed.drawn]
     return option_variants(sealed.test_set, permutations=others, seed=seed, keep=free)
 
 
-def sealed_writings(
-    by: Generator, asked: Request, sealed: SealedSet, **how: Any
-) -> tuple[GenerationAudit, ...]:
-    """Return what a model is to write about a verified set: on the order, and on the options.
+def wording_variants(sealed: SealedSet) -> VariantSet:
+    """Return all wordings of each record, rendered, the published one first.
 
-    `how` are further fields of `GenerationAudit` for the order of records; else as
-    `sealed_works`. Options are a quiz, if any item has enough arrangements. Raises
-    InputError as `GenerationAudit`.
+    The options stand in the author's order and not as published: so the texts depend on
+    the key by its choice of wordings alone, and a test on them is independent of one on
+    arrangements. The records stand in the author's order, too.
     """
-    request = Request(directory=asked.directory, name=asked.name)
-    order = GenerationAudit(by, sealed.test_set, request, **how)
-    quiz = copy(by)
-    arranged = _arranged(sealed, CHOICES - 1) if sealed.seal.options else None
-    if arranged is None or max(arranged.distinct) < CHOICES:
-        return (order,)
-    quiz.instruction = ""
-    options = replace(request, axis="options", drawn=True)
-    arrange = partial(_arranged, sealed, CHOICES - 1)
-    sampling = how.get("sampling") if how.get("next_record") else None  # that of a quiz
-    return order, GenerationAudit(
-        quiz, sealed.test_set, options, sampling=sampling, arrange=arrange
+    template = sealed.seal.template
+    name = sealed.test_set.name
+    texts = list[tuple[str, ...]]()
+    most = max(len(record.variants.choices("wordings")) for record in sealed.drawn)
+    for number, variants, picks in sorted(sealed.drawn):
+        count = len(variants.choices("wordings")) or 1
+        published = picks.get("wordings", 0)
+        others = [wording for wording in range(count) if wording != published]
+        place = f"record {number + 1}"
+        worded = []
+        for wording in [published, *others]:
+            worded.append((place, variants.variant({"wordings": wording})))
+        row = render(worded, template, name)
+        texts.append(row * (most // len(row)))
+    return VariantSet(name, tuple(texts), sealed.test_set.template, "wordings")
+
+
+# --- the tests on texts that a model writes -------------------------------------------
+
+
+def sealed_generations(
+    generator: Generator,
+    request: Request,
+    sealed: SealedSet,
+    *,
+    sampling: Sampling | None = None,
+    next_record: bool = False,
+) -> tuple[GenerationAudit, ...]:
+    """Return what a model is to write about a verified set: on order and on options.
+
+    Options are a quiz, if any item has enough arrangements.
+
+    Parameters
+    ----------
+    generator : of the model.
+    request : says where stores lie, and what they call the model.
+    sealed : the verified set.
+    sampling, next_record : of the texts about the order; see `GenerationAudit`.
+
+    Raises
+    ------
+    InputError
+        If `GenerationAudit` refuses the set or the sampling.
+    """
+    on_order = Request(directory=request.directory, name=request.name)
+    order = GenerationAudit(
+        generator,
+        sealed.test_set,
+        on_order,
+        sampling=sampling,
+        next_record=next_record,
     )
+    if not sealed.seal.options:
+        return (order,)
+    if max(_option_variants(sealed, CHOICES - 1).distinct) < CHOICES:
+        return (order,)
+    asker = copy(generator)
+    asker.instruction = ""
+    options = GenerationAudit(
+        asker,
+        sealed.test_set,
+        replace(on_order, axis="options", drawn=True),
+        sampling=sampling if next_record else None,  # else it is not that of a quiz
+        arrange=partial(_option_variants, sealed, CHOICES - 1),
+    )
+    return order, options
 
 
 def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
@@ -142,82 +244,33 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     return replace(audits[0], findings=findings, stores=stores, combined=combined)
 
 
-def audit_sealed(work: Work, *, level: float) -> Audit:
-    """Score what is missing, and test: `combined` of the audit is the verdict on all parts.
-
-    Its results are the stated tests of the order of records, then that of options and
-    that of wordings, where there are any, uncorrected, each with its own bound at that
-    level; there is no diagnosis and no control.
-    """
-
-    def bounded(test: Callable[[Store], TestResult], store: Store) -> TestResult:
-        result = test(store)
-        known = known_records(token_scores(store), level=level)
-        named = {field.name: getattr(result, field.name) for field in fields(TestResult)}
-        return KnownResult(
-            **named,
-            known_at_least=known,
-        )  # plain: all fields of a result
-
-    options = partial(TESTS[OPTION_TEST].result, permutations=work.request.permutations)
-    tests = {
-        OPTION_TEST: partial(bounded, options),
-        WORDINGS_TEST: partial(bounded, wordings_test),
-    }
-    scored = score_work(work)
-    findings = apply_tests(work, scored, tests)
-    results = [finding.result for finding in findings]
-    orders = len(work.request.order_tests)
-    combined = combine_parts(results[:orders], results[orders:])
-    return make_audit(work, scored, findings, combined=combined)
-
-
-def wording_variants(sealed: SealedSet) -> VariantSet:
-    """Render every wording of every record, the published one first, records as the author's.
-
-    The options stand in the author's order and not as published: so the texts depend on
-    the key by its choice of wordings alone, and a test on them is independent of one on
-    arrangements.
-    """
-    template = sealed.seal.template
-    name = sealed.test_set.name
-    texts = list[tuple[str, ...]]()
-    most = max(len(one.variants.given("wordings")) for one in sealed.drawn)
-    for number, one, picks in sorted(sealed.drawn):
-        wordings = range(len(one.given("wordings")) or 1)
-        published = picks.get("wordings", 0)
-        others = [wording for wording in wordings if wording != published]
-        place = f"record {number + 1}"
-        records = [(place, one.variant({"wordings": i})) for i in [published, *others]]
-        row = render(records, template, name)
-        texts.append(row * (most // len(row)))
-    return VariantSet(name, tuple(texts), sealed.test_set.template, "wordings")
+# --- statistics -----------------------------------------------------------------------
 
 
 def known_records(scores: NDArray[np.float64], *, level: float) -> int:
     """Return a lower bound, of confidence 1 - level, on how many records were known.
 
-    `scores` has a row for each record, shape (n, N), the published alternative first. A
-    hit is a record whose published one has the largest score. Given its scores, the
+    `scores` has a row for each record, shape (n, N), the published variant first. A hit
+    is a record whose published one has the largest score. Given its scores, the
     published one is as likely in any column under H0, so the chance of a hit is the
     share of columns with the largest.
+
+    >>> known_records(np.tile([3.0, 1.0, 2.0, 0.0], (20, 1)), level=0.05)
+    18
     """
     best = scores == scores.max(axis=1, keepdims=True)
-    return statistics.known_at_least(
-        int(best[:, 0].sum()),
-        best.mean(axis=1),
-        level=level,
-    )
+    hits = int(best[:, 0].sum())
+    return statistics.known_at_least(hits, best.mean(axis=1), level=level)
 
 
 def token_scores(store: Store) -> NDArray[np.float64]:
-    """Return mean log-probabilities of alternatives (nats a token), shape (n, N)."""
+    """Return mean log-probabilities of variants (nats a token), shape (n, N)."""
     scores = store.variants()
     return np.asarray(scores / np.reshape(store.header.example_tokens, scores.shape))
 
 
 def wordings_test(store: Store) -> TestResult:
-    """Test whether published wordings are likelier than the others, token for token.
+    """Return the test of whether published wordings are likelier, token for token.
 
     The score of a wording is the mean log-probability (nats) of its tokens after the
     beginning that all wordings of the record share: sums would compare lengths before
@@ -225,22 +278,27 @@ def wordings_test(store: Store) -> TestResult:
     exact. Of two wordings each record has one vote, whatever its scores: it is the sign
     test.
     """
-    return replace(
-        statistics.sharded_exact_test(token_scores(store)),
-        test=WORDINGS_TEST,
-    )
+    result = statistics.sharded_exact_test(token_scores(store))
+    return replace(result, test=WORDINGS_TEST)
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:
-    """Combine what the key has drawn by Fisher's rule; see the module for why that is exact.
+    """Return the p-value of all that the key has drawn, by Fisher's rule.
 
     Several tests of the order count as one: the smallest p-value times their number, at
-    most 1.
+    most 1. See the module for why that is exact.
+
+    >>> order = statistics.sharded_exact_test([[3.0, 1.0], [5.0, 2.0]])
+    >>> options = statistics.sharded_exact_test([[1.0, 2.0], [4.0, 0.0]])
+    >>> round(combine_parts([order], [options]).p, 3)
+    0.501
     """
-    smallest = min(result.log10_p for result in order) + float(np.log10(len(order)))
-    return statistics.fisher(
-        log10_p=[min(smallest, 0.0), *(each.log10_p for each in others)],
-    )
+    smallest = min(result.log10_p for result in order)
+    corrected = min(0.0, smallest + float(np.log10(len(order))))
+    log10_p = [corrected]
+    for result in others:
+        log10_p.append(result.log10_p)
+    return statistics.fisher(log10_p=log10_p)
 
 
 def records_needed(effect: float, variants: int, *, level: float) -> int:
@@ -253,6 +311,11 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
     variants : of each record, the published one included. Two are a sign test, whose
         law is that of fair coins; of more, the sum of scores is taken as normal.
     level : at which the test rejects.
+
+    >>> records_needed(0.5, 24, level=0.05)
+    26
+    >>> records_needed(0.5, 2, level=0.05)
+    82
     """
     if variants > 2:
         z = norm.isf(level) + norm.ppf(POWER)

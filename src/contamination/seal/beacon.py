@@ -1,4 +1,4 @@
-"""Public randomness that did not exist when an author committed: a round of drand's beacon.
+"""Public randomness from after the commitment: a round of drand's beacon.
 
 The League of Entropy signs the number of a round every three seconds by a threshold
 key, so nobody has the signature before its time, and there is one signature that
@@ -66,7 +66,8 @@ def check_signature(number: int, signature: str) -> None:
         data = bytes.fromhex(signature)
         if len(data) != 48 or signature != data.hex():
             raise wrong
-        point = pubkey_to_G1(data)  # type: ignore[arg-type]  # here the groups change places
+        # In this scheme the groups change places.
+        point = pubkey_to_G1(data)  # type: ignore[arg-type]
     except ValueError as error:
         raise wrong from error
     public = signature_to_G2(bytes.fromhex(PUBLIC_KEY))  # type: ignore[arg-type]

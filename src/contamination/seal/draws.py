@@ -29,21 +29,11 @@ from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream
 from contamination.seal import beacon
-from contamination.testsets.example_set import Declared, ExampleSet, make_test_set
-from contamination.testsets.option_texts import names_letter
-from contamination.testsets.options import Item, items_of
-from contamination.testsets.records import ID_FIELDS, Record
-from contamination.testsets.templates import parse
-from contamination.testsets.variants import (
-    FixedOptions,
-    permitted_places,
-    require_arrangements,
-    shown_items,
-)
+from contamination.testsets.example_set import Declared
+from contamination.testsets.options import Item
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
-# What a record may have several of: the name of its stream, and how one is drawn of so
-# many.
+# What a record may have several of: the name of its stream, and the draw of one among n.
 KINDS: dict[str, tuple[str, Callable[[KeyedStream, int], Any]]] = {
     "options": ("options", KeyedStream.permutation),
     "wordings": ("wording", KeyedStream.below),
@@ -51,8 +41,17 @@ KINDS: dict[str, tuple[str, Callable[[KeyedStream, int], Any]]] = {
 }
 
 
+def today() -> datetime.date:
+    """Return the date of today (UTC)."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class Statement(BaseModel):
-    """What an author states and commits to before anything is drawn.
+    """The statement to which an author commits before anything is drawn.
 
     Attributes
     ----------
@@ -80,15 +79,13 @@ class Statement(BaseModel):
 
     algorithm: Literal["contamination-seal/2"] = ALGORITHM
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
-    date: datetime.date = Field(
-        default_factory=lambda: datetime.datetime.now(datetime.UTC).date(),
-    )
+    date: datetime.date = Field(default_factory=today)
     template: str = "text/1"
     options: bool = True
     declared: Declared = Declared()
     wordings_of: str | None = None
     # Seals from before there were answers do not have the field.
-    answers_of: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
+    answers_of: Annotated[str | None, Field(exclude_if=_is_none)] = None
     tests: tuple[str, ...] = DEFAULT_TESTS
     shards: Annotated[int, Field(ge=1)] | None = None
     permutations: int = 25
@@ -97,7 +94,7 @@ class Statement(BaseModel):
     beacon_round: Annotated[int, Field(ge=1, le=beacon.MOST_ROUNDS)] | None = None
 
     def request(self, directory: Path | str, name: str | None) -> Request:
-        """Return the stated test of a model of that name, with its stores in a directory."""
+        """Return the stated test of the model `name`, with its stores in a directory."""
         return Request(
             tests=self.tests,
             shards=self.shards,
@@ -124,22 +121,35 @@ class Variants:
     several: Mapping[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
     items: tuple[Item, ...] = ()
 
-    def given(self, kind: str) -> tuple[Any, ...]:
-        """Return all that it has of a kind; empty where there is one variant."""
-        return self.several.get(kind, ("", ()))[1]
+    def choices(self, kind: str) -> tuple[Any, ...]:
+        """Return all that the record has of a kind; empty where there is one variant.
+
+        >>> several = {"wordings": ("question", ("Why?", "How so?"))}
+        >>> Variants({"question": "Why?"}, several).choices("wordings")
+        ('Why?', 'How so?')
+        """
+        if kind not in self.several:
+            return ()
+        _, values = self.several[kind]
+        return values
 
     def order(self, picks: Mapping[str, Any]) -> list[int]:
-        """Return which option stands in which place."""
-        places = self.given("options")
+        """Return the option that stands in each place, by its number."""
+        places = self.choices("options")
         order = list(range(len(self.items[0].options)))
         for place, pick in zip(places, picks.get("options", ()), strict=False):
             order[place] = places[pick]
         return order
 
     def variant(self, picks: Mapping[str, Any]) -> dict[str, Any]:
-        """Return one: options by `order`, and of each list the entry that is picked, by default 0.
+        """Return the record as these picks make it; what is not picked is the first.
 
         `picks` are those of `Drawn`.
+
+        >>> several = {"wordings": ("question", ("Why?", "How so?"))}
+        >>> variants = Variants({"id": 7, "question": "Why?"}, several)
+        >>> variants.variant({"wordings": 1})
+        {'id': 7, 'question': 'How so?'}
         """
         record = dict(self.record)
         for kind, (name, values) in self.several.items():
@@ -152,7 +162,14 @@ class Variants:
 
 
 class Drawn(NamedTuple):
-    """A published record: the author's number of it, what it could be, and what was picked."""
+    """A published record.
+
+    Attributes
+    ----------
+    number : of the record, from 0, in the order of its author.
+    variants : of the record.
+    picks : of each of `KINDS` that it has, which one the key drew.
+    """
 
     number: int
     variants: Variants
@@ -165,53 +182,76 @@ class Drawn(NamedTuple):
 
 
 def draw(records: Sequence[Variants], seed: bytes) -> list[Drawn]:
-    """Draw the published set, in its order. Raises InputError for a seed of less than 128 bits."""
+    """Draw the published set, in its order.
 
-    def stream(name: str) -> KeyedStream:
-        return KeyedStream(seed, f"{ALGORITHM}/{name}")
+    Raises InputError for a seed of less than 128 bits.
 
-    found = []
-    for number in stream("order").permutation(len(records)):
-        one = records[number]
-        picks = {
-            kind: pick(stream(f"{name}/{number}"), len(one.given(kind)))
-            for kind, (name, pick) in KINDS.items()
-            if kind in one.several
-        }
-        found.append(Drawn(number, one, picks))
-    return found
+    >>> records = [Variants({"text": letter}) for letter in "abcd"]
+    >>> [drawn.record["text"] for drawn in draw(records, seed=bytes(16))]
+    ['d', 'b', 'c', 'a']
+    """
+    published = []
+    order = KeyedStream(seed, f"{ALGORITHM}/order").permutation(len(records))
+    for number in order:
+        variants = records[number]
+        picks = {}
+        for kind, (name, pick) in KINDS.items():
+            if kind in variants.several:
+                stream = KeyedStream(seed, f"{ALGORITHM}/{name}/{number}")
+                picks[kind] = pick(stream, len(variants.choices(kind)))
+        published.append(Drawn(number, variants, picks))
+    return published
 
 
 def seed_of(secret: bytes, signature: str | None) -> bytes:
-    """Mix the secret of the author with public randomness (hexadecimal; None: there is none).
+    """Return the seed of all draws: the author's secret, mixed with public randomness.
 
     HMAC-SHA256(secret, "contamination-seal/2/seed", a zero byte, the bytes of the
-    signature).
+    signature). The signature is hexadecimal; None stands for no public randomness.
+
+    >>> seed_of(bytes(32), None).hex()[:16]
+    '6c3a716d8895b6d7'
     """
     public = bytes.fromhex(signature or "")
-    return hmac.digest(secret, f"{ALGORITHM}/seed\0".encode() + public, "sha256")
+    message = f"{ALGORITHM}/seed\0".encode() + public
+    return hmac.digest(secret, message, "sha256")
 
 
 def commitment(
-    secret: bytes, records: Sequence[Mapping[str, Any]], statement: Mapping[str, Any]
+    secret: bytes,
+    records: Sequence[Mapping[str, Any]],
+    statement: Mapping[str, Any],
 ) -> str:
-    """SHA-256 (hex) that binds secret, the author's records in their order, and the statement.
+    """Return the SHA-256 (hex) that binds a secret, an author's records and a statement.
 
     Over: "contamination-seal/2/commitment", a zero byte, the secret, the SHA-256 of the
     records and that of the statement, both as canonical JSON. The secret has a fixed
     length and the digests have, so no two triples are one message; and its 256 random
     bits keep anybody from guessing the records by trying.
+
+    Parameters
+    ----------
+    secret : 32 bytes.
+    records : of the author, in the author's order.
+    statement : the fields of a `Statement`, as JSON has them.
+
+    >>> commitment(bytes(32), [{"text": "a"}], {"name": "set"})[:16]
+    '1479b95b67c21ebe'
     """
-    digests = [hashlib.sha256(canonical_json(x).encode()).digest() for x in (records, statement)]
-    message = f"{ALGORITHM}/commitment\0".encode() + secret + b"".join(digests)
+    message = f"{ALGORITHM}/commitment\0".encode() + secret
+    for value in (records, statement):
+        message += hashlib.sha256(canonical_json(value).encode()).digest()
     return hashlib.sha256(message).hexdigest()
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no blanks, in which equal values are equal texts.
+    """Return JSON with sorted keys and no blanks: equal values have equal texts.
 
     Raises InputError for what JSON cannot say, such as a date of a Parquet file or a
     NaN.
+
+    >>> canonical_json({"b": 1, "a": "é"})
+    '{"a":"é","b":1}'
     """
     try:
         text = json.dumps(
@@ -221,219 +261,10 @@ def canonical_json(value: Any) -> str:
             separators=(",", ":"),
             allow_nan=False,
         )
-        text.encode()
-    except (
-        TypeError,
-        ValueError,
-    ) as error:  # UnicodeEncodeError: half of a surrogate pair
+        text.encode()  # fails for half of a surrogate pair
+    except (TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:100]
         raise InputError(
             f"a value that JSON cannot keep ({reason!a}); write it as text",
         ) from error
     return text
-
-
-# --- reading an author's records ------------------------------------------------------
-
-
-def prepare(
-    rows: Sequence[Record],
-    stated: Statement,
-    where: str,
-) -> tuple[Variants, ...]:
-    """Return the variants of an author's records. Nothing here depends on what a key draws.
-
-    Parameters
-    ----------
-    rows : the records, each with its place.
-    stated : what the author states.
-    where : what messages call their source.
-
-    Raises
-    ------
-    InputError
-        For records that `contamination.seal.files.seal_file` refuses.
-    """
-    variants = list[Variants]()
-    seen = dict[str, str]()
-    for place, record in rows:
-        try:
-            variants.append(_listed(record, stated))
-            _refuse_repeated(record, place, seen)
-        except InputError as error:
-            raise InputError(f"{where}, {place}: {error}") from error
-    counts = {len(one.given("wordings")) for one in variants} - {0}
-    if len(counts) > 1:
-        raise InputError(
-            f"{where}: records have {min(counts)} to {max(counts)} wordings; give each "
-            "record that has any the same number"
-        )
-    pairs = zip(rows, variants, strict=True)
-    placed = [(place, one.variant({})) for (place, _), one in pairs]
-    rendered = make_test_set(stated.name, placed, stated.template, where)
-    if counts and stated.wordings_of not in parse(stated.template).fields:
-        raise InputError(
-            f"{where}: template {stated.template[:80]!a} does not show "
-            f"{stated.wordings_of!a}, which wordings fill; use one that does"
-        )
-    if not stated.options:
-        return tuple(variants)
-    try:
-        named = replace(rendered, name=where, declared=stated.declared)
-        return tuple(_movable(named, variants, stated))
-    except InputError as error:
-        alone = "or seal the order of records alone"
-        raise InputError(f"{error}; {alone}", parameter="axis") from error
-
-
-def _refuse_repeated(
-    record: Mapping[str, Any],
-    place: str,
-    seen: dict[str, str],
-) -> None:
-    """Raise InputError for a record that was seen, but for its id; else add it to those seen."""
-    fields = {name: record[name] for name in record if name not in ID_FIELDS}
-    first = seen.setdefault(canonical_json(fields), place)
-    if first != place:
-        raise InputError(f"the record of {first} again; remove it")
-
-
-def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
-    """Take the lists out of a record; the field that one fills stands there, or in its place."""
-    canonical_json(record)
-    shown = dict(record)
-    lists = dict[str, tuple[str, tuple[Any, ...]]]()
-    if stated.wordings_of is None and "wordings" in record:
-        raise InputError(
-            "there are wordings, of which the key is to pick one: name the field that "
-            "it fills (wordings_of), or remove them",
-            parameter="wordings_of",
-        )
-    for kind, name in (
-        ("wordings", stated.wordings_of),
-        ("answers", stated.answers_of),
-    ):
-        if name is None or kind not in record:
-            continue
-        values = record[kind]
-        if not _is_choice(values, numbers_too=kind == "answers"):
-            raise InputError(
-                f"{kind} is no list of 2 or more different texts; write one",
-            )
-        if shown.get(name, values[0]) not in values:
-            raise InputError(f"{name!a} is none of its {kind}; list that one as well")
-        shown = _with_first(shown, kind, name, values[0])
-        lists[kind] = (name, tuple(values))
-    return Variants(shown, lists)
-
-
-def _is_choice(values: Any, *, numbers_too: bool) -> bool:
-    """Return whether a value is a list of two or more different texts, or also whole numbers."""
-    if not isinstance(values, list):
-        return False
-    types = {type(value) for value in values}
-    are_texts = types == {str} and all(map(str.strip, values))
-    are_numbers = types == {int} and numbers_too
-    if not (are_texts or are_numbers):
-        return False
-    return len(values) >= 2 and len(set(values)) == len(values)
-
-
-def _with_first(
-    record: Mapping[str, Any],
-    kind: str,
-    name: str,
-    first: Any,
-) -> dict[str, Any]:
-    """Return a record with the first entry of a list in the field that it fills.
-
-    Parameters
-    ----------
-    record : with the list.
-    kind : name of the list, which is left out.
-    name : the field; it takes the place of the list where the record does not have it.
-    first : the entry.
-    """
-    shown = dict[str, Any]()
-    for field_name, value in record.items():
-        if field_name != kind:
-            shown[field_name] = value
-        elif name not in record:
-            shown[name] = first
-    shown[name] = first
-    return shown
-
-
-def _movable(
-    rendered: ExampleSet, variants: Sequence[Variants], stated: Statement
-) -> list[Variants]:
-    """Add the items, and the places of each among which its options may move."""
-    shown_items(rendered, stated.template)
-    read = _items_by_answer(rendered, variants)
-    free = permitted_places(read[0], FixedOptions(habits=False))
-    movable = list[Variants]()
-    for number, (one, places) in enumerate(zip(variants, free, strict=True)):
-        answers = max(1, len(one.given("answers")))
-        items = [read[pick][number] for pick in range(answers)]
-        where = f"{rendered.name}, record {number + 1}"
-        _refuse_unclear(one, items, stated, where)
-        several = dict(one.several)
-        if places:
-            several["options"] = ("", places)
-        movable.append(replace(one, several=several, items=tuple(items)))
-    # else no test could be made
-    require_arrangements(rendered, free, stated.arrangements - 1)
-    return movable
-
-
-def _items_by_answer(
-    rendered: ExampleSet,
-    variants: Sequence[Variants],
-) -> list[tuple[Item, ...]]:
-    """Return the items with the first answer of all records, with the second, and so on."""
-    counts = [max(1, len(one.given("answers"))) for one in variants]
-    read = list[tuple[Item, ...]]()
-    for pick in range(max(counts)):
-        pairs = zip(variants, counts, strict=True)
-        records = tuple(one.variant({"answers": pick % count}) for one, count in pairs)
-        read.append(items_of(replace(rendered, records=records), shown=None))
-    return read
-
-
-def _refuse_unclear(
-    one: Variants,
-    items: Sequence[Item],
-    stated: Statement,
-    where: str,
-) -> None:
-    """Raise InputError for texts that would say something else where options move.
-
-    Parameters
-    ----------
-    one : a record.
-    items : it, read with each of its answers.
-    stated : what the author states.
-    where : file and record.
-    """
-    wordings = one.given("wordings")
-    count = len(items[0].options)
-    if items[0].lettered or any(names_letter(wording, count) for wording in wordings):
-        raise InputError(
-            f"{where}: a text names an option by its letter, which is another one when "
-            "options move; name it by its text, or declare FIELD as other if it means "
-            "something else",
-            parameter="other",
-        )
-    outer_names = {name.partition(".")[0] for name in items[0].used}
-    fills_item = stated.wordings_of in outer_names
-    if wordings and fills_item and items[0].question not in wordings:
-        raise InputError(
-            f"{where}: {stated.wordings_of!a} is, or names, an option; word another field",
-        )
-    different = {item.answer for item in items}
-    if one.given("answers") and len(different) < len(items):
-        raise InputError(
-            f"{where}: answers name one option twice, or {stated.answers_of!a} names "
-            "none; list each right option once, and name the field that it fills",
-            parameter="answers_of",
-        )

@@ -1,12 +1,12 @@
-"""Sealing a file, at once or in two steps, and verifying what was sealed by drawing it again.
+"""Sealing a file, at once or in two steps, and verifying it by drawing it again.
 
 ::
 
-    DIR/private/key.json      the secret, what was stated and the author's records (mode 0600)
-    DIR/commitment.json       of two steps: what is stated and the commitment, published first
-    DIR/commitment.tsq, .tsr  with a time stamp: the request for it, and the answer to that
+    DIR/private/key.json      secret, statement and the author's records (mode 0600)
+    DIR/commitment.json       of two steps: statement and commitment, published first
+    DIR/commitment.tsq, .tsr  with a time stamp: the request for it, and the answer
     DIR/public/NAME.jsonl     the sealed set, published
-    DIR/public/seal.json      what is stated, the commitment, and what came out, published with it
+    DIR/public/seal.json      statement, commitment and digest, published with the set
 
 Everything public is a function of the key file and, of two steps, of the beacon's
 signature. So `verify` believes nothing: it draws seal and set again and compares them
@@ -33,9 +33,9 @@ from contamination.seal.draws import (
     Statement,
     commitment,
     draw,
-    prepare,
     seed_of,
 )
+from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import ALL_OTHERS
 from contamination.testsets.records import read_records
@@ -47,19 +47,19 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 class Commitment(Statement):
-    """What is published first: the statement, and what binds the key to it (hexadecimal)."""
+    """The statement, and the digest (hex) that binds the key to it; published first."""
 
     commitment: _Hex64
 
     @property
     def stamped(self) -> bytes:
         """The bytes of `commitment.json`, which a time stamp dates."""
-        fields = {name: getattr(self, name) for name in Commitment.model_fields}
-        return to_json(Commitment(**fields))
+        stated = {name: getattr(self, name) for name in Commitment.model_fields}
+        return to_json(Commitment.model_validate(stated))
 
 
 class Seal(Commitment):
-    """What is published with a set: also the beacon's signature, and the SHA-256 of its file."""
+    """What is published with a set: the commitment, a signature, the set's SHA-256."""
 
     signature: str | None
     sha256: _Hex64
@@ -81,7 +81,7 @@ class Seal(Commitment):
 
 
 class Key(BaseModel):
-    """What the author keeps: the secret, the statement, and the records in the author's order."""
+    """What the author keeps: the secret, the statement, and the records in order."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -91,18 +91,22 @@ class Key(BaseModel):
 
     @property
     def commitment(self) -> Commitment:
-        """What `commitment.json` has to say, and `seal.json` as well."""
+        """The commitment to secret, statement and records."""
         stated = self.statement.model_dump(mode="json")
-        found = commitment(bytes.fromhex(self.secret), self.records, stated)
-        return Commitment(**dict(self.statement), commitment=found)
+        digest = commitment(bytes.fromhex(self.secret), self.records, stated)
+        return Commitment(**dict(self.statement), commitment=digest)
 
 
 @dataclass(frozen=True)
 class SealedSet:
-    """A sealed set: what is stated and came out, what is published, and what it was drawn from.
+    """A sealed set.
 
-    `text` are the bytes of the published file, and `drawn` are its records, in that
-    order.
+    Attributes
+    ----------
+    seal : the statement, the commitment, and the digest of the set.
+    test_set : the published examples.
+    text : bytes of the published file.
+    drawn : its records in that order, each with the variants it was drawn from.
     """
 
     seal: Seal
@@ -112,7 +116,7 @@ class SealedSet:
 
     def listed(self, kind: str) -> int:
         """Return the number of records that have several of a kind."""
-        return sum(kind in one.variants.several for one in self.drawn)
+        return sum(kind in record.variants.several for record in self.drawn)
 
     @property
     def described(self) -> str:
@@ -120,11 +124,13 @@ class SealedSet:
         drawn = [f"the order of {len(self.drawn):,} records"]
         for kind, (name, _) in KINDS.items():
             count = self.listed(kind)
-            of = "items" if kind == "options" else "records"
+            unit = "items" if kind == "options" else "records"
             if count:
-                drawn.append(f"the {name} of {count:,} {of}")
-        dated = f"dated {self.seal.date} by their author, commitment {self.seal.commitment}"
-        return f"the key drew {', '.join(drawn)}; {dated}"
+                drawn.append(f"the {name} of {count:,} {unit}")
+        return (
+            f"the key drew {', '.join(drawn)}; dated {self.seal.date} by their author, "
+            f"commitment {self.seal.commitment}"
+        )
 
 
 class SealFiles(NamedTuple):
@@ -162,6 +168,7 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     Parameters
     ----------
     path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
+    directory : a new one, in which all files are written.
     stated : fields of the `Statement`. By default `name` is that of the file, and
         `template` that of the layout of the records.
 
@@ -188,18 +195,18 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         raise InputError(f"{first['loc'][0]}: {first['msg']}; give another") from error
     statement.request("", None)  # refuses what is no test
     ahead = statement.beacon_round
-    if ahead is not None and beacon.time_of(ahead) <= datetime.datetime.now(
-        datetime.UTC,
-    ):
+    now = datetime.datetime.now(datetime.UTC)
+    if ahead is not None and beacon.time_of(ahead) <= now:
         raise InputError(f"round {ahead:,} is over: name one that is not signed yet")
     prepare(rows, statement, str(path))
     records = [record for _, record in rows]
-    key = Key(secret=secrets.token_bytes(32).hex(), statement=statement, records=records)
+    secret = secrets.token_bytes(32).hex()
+    key = Key(secret=secret, statement=statement, records=records)
     with replacing(directory, new=True) as temporary:
         made = SealFiles.of(temporary, statement.name)
         made.key.parent.mkdir(mode=0o700, parents=True)
         write_text(made.key.parent / ".gitignore", "*\n")
-        # before there is anything in it that nobody else may read
+        # Before there is anything in it that nobody else may read.
         made.key.touch(mode=0o600)
         made.key.write_bytes(to_json(key))
         if ahead is None:
@@ -210,7 +217,7 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
 
 
 def draw_committed(directory: Path, signature: str) -> SealFiles:
-    """Draw the set of a directory that `seal_file` has committed to, by the beacon's signature.
+    """Draw the set to which `seal_file` has committed, by the beacon's signature.
 
     Raises InputError for a directory without such a commitment, a commitment that was
     changed, a signature that is not that of the round, and a set that was drawn before.
@@ -236,23 +243,40 @@ def _write_public(key: Key, signature: str | None, folder: Path) -> None:
 def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     """Draw the set and the seal of a key.
 
-    Raises InputError for a signature that is not the beacon's of the round that is
-    stated, and for records as `seal_file`. What a field looks like is a rule for new
-    seals: it decides nothing that is drawn, and a seal that was published before a rule
-    has to verify.
+    What a field looks like is a rule for new seals: it decides nothing that is drawn,
+    and a seal that was published before a rule has to verify.
+
+    Parameters
+    ----------
+    key : of the author.
+    signature : of the round that is stated (hex); not read where none is stated.
+    where : the name of the records in messages.
+
+    Raises
+    ------
+    InputError
+        For a signature that is not the beacon's of the stated round, and for records
+        that `seal_file` refuses.
     """
     stated = key.statement
     declared = replace(stated.declared, other=(*stated.declared.other, ALL_OTHERS))
+    lenient = stated.model_copy(update={"declared": declared})
     if stated.beacon_round is None:
         signature = None
     else:
         beacon.check_signature(stated.beacon_round, signature or "")
-    rows = [(f"record {number}", record) for number, record in enumerate(key.records, start=1)]
+    rows = []
+    for number, record in enumerate(key.records, start=1):
+        rows.append((f"record {number}", record))
     seed = seed_of(bytes.fromhex(key.secret), signature)
-    answered = stated.model_copy(update={"declared": declared})
-    drawn = tuple(draw(prepare(rows, answered, where), seed))
-    published = [(f"line {line}", one.record) for line, one in enumerate(drawn, start=1)]
-    text = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for _, one in published).encode()
+    drawn = tuple(draw(prepare(rows, lenient, where), seed))
+    published = []
+    lines = []
+    for line, drawn_record in enumerate(drawn, start=1):
+        record = drawn_record.record
+        published.append((f"line {line}", record))
+        lines.append(f"{json.dumps(record, ensure_ascii=False)}\n")
+    text = "".join(lines).encode()
     test_set = make_test_set(stated.name, published, stated.template, where)
     digest = hashlib.sha256(text).hexdigest()
     seal = Seal(**dict(key.commitment), signature=signature, sha256=digest)
@@ -263,23 +287,38 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
 
 
 def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
-    """Draw a set and its seal again from the key, and compare both with what was published.
+    """Draw a set and its seal from the key, and compare both with the published ones.
 
-    Without the published set the seal alone is compared, which holds the SHA-256 of the
-    set.
+    Parameters
+    ----------
+    published : file of the set; None compares the seal alone, which holds its SHA-256.
+    seal : the published seal.json.
+    key : the author's key.json.
 
-    Raises InputError, one line each, for a seal of another version, a set that was
-    changed or re-ordered, a seal or a key that was changed, and a key of another seal.
+    Raises
+    ------
+    InputError
+        For a seal of another version, a set that was changed or re-ordered, a seal or a
+        key that was changed, and a key of another seal.
     """
-    found = draw_again(read_model(key, Key), read_model(seal, Seal).signature, str(key))
-    require(seal, to_json(found.seal), key)
+    author = read_model(key, Key)
+    signature = read_model(seal, Seal).signature
+    sealed = draw_again(author, signature, str(key))
+    require(seal, to_json(sealed.seal), key)
     if published is not None:
-        require(published, found.text, key)
-    return found
+        require(published, sealed.text, key)
+    return sealed
 
 
 def require(path: Path, drawn: bytes, key: Path) -> None:
-    """Refuse a file that is not, byte for byte, what a key draws."""
+    """Raise InputError for a file that is not, byte for byte, what a key draws.
+
+    Parameters
+    ----------
+    path : the file.
+    drawn : the bytes that the key draws.
+    key : file of the key, for the message.
+    """
     if read_bytes(path) != drawn:
         raise InputError(
             f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "
@@ -288,7 +327,7 @@ def require(path: Path, drawn: bytes, key: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file whole; InputError if that fails."""
+    """Return the bytes of a file; raise InputError where it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -298,7 +337,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_model(path: Path, kind: type[_M]) -> _M:
-    """Read a file that sealing wrote: these fields of these types, and not a byte more."""
+    """Return the content of a file that sealing wrote, of these fields and no others.
+
+    Raises InputError where sealing would have written other bytes.
+    """
     data = read_bytes(path)
     try:
         value = kind.model_validate_json(data)
@@ -313,7 +355,11 @@ def read_model(path: Path, kind: type[_M]) -> _M:
 
 
 def to_json(value: BaseModel) -> bytes:
-    """Bytes of a seal, a commitment or a key: a line for each field, equal for equal values."""
-    made = value.model_dump(mode="json")  # records keep the order of their fields
-    lines = (f'  "{name}": {json.dumps(made[name], ensure_ascii=False)}' for name in sorted(made))
-    return "{{\n{}\n}}\n".format(",\n".join(lines)).encode()
+    """Return the bytes of a seal, a commitment or a key: a line for each field."""
+    fields = value.model_dump(mode="json")  # records keep the order of their fields
+    lines = []
+    for name in sorted(fields):
+        content = json.dumps(fields[name], ensure_ascii=False)
+        lines.append(f'  "{name}": {content}')
+    text = ",\n".join(lines)
+    return f"{{\n{text}\n}}\n".encode()

@@ -1,4 +1,4 @@
-"""Test models by what they have answered, in logs that anybody has written: no model is needed.
+"""Test models by their answers in logs of evaluations: no model is needed.
 
 H0: given the author's records, the answers of a model do not depend on which of their
 right answers the key has published. Of k answers that the author calls right, the
@@ -47,7 +47,7 @@ SEVERAL = "several different answers"
 
 @dataclass(frozen=True)
 class ModelAnswers:
-    """What the answers of one model amount to.
+    """The test of one model by its answers.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class ModelAnswers:
     reason: str
 
     def conclusion(self, level: float) -> Conclusion:
-        """Judge the corrected p-value at a level."""
+        """Return the verdict at a level, by the corrected p-value."""
         if self.reason:
             return "cannot say"
         if self.holm_p <= level or self.floor <= level:
@@ -92,7 +92,7 @@ class ModelAnswers:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Which right answer was named (None: none, or no single one), and when."""
+    """The right answer that a model named (None: none, or several), and when."""
 
     file: int
     epoch: int
@@ -129,29 +129,38 @@ def audit_logs(
             "one, so logs say nothing; seal a set that has"
         )
     questions = _Questions(sealed, limit)
-    answers: dict[str, dict[int, list[_Answer]]] = {}
-    unread: dict[str, int] = {}
+    answers: dict[str, dict[int, list[_Answer]]] = {}  # of each model, by place
+    unread: dict[str, int] = {}  # records of each model that its logs claim and lack
     for file, log in enumerate(logs):
-        held: dict[str, set[int]] = {}
-        for one in log.records:
-            place = questions.place_of(one)
-            held.setdefault(one.model, set()).add(place)
-            of_model = answers.setdefault(one.model, {})
-            if place in questions.asked:
-                answer = _Answer(file, one.epoch, questions.named_by(one, place))
+        places_held: dict[str, set[int]] = {}
+        for record in log.records:
+            place = questions.place_of(record)
+            places_held.setdefault(record.model, set()).add(place)
+            of_model = answers.setdefault(record.model, {})
+            if place in questions.to_ask:
+                pick = questions.named_by(record, place)
+                answer = _Answer(file, record.epoch, pick)
                 of_model.setdefault(place, []).append(answer)
-        for model, places in held.items():
+        for model, places in places_held.items():
             lost = max(0, (log.claimed or 0) - len(places))
             unread[model] = unread.get(model, 0) + lost
-    rows = [
-        _tested(model, found, questions, epochs, lost=unread[model], models=len(answers))
-        for model, found in answers.items()
-    ]
-    adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm").p
-    return [replace(row, holm_p=float(p)) for row, p in zip(rows, adjusted, strict=True)]
+    rows = []
+    for model, of_model in answers.items():
+        row = _count_hits(
+            model,
+            of_model,
+            questions,
+            epochs,
+            lost=unread[model],
+            models=len(answers),
+        )
+        rows.append(row)
+    adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm")
+    pairs = zip(rows, adjusted.p, strict=True)
+    return [replace(row, holm_p=float(p)) for row, p in pairs]
 
 
-def _tested(
+def _count_hits(
     model: str,
     answers: Mapping[int, Sequence[_Answer]],
     questions: "_Questions",
@@ -160,31 +169,44 @@ def _tested(
     lost: int,
     models: int,
 ) -> ModelAnswers:
-    """Count the hits of one model; its `holm_p` is left at 1 until all models are known."""
-    picks = {place: _counted(found, epochs) for place, found in answers.items()}
-    told = {place: pick for place, pick in picks.items() if pick is not None}
-    hits = sum(questions.published[place] == pick for place, pick in told.items())
-    chances = [1 / len(questions.names[place]) for place in told]
+    """Count the hits of one model; `holm_p` is 1 until all models are known.
+
+    Parameters
+    ----------
+    model : its name.
+    answers : of the model to each record, by the place of the record.
+    questions : the records of the set.
+    epochs : which of several answers counts.
+    lost : records that its logs claim to have, and lack.
+    models : number of models in all logs.
+    """
+    picks = {}
+    differing = 0
+    repeated = 0
+    for place, of_record in answers.items():
+        pick = _counted(of_record, epochs)
+        if pick is not None:
+            picks[place] = pick
+        differing += _differ(of_record)
+        repeated += len(of_record) > 1
+    hits = sum(questions.published[place] == pick for place, pick in picks.items())
+    chances = [1 / len(questions.names[place]) for place in picks]
     log10_p = statistics.hits_log10_p(hits, chances)
-    differing = sum(_differ(found) for found in answers.values())
-    missing = max(lost, len(questions.asked) - len(answers))
+    level = questions.level / models
+    missing = max(lost, len(questions.to_ask) - len(answers))
     return ModelAnswers(
         model=model,
         records=len(answers),
-        admissible=len(told),
+        admissible=len(picks),
         hits=hits,
         expected=sum(chances),
-        known_at_least=statistics.known_at_least(
-            hits,
-            chances,
-            level=questions.level / models,
-        ),
+        known_at_least=statistics.known_at_least(hits, chances, level=level),
         p=p_from_log10(log10_p),
         log10_p=log10_p,
         holm_p=1.0,
         floor=min(1.0, models * math.prod(chances)),
         missing=missing,
-        repeated=sum(len(found) > 1 for found in answers.values()),
+        repeated=repeated,
         differing=differing,
         reason=_reason(missing, differing, epochs),
     )
@@ -194,7 +216,7 @@ def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
     reasons = list[str]()
     if missing:
         reasons.append(
-            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)",
+            f"{missing:,} of its records are missing (if the evaluation had a limit, state it)"
         )
     if differing and epochs is None:
         reasons.append(
@@ -214,7 +236,9 @@ def _counted(answers: Sequence[_Answer], epochs: Rule | None) -> int | None:
     picks = [answer.pick for answer in answers if answer.pick is not None]
     if epochs == "majority":
         return _most_frequent(picks)
-    return answers[0].pick if not _differ(answers) else None
+    if _differ(answers):
+        return None
+    return answers[0].pick
 
 
 def _when(answer: _Answer) -> tuple[int, int]:
@@ -225,18 +249,20 @@ def _most_frequent(picks: Sequence[int]) -> int | None:
     counts = {pick: picks.count(pick) for pick in picks}
     most = max(counts.values(), default=0)
     best = [pick for pick, count in counts.items() if count == most]
-    return best[0] if len(best) == 1 else None
+    if len(best) != 1:
+        return None
+    return best[0]
 
 
 class _Questions:
-    """The records of a sealed set: which ones were to be asked, and what their answers are called.
+    """The records of a sealed set that models were asked, and names of their answers.
 
     Attributes
     ----------
     names : of each record, what each of its right answers is called; empty where there
         is one.
     published : of each record that has several, which one the key drew.
-    asked : the places of these, as far as the limit goes.
+    to_ask : the places of these, as far as the limit goes.
     level : of the seal.
     """
 
@@ -246,86 +272,90 @@ class _Questions:
         self.level = sealed.seal.level
         self.count = len(records) if limit is None else limit
         self.drawn = sealed.drawn
-        self.names = [_names(one, {}) for one in sealed.drawn]
-        self.published = {
-            place: one.picks["answers"]
-            for place, one in enumerate(sealed.drawn)
-            if one.variants.given("answers")
-        }
-        self.asked = {place for place in self.published if place < self.count}
+        self.names = [_names(drawn, {}) for drawn in sealed.drawn]
+        self.published: dict[int, int] = {}
+        for place, drawn in enumerate(sealed.drawn):
+            if drawn.variants.choices("answers"):
+                self.published[place] = drawn.picks["answers"]
+        self.to_ask = {place for place in self.published if place < self.count}
         self.key = next((name for name in ID_FIELDS if name in records[0]), "")
-        ids = [str(record[self.key]) if self.key in record else "" for record in records]
-        counts = Counter(ids)
-        self.places = {name: place for place, name in enumerate(ids) if counts[name] == 1}
+        ids = [str(record.get(self.key, "")) for record in records]
+        self.places: dict[str, int] = {}
+        repeated = {name for name, count in Counter(ids).items() if count > 1}
+        for place, name in enumerate(ids):
+            if name not in repeated:
+                self.places[name] = place
         # A record is recognised by the longest text that every example shows of it.
         shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
         self.texts = [_longest(record, shown) for record in records]
         called = [sorted(set[str]().union(*names)) for names in self.names]
         self.shots = Shots(self.texts, ids, called)
 
-    def place_of(self, one: LogRecord) -> int:
-        """Return the published place of the record that was asked: by id, else number.
+    def place_of(self, record: LogRecord) -> int:
+        """Return the place of a record of a log in the set: by its id, else number.
 
         Raises InputError where it is none of the set, or comes after the limit, and
         where the prompt shows another record of the set.
         """
-        text = _line(text_of([one.prompt, one.doc]))
-        place = self.places.get(str(one.doc.get(self.key, one.id)))
+        called = f"record {record.id or record.number!r}"
+        text = _line(text_of([record.prompt, record.doc]))
+        place = self.places.get(str(record.doc.get(self.key, record.id)))
         if place is None and (text or not self.places):
-            place = one.number
+            place = record.number
         known = place is not None and 0 <= place < len(self.texts)
         if place is None or not known or (text and self.texts[place] not in text):
             raise InputError(
-                f"{one.place}: record {one.id or one.number!r} is not one of "
-                f"{self.name} as it was published; give logs of this set alone, with "
-                "its ids or in its order"
+                f"{record.place}: {called} is not one of {self.name} as it was "
+                "published; give logs of this set alone, with its ids or in its order"
             )
         if place >= self.count:
             raise InputError(
-                f"{one.place}: record {one.id or one.number!r} stands after the first "
-                f"{self.count:,}; give the limit that the evaluation had",
+                f"{record.place}: {called} stands after the first {self.count:,}; "
+                "give the limit that the evaluation had",
                 parameter="limit",
             )
-        other = self.shots.shown(one.prompt, place)
+        other = self.shots.shown(record.prompt, place)
         if other is not None:
             raise InputError(
-                f"{one.place}: the prompt shows another record of {self.name} as well "
+                f"{record.place}: the prompt shows another record of {self.name} as well "
                 f"(number {other + 1:,}), maybe with its answer; give logs without "
                 "examples from this set"
             )
         return place
 
-    def named_by(self, one: LogRecord, place: int) -> int | None:
-        """Return which right answer a model has named, letters as its own prompt gave them."""
-        if not one.labels:
-            return named(one.completion, self.names[place])
-        return named(one.completion, _names(self.drawn[place], one.labels))
+    def named_by(self, record: LogRecord, place: int) -> int | None:
+        """Return which right answer a model has named, by the letters of its prompt."""
+        if not record.labels:
+            return named(record.completion, self.names[place])
+        return named(record.completion, _names(self.drawn[place], record.labels))
 
 
 def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
-    """Return what each right answer of a record is called, without names that two of them have.
+    """Return the names of each right answer of a record, without those that two share.
 
     An option is called by its text, and by its label: of a prompt if `labels` has
     those, else as published.
     """
-    found = list[set[str]]()
-    for pick in range(len(drawn.variants.given("answers"))):
+    names_of_each = list[set[str]]()
+    for pick in range(len(drawn.variants.choices("answers"))):
         if not drawn.variants.items:
             names = {_published(drawn, pick)}
         elif labels:
             option = _option(drawn, pick)
-            alike = [label for label, text in labels.items() if said(text) == said(option)]
-            names = {option, *alike}
+            names = {option}
+            for label, text in labels.items():
+                if said(text) == said(option):
+                    names.add(label)
         else:
             names = {
                 _option(drawn, pick),
                 _letter(drawn, pick),
                 _published(drawn, pick),
             }
-        found.append({said(name) for name in names})
-    counts = Counter(chain.from_iterable(found))
+        names_of_each.append({said(name) for name in names})
+    counts = Counter(chain.from_iterable(names_of_each))
     shared = {name for name, count in counts.items() if count > 1}
-    return [names - shared - {""} for names in found]
+    return [names - shared - {""} for names in names_of_each]
 
 
 def _published(drawn: Drawn, pick: int) -> str:

@@ -24,7 +24,7 @@ _HEADERS = {"Content-Type": "application/timestamp-query"}
 
 
 def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
-    """Write the request for a time stamp, and the answer of an authority if one is named.
+    """Write the request for a time stamp, and an authority's answer if one is named.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _answer_of(url: str, query: bytes, data: bytes, request_path: Path) -> bytes
 
 
 async def _post(url: str, query: bytes) -> bytes:
-    """Return the body of the answer to a request; ValueError where it is not one for us."""
+    """Return the body of the answer to a request; raise ValueError if it is no good."""
     import anyio
     import httpx2
 
@@ -140,7 +140,7 @@ def _check_answer(answer: bytes, data: bytes) -> None:
 
 
 def _without_password(url: str) -> str:
-    """Return an address without the name and the password of a user, as messages show it."""
+    """Return an address without the name and the password of a user, for messages."""
     return re.sub(r"^(\w[\w+.-]*://)?[^/]*@", r"\1", url)
 
 
