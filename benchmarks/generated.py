@@ -27,7 +27,7 @@ import pandas as pd
 from rapidfuzz import fuzz, process
 
 from contamination.audit.generated_texts import words
-from contamination.audit.generation import ORDERINGS, GenerationAudit
+from contamination.audit.generation_plan import ORDERINGS, GenerationAudit
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.files import replacing
@@ -136,7 +136,7 @@ def of_set(run: Experiment, generator: LocalGenerator, name: str) -> list[dict[s
     for temperature, (samples, tokens) in SAMPLED.items():
         request = Request(seed=seed, directory=run.build / "texts", name=generator.name)
         work = GenerationAudit(generator, test_set, request, Sampling(samples, tokens, temperature))
-        work.store.fill(generator, work.prompts, work.asked)
+        work.store.fill(generator, work.prompts, work.effective_sampling)
         stored, _ = work.store.stored()
         texts[temperature] = [stored[i] for i in range(len(test_set.examples))]
     rows = []

@@ -16,8 +16,9 @@ import pandas as pd
 from scipy.stats import binom
 
 from contamination.audit.generated_texts import letter_of
-from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation
-from contamination.audit.request import Request
+from contamination.audit.generation import audit_generation
+from contamination.audit.generation_plan import GenerationAudit
+from contamination.audit.request import CHOICES, Request
 from contamination.files import replacing
 from contamination.randomness import random_stream
 from contamination.scoring.generation import LocalGenerator

@@ -13,12 +13,11 @@ from contamination.audit.decision import (
     ORDERS,
     ZLIB_BASELINE,
     Evidence,
-    both_axes,
     decide,
     exit_status,
     strength,
-    worst_order,
 )
+from contamination.audit.evidence import both_axes, worst_order
 from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
 

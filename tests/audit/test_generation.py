@@ -11,10 +11,11 @@ import pytest
 import scipy.stats
 
 from contamination import statistics
-from contamination.audit import generated_texts, generation
+from contamination.audit import generated_texts, generation_plan, quiz
 from contamination.audit.generated_texts import letter_of, words
-from contamination.audit.generation import CHOICES, GenerationAudit, audit_generation
-from contamination.audit.request import Request
+from contamination.audit.generation import audit_generation
+from contamination.audit.generation_plan import GenerationAudit
+from contamination.audit.request import CHOICES, Request
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from fakes.items import drawn_items, items_set
@@ -22,7 +23,8 @@ from fakes.remembering_scorer import made_up_set
 
 
 def test_the_examples_of_the_docstrings_run():
-    assert doctest.testmod(generated_texts).failed == 0
+    for module in (generated_texts, quiz):
+        assert doctest.testmod(module).failed == 0
 
 
 class Writer:
@@ -222,8 +224,8 @@ def test_the_secret_of_a_quiz_is_new_each_time_and_kept_in_its_store(tmp_path):
         secret = before.store.header.secret
         assert work_in("other", axis, secret=secret).questions == before.questions
     # Beside the published arrangement: which others, whatever their places.
-    shown = [{*row} for row in before.alternatives.texts]
-    assert shown != [{*row} for row in work_in("other").alternatives.texts]
+    shown = [{*row} for row in before.variants.texts]
+    assert shown != [{*row} for row in work_in("other").variants.texts]
     with pytest.raises(InputError, match="another secret"):
         audit_generation(work_in("kept", secret="0" * 32))
     with pytest.raises(InputError, match="secret: give 32"):
@@ -314,7 +316,7 @@ def test_over_all_orders_and_places_each_answer_hits_a_quarter_of_them(monkeypat
     five, hits = [*SET.examples[:5]], 0
     for places in permutations(range(CHOICES)):
         drawn = SimpleNamespace(permutation=lambda n, places=places: np.array(places))
-        monkeypatch.setattr(generation, "random_stream", lambda *_, drawn=drawn: drawn)
+        monkeypatch.setattr(generation_plan, "random_stream", lambda *_, drawn=drawn: drawn)
         for order in permutations(five):
             work = GenerationAudit(
                 Writer([]), replace(SET, examples=order), Request(), next_record=True

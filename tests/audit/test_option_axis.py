@@ -48,7 +48,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     assert path.name == f"alternatives-008-{store.header.dataset_revision[:8]}"
     assert result.p == sharded_exact_test(store.variants(), weights="equal").p
     assert (result.test, result.shards, result.permutations) == ("options", 8, 23)
-    alternatives = request.alternatives(test_set)
+    alternatives = request.option_variants(test_set)
     assert control.p == zlib_option_test(alternatives).p
     assert (
         diagnosis.as_dict() == diagnose_arrangements(test_set, seed=0, keep=request.keep).as_dict()

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from contamination.audit import Request
-from contamination.audit.generation import GenerationAudit, audit_generation
+from contamination.audit.generation import audit_generation
+from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.many import audit_pairs
 from contamination.audit.plan import Work
 from contamination.membership.api import membership_scores

@@ -123,9 +123,16 @@ class Objection:
 
 
 def exit_status(conclusions: Iterable[str]) -> int:
-    """Return the exit status of several verdicts: 1 if any is 1, else 3 if any is 3, else 0.
+    """Return the exit status of several verdicts: 1 before 3, and 3 before 0.
 
     What is no conclusion, such as "failed", counts as 3.
+
+    Examples
+    --------
+    >>> exit_status(["no evidence", "cannot say", "proven"])
+    1
+    >>> exit_status(["no evidence", "failed"])
+    3
     """
     statuses = {STATUSES.get(conclusion, OTHER_STATUS) for conclusion in conclusions}
     if 1 in statuses:
@@ -134,7 +141,13 @@ def exit_status(conclusions: Iterable[str]) -> int:
 
 
 def strength(p: float, alpha: float) -> Conclusion:
-    """Return the word for a corrected p to which nothing objects: by alpha and `PROOF`."""
+    """Return the conclusion from a corrected p to which nothing objects.
+
+    Examples
+    --------
+    >>> strength(0.01, alpha=0.05)
+    'evidence'
+    """
     if p > alpha:
         return "no evidence"
     if p > PROOF:
@@ -143,10 +156,11 @@ def strength(p: float, alpha: float) -> Conclusion:
 
 
 def log10_floor(result: "TestResult") -> float:
-    """Return log10 of the least p that its shards and orderings permit; -inf if p has none.
+    """Return log10 of the least p that a test can give; -inf if p has no least.
 
-    Orderings that are alike count as one where the test knows its scores
-    (`log10_least`).
+    A test of scores knows it (`log10_least`): orderings that are alike count as one.
+    Where only shards and orderings are known, such as in a row of a table, it is
+    (m + 1)^-r, which no exact p is below.
     """
     import math
 
@@ -158,34 +172,6 @@ def log10_floor(result: "TestResult") -> float:
     return -result.shards * math.log10(1 + result.permutations)
 
 
-def both_axes(
-    p: float,
-    parts: Sequence[Evidence],
-    joint_controls: Mapping[str, float],
-) -> Evidence:
-    """Return the evidence of several axes together: what objects to one objects to all.
-
-    Parameters
-    ----------
-    p : of all parts together.
-    parts : the evidence of each axis, that of options last.
-    joint_controls : p of all parts together under each control model.
-    """
-    controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
-    for name, joint_p in joint_controls.items():
-        smallest = min(part.controls[name] for part in parts)
-        controls[name] = min(joint_p, len(parts) * smallest)
-    problems = [part.answers_problem for part in parts if part.answers_problem]
-    return Evidence(
-        test="both axes",
-        p=p,
-        order=worst_order(parts),
-        controls=controls,
-        ordering_bias=parts[-1].ordering_bias,
-        answers_problem="; ".join(problems),
-    )
-
-
 def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     """Return the verdict on one model and one set.
 
@@ -194,35 +180,41 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     evidence : p-values of the set, at least one. An objection counts against its own
         p-value; that of a control model, corrected over the tests, against all of them.
     alpha : level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
+
+    Examples
+    --------
+    >>> print(decide([Evidence("successor", p=0.0002)], alpha=0.05))
+    proven: p = 0.0002 (successor); no control model was given
+    >>> sorted_set = Evidence("successor", p=0.0002, order="order carries information")
+    >>> decide([sorted_set], alpha=0.05).conclusion
+    'order is no evidence here'
     """
     against_all = _control_model_objections(evidence, alpha)
-    objections = [against_all + _objections(each, alpha) for each in evidence]
+    objections = [against_all + _objections(of_test, alpha) for of_test in evidence]
     pairs = list(zip(evidence, objections, strict=True))
-    believed = [each for each, against in pairs if not against]
+    believed = [of_test for of_test, against in pairs if not against]
     named = _reasons(objections)
 
-    significant = [each for each in believed if each.p <= alpha]
+    significant = [of_test for of_test in believed if of_test.p <= alpha]
     if significant:
-        return _found(significant, named)
-    least, against_least = min(pairs, key=lambda pair: pair[0].p)
+        return _positive(significant, named)
+    least, against_least = min(pairs, key=_p_of_pair)
     measured = f"p = {least.p:.3g} ({least.test})"
     if least.p <= alpha:
         why = "; ".join(_reasons([against_least]))
         first = against_least[0]
-        return Verdict(
-            first.conclusion,
-            f"{measured}, but {why}",
-            least.p,
-            objections=named,
-        )
-    problems = [each.answers_problem for each in evidence if each.answers_problem]
+        reason = f"{measured}, but {why}"
+        return Verdict(first.conclusion, reason, least.p, objections=named)
+
+    problems = [of_test.answers_problem for of_test in evidence if of_test.answers_problem]
+    silent = "; ".join(dict.fromkeys([*problems, *named]))
     if len(problems) == len(evidence):
-        reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
+        reason = f"{measured}, but {silent}"
         return Verdict("cannot say", reason, least.p, objections=named)
-    if all(each.order == "too few records" and not each.drawn for each in evidence):
+    if all(_too_few_records(of_test) for of_test in evidence):
         reason = f"{measured}, but {'; '.join(named)}"
         return Verdict("cannot say", reason, least.p, objections=named)
-    floor = min(each.floor for each in evidence)
+    floor = min(of_test.floor for of_test in evidence)
     if floor > alpha:
         reason = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
@@ -234,11 +226,11 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         why = "; ".join(named)
         reason = f"{measured}, and this order could not have shown any: {why}; so no power is given"
         return Verdict("no evidence", reason, least.p, objections=named)
-    informative = [each for each in believed if not each.answers_problem]
+    informative = [of_test for of_test in believed if not of_test.answers_problem]
     if not informative:
-        reason = f"{measured}, but {'; '.join(dict.fromkeys([*problems, *named]))}"
+        reason = f"{measured}, but {silent}"
         return Verdict("cannot say", reason, least.p, objections=named)
-    usable = min(informative, key=lambda each: each.p)
+    usable = min(informative, key=_p_of)
     measured = (
         f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
     )
@@ -251,11 +243,27 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     )
 
 
-def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verdict:
-    """Return "proven", or "evidence" where p or the order is not good enough for that."""
-    proofs = [each for each in significant if each.p <= PROOF and _order_is_good(each)]
+def _p_of(of_test: Evidence) -> float:
+    return of_test.p
+
+
+def _p_of_pair(pair: tuple[Evidence, list[Objection]]) -> float:
+    return pair[0].p
+
+
+def _too_few_records(of_test: Evidence) -> bool:
+    """Return whether the records are too few to judge an order that nobody has drawn."""
+    return of_test.order == "too few records" and not of_test.drawn
+
+
+def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verdict:
+    """Return "proven", or "evidence" where p or the order is not good enough."""
+    proofs = []
+    for of_test in significant:
+        if of_test.p <= PROOF and _order_is_good(of_test):
+            proofs.append(of_test)
     conclusion: Conclusion = "proven" if proofs else "evidence"
-    best = min(proofs or significant, key=lambda each: each.p)
+    best = min(proofs or significant, key=_p_of)
     parts = [f"p = {best.p:.3g} ({best.test})"]
     if not _order_is_good(best):
         parts.append("one statistic of the order stands out before correction")
@@ -272,34 +280,35 @@ def _found(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verd
     )
 
 
-def worst_order(parts: Sequence[Evidence]) -> "OrderState":
-    """Return the order that objects most; of what was drawn, only that it carries information."""
-    orders = [part.order for part in parts if not part.drawn]
-    orders += [part.order for part in parts if part.order == ORDERS[-1]]
-    return max(orders, key=ORDERS.index, default="quiet")
+def _order_is_good(of_test: Evidence) -> bool:
+    return of_test.drawn or of_test.order == "quiet"
 
 
-def _order_is_good(each: Evidence) -> bool:
-    return each.drawn or each.order == "quiet"
-
-
-def _controls_in_words(each: Evidence) -> str:
-    if each.control_models:
-        silent = [f"{name} is silent (p = {p:.3g})" for name, p in each.control_models.items()]
+def _controls_in_words(of_test: Evidence) -> str:
+    if of_test.control_models:
+        silent = []
+        for name, p in of_test.control_models.items():
+            silent.append(f"{name} is silent (p = {p:.3g})")
         return ", ".join(silent)
-    if each.drawn:
+    if of_test.drawn:
         return "a key or a seed has drawn what is tested, so it needs no control"
     return "no control model was given"
 
 
 def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]:
-    """Return the power of the test that finds most: at Bonferroni's level, and Holm finds more."""
+    """Return the power of the test that finds most, at Bonferroni's level.
+
+    Holm finds more.
+    """
     best: tuple[Power, ...] = ()
-    for each in believed:
-        level = alpha / each.corrected_for
-        powers = tuple(simulated.at(level) for simulated in each.simulated_power)
-        if sum(power.probability for power in powers) > sum(power.probability for power in best):
+    best_total = 0.0
+    for of_test in believed:
+        level = alpha / of_test.corrected_for
+        powers = tuple(simulated.at(level) for simulated in of_test.simulated_power)
+        total = sum(power.probability for power in powers)
+        if total > best_total:
             best = powers
+            best_total = total
     return best
 
 
@@ -315,36 +324,35 @@ def _control_model_objections(
     evidence: Sequence[Evidence],
     alpha: float,
 ) -> list[Objection]:
-    """Return the objections of control models that reject any test, corrected over their tests."""
+    """Return the objections of control models that reject a test, after correction."""
     names = dict[str, None]()
-    for each in evidence:
-        names |= dict.fromkeys(each.control_models)
+    for of_test in evidence:
+        names |= dict.fromkeys(of_test.control_models)
     objections = []
     for name in names:
-        tested = [each for each in evidence if name in each.controls]
-        first = min(tested, key=lambda each: each.controls[name])
+        tested = [of_test for of_test in evidence if name in of_test.controls]
+        first = min(tested, key=lambda of_test: of_test.controls[name])
         if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, first))
     return objections
 
 
-def _objections(each: Evidence, alpha: float) -> list[Objection]:
+def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
     """Return why a small p of this test would not be evidence; the first decides."""
     objections = []
-    if each.order == ORDERS[-1]:
-        reason = f"the order carries information without a model ({each.test})"
-        if each.drawn:
+    if of_test.order == ORDERS[-1]:
+        reason = f"the order carries information without a model ({of_test.test})"
+        if of_test.drawn:
             reason += ", so it was hardly drawn by a seed"
         objections.append(Objection("order is no evidence here", reason))
-    if each.order == "too few records" and not each.drawn:
+    if _too_few_records(of_test):
         reason = "the records are too few to judge their order without a model"
         objections.append(Objection("cannot say", reason))
-    for name, p in each.controls.items():
+    for name, p in of_test.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
-            objections.append(_control_objection(name, each))
-    if (
-        each.ordering_bias and not each.control_models and not objections
-    ):  # else a model changes nothing
+            objections.append(_control_objection(name, of_test))
+    explained = of_test.ordering_bias and not of_test.control_models
+    if explained and not objections:  # else a control model changes nothing
         reason = (
             "people write options in orders that readers expect: name a control model "
             "of like competence that cannot have read the set"
@@ -353,7 +361,8 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
     return objections
 
 
-def _control_objection(name: str, each: Evidence) -> Objection:
+def _control_objection(name: str, of_test: Evidence) -> Objection:
     """Return the objection of a control that rejects a test."""
-    reason = f"{name} prefers the order as well (p = {each.controls[name]:.3g}, {each.test})"
+    p = of_test.controls[name]
+    reason = f"{name} prefers the order as well (p = {p:.3g}, {of_test.test})"
     return Objection("order is no evidence here", reason)

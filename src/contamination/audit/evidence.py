@@ -1,9 +1,10 @@
 """The evidence of an audit: its p-values and their controls, as plain values for the decision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contamination.audit.decision import ZLIB_BASELINE, Evidence, both_axes, log10_floor
+from contamination.audit.controls.diagnosis import OrderState
+from contamination.audit.decision import ORDERS, ZLIB_BASELINE, Evidence, log10_floor
 from contamination.audit.finding import Finding
 from contamination.audit.registry import ITEM_TESTS
 
@@ -104,6 +105,51 @@ def _of_each(
 
 def _of_drawn(findings: Sequence[Finding], combined_p: float) -> Evidence:
     """Return the evidence of tests of which a key has drawn all: it needs no control."""
-    problems = [finding.answers_problem for finding in findings if finding.answers_problem]
-    problem = "; ".join(dict.fromkeys(problems))
+    problems = dict.fromkeys(finding.answers_problem for finding in findings)
+    problem = "; ".join(problem for problem in problems if problem)
     return Evidence("all together", combined_p, drawn=True, answers_problem=problem)
+
+
+def both_axes(
+    p: float,
+    parts: Sequence[Evidence],
+    joint_controls: Mapping[str, float],
+) -> Evidence:
+    """Return the evidence of several axes together: an objection to one is to all.
+
+    Parameters
+    ----------
+    p : of all parts together.
+    parts : the evidence of each axis, that of options last.
+    joint_controls : p of all parts together under each control model.
+    """
+    controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
+    for name, joint_p in joint_controls.items():
+        smallest = min(part.controls[name] for part in parts)
+        controls[name] = min(joint_p, len(parts) * smallest)
+    problems = [part.answers_problem for part in parts if part.answers_problem]
+    return Evidence(
+        test="both axes",
+        p=p,
+        order=worst_order(parts),
+        controls=controls,
+        ordering_bias=parts[-1].ordering_bias,
+        answers_problem="; ".join(problems),
+    )
+
+
+def worst_order(parts: Sequence[Evidence]) -> OrderState:
+    """Return the order that objects most.
+
+    What was drawn objects only where its order carries information.
+
+    >>> worst_order([Evidence("successor", 0.2, order="suspicious")])
+    'suspicious'
+    >>> worst_order([Evidence("options", 0.2, order="suspicious", drawn=True)])
+    'quiet'
+    """
+    orders = list[OrderState]()
+    for part in parts:
+        if not part.drawn or part.order == ORDERS[-1]:
+            orders.append(part.order)
+    return max(orders, key=ORDERS.index, default="quiet")

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 # Of the texts must be of use, or a large p says nothing. A record without a text votes
 # for no successor, so with a share u of them the test has about the power that it has
@@ -91,10 +91,49 @@ def pieces_of(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ..
     return pieces
 
 
-def count_usable(texts: Sequence[str], given: Sequence[Hashable]) -> Usable:
-    """Count texts; `given` are the words or letters of those that say something, one for each."""
+def texts_about_others(
+    records: Sequence[list[str]],
+    continuations: Sequence[Sequence[list[str]]],
+) -> list[tuple[str, ...]]:
+    """Return the texts that share a piece with another record than the one they follow.
+
+    Parameters
+    ----------
+    records : the words of each record.
+    continuations : of each record, the words of each text that follows it.
+
+    Examples
+    --------
+    >>> records = [["the", "red", "ash"], ["the", "old", "elm"]]
+    >>> texts_about_others(records, [[["an", "old", "elm"], ["red", "ash"]], []])
+    [('an', 'old', 'elm')]
+    """
+    pieces_of_records = [pieces_of(record) for record in records]
+    holders = Counter(chain.from_iterable(pieces_of_records))
+    texts: list[tuple[str, ...]] = []
+    for own_pieces, continued in zip(pieces_of_records, continuations, strict=True):
+        for text in continued:
+            pieces = pieces_of(text, singly=True)
+            if any(holders[piece] > (piece in own_pieces) for piece in pieces):
+                texts.append(tuple(text))
+    return texts
+
+
+def count_usable(texts: Sequence[str], contents: Sequence[Hashable]) -> Usable:
+    """Return how many texts are of use.
+
+    Parameters
+    ----------
+    texts : all that the model wrote.
+    contents : the words or the letter of each text that says something.
+
+    Examples
+    --------
+    >>> count_usable(["B", "", "a tree", "C", "D"], ["B", "C", "D"])
+    Usable(texts=5, empty=1, unusable=1, repeated=0)
+    """
     empty = sum(1 for text in texts if not text.strip())
-    commonest = max(Counter(given).values(), default=0)
-    repeated = commonest if commonest > SAME * len(given) else 0
-    unusable = len(texts) - empty - len(given)
+    commonest = max(Counter(contents).values(), default=0)
+    repeated = commonest if commonest > SAME * len(contents) else 0
+    unusable = len(texts) - empty - len(contents)
     return Usable(texts=len(texts), empty=empty, unusable=unusable, repeated=repeated)

@@ -111,7 +111,7 @@ class Work:
             return tuple(self.variants)
         if self.request.axis == "order":
             return ()
-        return (self.request.alternatives(self.test_set),)
+        return (self.request.option_variants(self.test_set),)
 
     @property
     def tests(self) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ class Request:
             )
         return self.order_tests[0]
 
-    def alternatives(
+    def option_variants(
         self,
         test_set: "ExampleSet",
         *,

@@ -18,7 +18,7 @@ from contamination.cli.choices import (
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.audit.generation import GenerationAudit
+    from contamination.audit.generation_plan import GenerationAudit
     from contamination.audit.plan import ScoringPlan, Work
     from contamination.audit.result import Audit
     from contamination.testsets.example_set import ExampleSet
@@ -51,7 +51,7 @@ def open_set_with_variants(
     examples = open_set_of_items(choice)
     template = None if choice.typed_template is None else examples.template
     asked = replace(request, arrangements=arrangements)
-    return examples, asked.alternatives(examples, template=template)
+    return examples, asked.option_variants(examples, template=template)
 
 
 def open_models(
@@ -167,12 +167,12 @@ def _generation_work(
     sampling: Any,
     quiz: bool,
 ) -> "list[GenerationAudit]":
-    from contamination.audit.generation import GenerationAudit
+    from contamination.audit.generation_plan import GenerationAudit
 
     arrange = None
     if variants is not None:  # as they were checked, from the secret of the quiz
         four = replace(request, arrangements=CHOICES)
-        arrange = partial(four.alternatives, examples, template=variants.template)
+        arrange = partial(four.option_variants, examples, template=variants.template)
     work = GenerationAudit(
         generator,
         examples,

@@ -40,7 +40,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from contamination import statistics
-from contamination.audit.generation import GenerationAudit, audit_generation
+from contamination.audit.generation import audit_generation
+from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.plan import Work
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request

@@ -12,7 +12,8 @@ import pandas as pd
 
 from contamination.audit.controls.records import diagnose_order
 from contamination.audit.controls.zlib import zlib_test
-from contamination.audit.generation import GenerationAudit, audit_generation
+from contamination.audit.generation import audit_generation
+from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.plan import Work
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
@@ -118,7 +119,12 @@ def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dic
         "examples": spec.examples,
         "dup_count": spec.dup_count,
     }
-    texts = {"access": "generated", "samples": work.asked.samples, "tokens": work.asked.tokens}
+    sampling = work.effective_sampling
+    texts = {
+        "access": "generated",
+        "samples": sampling.samples,
+        "tokens": sampling.tokens,
+    }
     scores = {"access": "log-probabilities", "samples": None, "tokens": SUCCESSOR_TOKENS}
     return [
         about | texts | outcome_row(from_texts),

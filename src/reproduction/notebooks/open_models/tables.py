@@ -204,7 +204,7 @@ class Controls:
             request = Request(axis="options", arrangements=arrangements, seed=seed)
             test_set = self.sets[name]
             diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
-            p = zlib_option_test(request.alternatives(test_set)).p
+            p = zlib_option_test(request.option_variants(test_set)).p
             self._cached[key] = {"verdict": diagnosis.verdict, "compressor_p": p}
         return dict(self._cached[key])
 
