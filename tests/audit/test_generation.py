@@ -1,6 +1,5 @@
 """Audits of what a model writes: planted effects, the level, and what the command does."""
 
-import doctest
 import json
 from dataclasses import replace
 from itertools import pairwise, permutations
@@ -11,7 +10,7 @@ import pytest
 import scipy.stats
 
 from contamination import statistics
-from contamination.audit import generated_texts, generation_plan, quiz
+from contamination.audit import generation_plan
 from contamination.audit.generated_texts import letter_of, words
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
@@ -20,11 +19,6 @@ from contamination.errors import InputError
 from contamination.randomness import random_stream
 from fakes.items import drawn_items, items_set
 from fakes.remembering_scorer import made_up_set
-
-
-def test_the_examples_of_the_docstrings_run():
-    for module in (generated_texts, quiz):
-        assert doctest.testmod(module).failed == 0
 
 
 class Writer:

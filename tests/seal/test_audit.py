@@ -27,8 +27,8 @@ from contamination.seal.audit import (
     known_records,
     not_claimed,
     records_needed,
-    sealed_works,
     sealed_generations,
+    sealed_works,
     wording_variants,
     wordings_test,
 )

@@ -1,4 +1,4 @@
-"""Model + test set -> verdict: what there is to score, the tests by name, and the decision.
+"""From a model and a test set to a verdict: the plan, the tests, the decision.
 
 ::
 
@@ -25,7 +25,7 @@ _HOMES = {"Audit": "result", "run_audit": "run"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch when an audit is asked for: the help of the command needs the names of tests."""
+    """Import an audit where it is used: the help needs the names of tests alone."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -206,7 +206,10 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
         reason = f"{measured}, but {why}"
         return Verdict(first.conclusion, reason, least.p, objections=named)
 
-    problems = [of_test.answers_problem for of_test in evidence if of_test.answers_problem]
+    problems = []
+    for of_test in evidence:
+        if of_test.answers_problem:
+            problems.append(of_test.answers_problem)
     silent = "; ".join(dict.fromkeys([*problems, *named]))
     if len(problems) == len(evidence):
         reason = f"{measured}, but {silent}"

@@ -1,4 +1,4 @@
-"""The evidence of an audit: its p-values and their controls, as plain values for the decision."""
+"""The evidence of an audit: p-values and controls, as plain values to decide by."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def evidence_of(
     combined_p: float | None = None,
     control: ControlModel | None = None,
 ) -> list[Evidence]:
-    """Return the evidence of an audit: of each test after correction, or of all tests together.
+    """Return the evidence of an audit: of each test, corrected, or of all together.
 
     Of both axes the order of records counts by itself as well, where authors have
     arranged the options and there is no control model.

@@ -1,4 +1,4 @@
-"""A result as others read it: files made from `Audit.as_dict`, which has a versioned schema.
+"""A result in the formats of others, from `Audit.as_dict` and its versioned schema.
 
 `result-1.schema.json` beside this module describes version 1. Names may be added to it,
 and readers leave out what they do not know; none is renamed, removed or given another
@@ -20,14 +20,17 @@ from contamination.errors import InputError, csv_text, printable
 Result = Mapping[str, Any]
 # The columns of contamination_report.csv, the database of the CONDA shared task.
 CONDA = (
-    *(
-        "Evaluation Dataset",
-        "Subset",
-        "Contaminated Source",
-        "Version",
-        "Model or corpus",
-    ),
-    *("Train Split", "Development Split", "Test Split", "Approach", "Reference", "PR"),
+    "Evaluation Dataset",
+    "Subset",
+    "Contaminated Source",
+    "Version",
+    "Model or corpus",
+    "Train Split",
+    "Development Split",
+    "Test Split",
+    "Approach",
+    "Reference",
+    "PR",
 )
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
@@ -47,61 +50,24 @@ NOT_SAID = {
 }
 
 
+def plain_json(result: Result) -> str:
+    """Return the result as JSON, as it is."""
+    return json.dumps(result, indent=2) + "\n"
+
+
 def every_eval_ever(result: Result) -> str:
-    """Return a record of Every Eval Ever (its schema 0.3.0): each test is an evaluation.
+    """Return a record of Every Eval Ever (schema 0.3.0): each test is an evaluation.
 
     Who evaluated, and how related to the model, is not known here: `source_metadata` is
     to be changed before the record is sent. Added details are text, as the schema asks.
     """
-    now, judged = f"{time.time():.0f}", result["verdict"]
-    records = str(result["plan"]["examples"])
-    template = result["template"]
-    data = {
-        "revision": result["dataset_revision"],
-        "records": records,
-        "template": template,
-    }
-    source = {
-        "dataset_name": result["dataset"],
-        "source_type": "other",
-        "additional_details": data,
-    }
-    metric = {
-        "metric_id": "contamination.p_value",
-        "metric_name": "p-value",
-        "evaluation_description": "Probability of a preference for the published order at least as "
-        "strong, had that order been drawn at random, without regard to the model; "
-        "uncorrected.",
-        "lower_is_better": False,
-        "score_type": "continuous",
-        "min_score": 0,
-        "max_score": 1,
-    }
-    evaluations = []
-    for test in result["results"]:
-        asked = {name: test[name] for name in ("shards", "permutations")} | {
-            "seed": result["seed"],
-        }
-        found = {name: str(test[name]) for name in ("log10_p", "holm_p")}
-        found |= {name: judged[name] for name in ("conclusion", "reason")}
-        if others := result.get("other_tests"):
-            found["other_tests"] = "; ".join(other["what"] for other in others)
-        each = {
-            "evaluation_name": f"contamination/{test['test']}",
-            "source_data": source,
-        }
-        each |= {"metric_config": metric | {"metric_parameters": asked}}
-        each |= {"score_details": {"score": test["p"], "details": found}}
-        evaluations.append(each)
-    about = {
-        "deployment_type": "unknown" if result["precision"] == "unknown" else "self_deployed",
-        "model_availability": "unknown",
-        "revision": result["model_revision"],
-        "precision": result["precision"],
-    }
+    now = f"{time.time():.0f}"
+    model = result["model"]
+    precision = result["precision"]
+    deployment = "unknown" if precision == "unknown" else "self_deployed"
     record = {
         "schema_version": "0.3.0",
-        "evaluation_id": f"contamination/{result['model']}/{now}",
+        "evaluation_id": f"contamination/{model}/{now}",
         "retrieved_timestamp": now,
         "source_metadata": {
             "source_type": "evaluation_run",
@@ -109,15 +75,70 @@ def every_eval_ever(result: Result) -> str:
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "contamination", "version": result["version"]},
-        "model_info": dict.fromkeys(("name", "id"), result["model"])
-        | {"additional_details": about},
-        "evaluation_results": evaluations,
+        "model_info": {
+            "name": model,
+            "id": model,
+            "additional_details": {
+                "deployment_type": deployment,
+                "model_availability": "unknown",
+                "revision": result["model_revision"],
+                "precision": precision,
+            },
+        },
+        "evaluation_results": [_evaluation(result, test) for test in result["results"]],
     }
     return json.dumps(record, indent=2) + "\n"
 
 
+def _evaluation(result: Result, test: Result) -> dict[str, Any]:
+    """Return one test of a result as an evaluation of Every Eval Ever."""
+    verdict = result["verdict"]
+    details = {
+        "log10_p": str(test["log10_p"]),
+        "holm_p": str(test["holm_p"]),
+        "conclusion": verdict["conclusion"],
+        "reason": verdict["reason"],
+    }
+    others = result.get("other_tests")
+    if others:
+        details["other_tests"] = "; ".join(other["what"] for other in others)
+    return {
+        "evaluation_name": f"contamination/{test['test']}",
+        "source_data": {
+            "dataset_name": result["dataset"],
+            "source_type": "other",
+            "additional_details": {
+                "revision": result["dataset_revision"],
+                "records": str(result["plan"]["examples"]),
+                "template": result["template"],
+            },
+        },
+        "metric_config": {
+            "metric_id": "contamination.p_value",
+            "metric_name": "p-value",
+            "evaluation_description": (
+                "Probability of a preference for the published order at least as "
+                "strong, had that order been drawn at random, without regard to the "
+                "model; uncorrected."
+            ),
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": 0,
+            "max_score": 1,
+            "metric_parameters": {
+                "shards": test["shards"],
+                "permutations": test["permutations"],
+                "seed": result["seed"],
+            },
+        },
+        "score_details": {"score": test["p"], "details": details},
+    }
+
+
 def conda(result: Result) -> str:
-    """Return an entry for the CONDA database of contamination; its header alone unless proven.
+    """Return an entry for the CONDA database of contamination.
+
+    It is the header alone unless the verdict is "proven".
 
     The share of each split is not measured and left empty, as the database has it where
     it is not known; so are the reference and the pull request, which are the
@@ -135,7 +156,7 @@ def conda(result: Result) -> str:
 
 
 def model_card(result: Result) -> str:
-    """Return Markdown for a model card: a sentence to quote, its details, what it does not say."""
+    """Return Markdown for a model card: a sentence to quote, its details, its limits."""
     not_said = NOT_SAID.get(result["verdict"]["conclusion"], NOT_SAID[""])
     return f"{_sentence(result)}\n\n{_details(result)}\n\nMay not be said: {not_said}\n"
 
@@ -166,19 +187,25 @@ def _sentence(result: Result) -> str:
 
 
 def _details(result: Result) -> str:
-    """Return what makes the sentence reproducible: revisions, tests, controls and the reason."""
-    tests = [
-        f"{test['test']} ({test['shards']:,} shards or items, {test['permutations']:,} "
-        f"orderings each), p = {test['p']:.3g}, {test['holm_p']:.3g} after Holm's "
-        "correction"
-        for test in result["results"]
-    ]
-    controls = [f"order without a model: {each['verdict']}" for each in result["diagnosis"]]
-    controls += [f"a compressor: p = {each['p']:.3g}" for each in result["control"]]
-    if control := result.get("control_model"):
+    """Return the details of the sentence: revisions, tests, controls and the reason."""
+    tests = []
+    for test in result["results"]:
+        tests.append(
+            f"{test['test']} ({test['shards']:,} shards or items, "
+            f"{test['permutations']:,} orderings each), p = {test['p']:.3g}, "
+            f"{test['holm_p']:.3g} after Holm's correction"
+        )
+    controls = []
+    for diagnosis in result["diagnosis"]:
+        controls.append(f"order without a model: {diagnosis['verdict']}")
+    for baseline in result["control"]:
+        controls.append(f"a compressor: p = {baseline['p']:.3g}")
+    control = result.get("control_model")
+    if control:
         p_values = ", ".join(f"{test['p']:.3g}" for test in control["results"])
         controls.append(f"the control {code_span(control['model'])}: p = {p_values}")
     verdict = result["verdict"]
+    concluded = code_span(f"{verdict['conclusion']}: {verdict['reason']}")
     parts = [
         f"model revision {code_span(result['model_revision'])}, {result['precision']}",
         f"set revision {code_span(result['dataset_revision'])}",
@@ -188,18 +215,21 @@ def _details(result: Result) -> str:
         f"seed {result['seed']}",
         *tests,
         *dict.fromkeys(controls),
-        f"verdict at {result['alpha']:g}: "
-        f"{code_span(verdict['conclusion'] + ': ' + verdict['reason'])}",
+        f"verdict at {result['alpha']:g}: {concluded}",
     ]
-    if others := result.get("other_tests"):
-        parts.append(
-            code_span(other_tests_in_words([OtherTest(**other) for other in others])),
-        )
+    others = result.get("other_tests")
+    if others:
+        other_tests = [OtherTest(**other) for other in others]
+        parts.append(code_span(other_tests_in_words(other_tests)))
     return f"Details: {'; '.join(parts)}."
 
 
 def code_span(text: str) -> str:
-    """Return text as code in Markdown: names are other people's, and may hold markup or links."""
+    """Return text as code in Markdown: names may hold markup or links of others.
+
+    >>> code_span("a `b` c")
+    '`` a `b` c ``'
+    """
     shown = printable(text)
     fence = "`"
     while fence in shown:
@@ -212,17 +242,23 @@ def code_span(text: str) -> str:
 # By the end of a file's name; the first that fits.
 FORMATS: dict[str, Callable[[Result], str]] = {
     ".eee.json": every_eval_ever,
-    ".json": lambda result: json.dumps(result, indent=2) + "\n",
+    ".json": plain_json,
     ".conda.csv": conda,
     ".md": model_card,
 }
 
 
 def format_of(path: Path) -> Callable[[Result], str]:
-    """Return what makes the text of such a file; InputError if no format has such a name."""
-    for end, made in FORMATS.items():
+    """Return the function that makes the text of such a file.
+
+    Raises InputError if no format has such a name.
+
+    >>> format_of(Path("result.md")).__name__
+    'model_card'
+    """
+    for end, make_text in FORMATS.items():
         if path.name.endswith(end):
-            return made
+            return make_text
     raise InputError(
         f"output={path}: give a name that ends in one of {', '.join(FORMATS)}",
         parameter="output",

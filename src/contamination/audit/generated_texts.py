@@ -37,7 +37,7 @@ def words(text: str) -> list[str]:
 
 
 def letter_of(answer: str) -> str | None:
-    """Return the letter that an answer begins with, alone and in capitals; None if there is none.
+    """Return the capital letter with which an answer begins; None if it has none.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Usable:
     repeated: int
 
     def silence(self) -> str:
-        """Say why a large p says nothing: fewer than LEAST_USABLE are of use; "" where it does."""
+        """Return why a large p says nothing; "" where LEAST_USABLE are of use."""
         usable = self.texts - self.empty - self.unusable - self.repeated
         if usable >= LEAST_USABLE * self.texts:
             return ""
@@ -84,7 +84,13 @@ class Usable:
 
 
 def pieces_of(text: Sequence[str], *, singly: bool = False) -> set[tuple[str, ...]]:
-    """Return the pairs of words in a row; of a text of one word, or `singly`, its words as well."""
+    """Return the pairs of words in a row; of a single word, or `singly`, words too.
+
+    Examples
+    --------
+    >>> sorted(pieces_of(["an", "old", "elm"]))
+    [('an', 'old'), ('old', 'elm')]
+    """
     pieces: set[tuple[str, ...]] = set(pairwise(text))
     if singly or len(text) == 1:
         pieces |= {(word,) for word in text}

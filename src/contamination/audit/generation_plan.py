@@ -9,7 +9,7 @@ published arrangement in the question: it is the one for which these others are 
 import math
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,7 +36,7 @@ from contamination.scoring.generation import (
 from contamination.scoring.plan import stores_of
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
-from contamination.testsets.variants import VariantSet
+from contamination.testsets.variants import FixedOptions, VariantSet, option_variants
 
 ORDERINGS = 20_000  # sampled, the published one aside
 SECRET = re.compile("[0-9a-f]{32}")  # 128 bits, in hexadecimal digits
@@ -58,8 +58,10 @@ class GenerationAudit:
     sampling : of the texts; its seed is that of the request. None takes the defaults of
         `Sampling` or, of a quiz, ONE_LETTER, of which more tokens can be asked.
     next_record : on the axis "order", ask which of CHOICES records comes next.
-    arrange : makes CHOICES arrangements of each item from a `seed`; None makes those of
-        the request.
+    template : by which an item is rendered; None takes the set's own, if it shows every
+        option.
+    keep : the options that stay in place, or the places among which a key has moved
+        them; None takes those of the request.
     secret : 32 hexadecimal digits from which the places of a quiz are drawn, and the
         arrangements. None takes those of the store, else new ones.
     """
@@ -69,7 +71,8 @@ class GenerationAudit:
     request: Request
     sampling: Sampling | None = None
     next_record: bool = False
-    arrange: Callable[..., VariantSet] | None = None
+    template: str | None = None
+    keep: FixedOptions | Sequence[Sequence[int]] | None = None
     secret: str | None = None
 
     def __post_init__(self) -> None:
@@ -137,11 +140,13 @@ class GenerationAudit:
 
         Raises InputError if the set has no items whose options may move.
         """
-        seed = int(self.secret_seed, 16)
-        if self.arrange is not None:
-            return self.arrange(seed=seed)
-        request = replace(self.request, arrangements=CHOICES)
-        return request.option_variants(self.test_set, seed=seed)
+        return option_variants(
+            self.test_set,
+            permutations=CHOICES - 1,
+            seed=int(self.secret_seed, 16),
+            keep=self.request.keep if self.keep is None else self.keep,
+            template=self.template,
+        )
 
     @cached_property
     def secret_seed(self) -> str:

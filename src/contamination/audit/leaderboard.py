@@ -21,7 +21,7 @@ from contamination.tables import MISSING
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
-    """Return the page of one or more rows of `contamination.audit.many.judged_rows`, best first."""
+    """Return the page of rows of `contamination.audit.many.judged_rows`, best first."""
     ranked = sorted(rows, key=_rank)
     with pd.option_context("display.max_colwidth", None):
         cells = pd.DataFrame([_cells(row) for row in ranked])
@@ -43,7 +43,7 @@ def _rank(row: Mapping[str, Any]) -> float:
 
 
 def _facts(rows: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
-    """Return what holds for all rows: the date, the correction, the level, and the settings."""
+    """Return what holds for all rows: date, correction, level and settings."""
     tested = [row for row in rows if row["p"] is not None]
     seeds = sorted({str(row["seed"]) for row in tested})
     precisions = sorted({str(row["precision"]) for row in tested})
@@ -62,19 +62,25 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
         "compressor: ": row["compressor"],
         "not corrected for: ": row.get("other tests") or None,
     }
-    lines = [f"{name}{_shown(value)}" for name, value in controls.items() if value is not None]
+    lines = []
+    for name, value in controls.items():
+        if value is not None:
+            lines.append(f"{name}{_shown(value)}")
     reason = ""
-    # as the command prints it
+    # As the command prints it.
     if row["verdict"] != "no evidence" or row.get("objections"):
         reason = _shown(row["reason"])
     verdict = _shown(row["verdict"])
     power = _shown(row["power"] or None).replace("; ", "<br>")
     store = row["store"]
-    cells = {name.capitalize(): _shown(row[name]) for name in ("model", "set", "axis", "test")}
+    cells = {}
+    for name in ("model", "set", "axis", "test"):
+        cells[name.capitalize()] = _shown(row[name])
     cells["p"] = _shown(row["p"])
     cells["log10 p"] = _shown(row["log10 p"], "z.1f")
     cells["p (Holm)"] = _shown(row["p (Holm)"])
-    cells["Verdict"] = f'<strong class="{verdict}">{verdict}</strong> <small>{reason}</small>'
+    strong = f'<strong class="{verdict}">{verdict}</strong>'
+    cells["Verdict"] = f"{strong} <small>{reason}</small>"
     cells["Controls"] = "<br>".join(lines) or MISSING
     cells["Power"] = f"<small>{power}</small>"
     cells["Tokens"] = _shown(row["tokens"])

@@ -1,4 +1,4 @@
-"""Every model on every set, with one correction over all that was asked (Oren, section 4.3).
+"""Every model on every set, with one correction over all tests (Oren, section 4.3).
 
 A pair that cannot be audited keeps its reason, and the others are audited.
 """
@@ -108,9 +108,12 @@ def audit_pairs(
 def _open_sets(
     sets: Mapping[str, Callable[[], ExampleSet]],
 ) -> dict[str, ExampleSet | str]:
-    """Return each set, or why it cannot be opened; those of one name get the name asked by."""
+    """Return each set, or why it cannot be opened; sets of one name get their keys."""
     opened = {name: _tried(open_set) for name, open_set in sets.items()}
-    count = Counter(each.name for each in opened.values() if isinstance(each, ExampleSet))
+    count = Counter[str]()
+    for test_set in opened.values():
+        if isinstance(test_set, ExampleSet):
+            count[test_set.name] += 1
     for name, test_set in opened.items():
         if isinstance(test_set, ExampleSet) and count[test_set.name] > 1:
             opened[name] = replace(test_set, name=name)
@@ -155,7 +158,7 @@ def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
 
 
 def _corrected_p(pairs: Sequence[Pair]) -> list[list[float]]:
-    """Return the p-values of each pair after Holm's correction over all; failures have none."""
+    """Return the p-values of each pair after Holm's correction over all pairs."""
     log10_p = list[float]()
     counts = []
     for _, _, audit in pairs:
@@ -180,7 +183,7 @@ def _row_of_failure(model: str, name: str, failure: str) -> dict[str, Any]:
 
 
 def _row_of_test(finding: Finding, verdict: Verdict) -> dict[str, Any]:
-    """Return the columns of one test: its store, its controls, its power, and the verdict."""
+    """Return the columns of one test: store, controls, power and verdict."""
     assert finding.store is not None
     row = columns_of(finding.store, finding.result)
     if finding.diagnosis is not None:

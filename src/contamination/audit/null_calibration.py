@@ -1,4 +1,4 @@
-"""Null calibration: p-values of a test where H0 holds by construction, and where tokens gain.
+"""Null calibration: p-values of a test where H0 holds by construction.
 
 The shuffled orderings of a store are independent uniform permutations. One of them,
 drawn at random in each shard, may therefore be called canonical in the place of the
@@ -18,7 +18,7 @@ from contamination.scoring.store import Store
 def null_calibration_p_values(
     test: Test, store: Store, scores: np.ndarray, *, draws: int
 ) -> np.ndarray:
-    """Return p-values of a test on redrawn canonical orders, each as if published, (draws,).
+    """Return p-values of a test on redrawn canonical orders, (draws,).
 
     The published order takes no part: each p-value is that of the test with one
     ordering of each shard fewer.
@@ -48,11 +48,11 @@ def null_calibration_p_values(
 
 
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
-    """Return how much likelier tokens are in the canonical order than on average, (tokens,).
+    """Return the mean gain of tokens in the canonical order (nats), (tokens,).
 
-    In nats, by place in the example: a mean over all examples that do not lead their
-    shard; entry 0 is the first token. Places that fewer than half of these examples
-    reach are left out.
+    By place in the example, and compared with the mean over the orderings: a mean over
+    all examples that do not lead their shard; entry 0 is the first token. Places that
+    fewer than half of these examples reach are left out.
     """
     longest = int(store.header.stored.max())
     sums = np.zeros(longest)

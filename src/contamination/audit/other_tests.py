@@ -1,4 +1,4 @@
-"""What else was tested of a model and a set, by what lies beside the stores that an audit reads.
+"""Other tests of a model and a set, by the stores in the same folder.
 
 The smallest of several p-values is no p-value. An audit corrects over the tests of its
 own command, and knows of those of other commands by the stores that they filled. A test
@@ -39,7 +39,7 @@ class OtherTest(NamedTuple):
 
 
 def note_test(store: Path, result: "TestResult") -> None:
-    """Leave word in a store that it was tested; not where nothing can be written."""
+    """Note in a store that it was tested; nothing where it cannot be written."""
     path = _note_of(store, result)
     if path.exists():
         return
@@ -52,37 +52,44 @@ def other_tests(
 ) -> list[OtherTest]:
     """Return all other tests of a model and a set, the earliest first.
 
-    A store in which no test has left word counts as one test.
+    A store without a note counts as one test.
 
     Parameters
     ----------
-    stores : directories that an audit has read. Those of the model and set lie beside
-        them.
+    stores : directories that an audit has read. All stores of the model and set lie in
+        the same folders.
     results : of the audit itself, with the store of each.
     """
     own = {_note_of(store, result) for store, result in results}
     reference = _header_of(stores[0])
-    found: list[tuple[float, OtherTest]] = []
-    for store in _stores_beside(stores):
+    dated: list[tuple[float, OtherTest]] = []
+    for store in _stores_in_folders_of(stores):
         header = _header_of(store)
         notes = [path for path in _notes_in(store) if path not in own]
         for note in notes:
-            found.append(_described(store, note, header, reference))
+            dated.append(_described(store, note, header, reference))
         if not notes and header and store not in stores:
-            found.append(_described(store, None, header, reference))
-    return [other for _, other in sorted(found)]
+            dated.append(_described(store, None, header, reference))
+    return [other for _, other in sorted(dated)]
 
 
-def _stores_beside(stores: Sequence[Path]) -> list[Path]:
+def _stores_in_folders_of(stores: Sequence[Path]) -> list[Path]:
     """Return all stores with anything in them in the folders of these."""
-    found: set[Path] = set()
+    neighbours: set[Path] = set()
     for folder in {store.parent for store in stores}:
-        found |= {part.parent for part in folder.glob(f"*/{PARTS}")}
-    return sorted(found)
+        for part in folder.glob(f"*/{PARTS}"):
+            neighbours.add(part.parent)
+    return sorted(neighbours)
 
 
 def other_tests_in_words(others: Sequence[OtherTest]) -> str:
-    """Say in one line that there are other tests, and which."""
+    """Return one line that says that there are other tests, and which.
+
+    Examples
+    --------
+    >>> other_tests_in_words([OtherTest("a", "boundary (4 shards)")])[:45]
+    '1 other test of this model and set in the sam'
+    """
     count = "1 other test" if len(others) == 1 else f"{len(others)} other tests"
     shown = [other.what for other in others[:MOST_TOLD]]
     if len(others) > MOST_TOLD:
@@ -94,7 +101,7 @@ def other_tests_in_words(others: Sequence[OtherTest]) -> str:
 
 
 def _note_of(store: Path, result: "TestResult") -> Path:
-    """Return the file by which a test leaves word: its name says all, so no content is trusted."""
+    """Return the file of a test's note: its name says all, so no content is trusted."""
     stopped = "-stopped" if hasattr(result, "stopped_at") else ""
     return Path(store) / f"test-{result.test}-{result.permutations}{stopped}.json"
 
@@ -104,7 +111,7 @@ def _notes_in(store: Path) -> list[Path]:
 
 
 def _header_of(store: Path) -> dict[str, Any]:
-    """Return the header of a store, whatever it holds; empty if it has none, or a damaged one."""
+    """Return the header of a store; empty if it has none, or a damaged one."""
     for name in HEADERS:
         with suppress(InputError):
             return read_json(Path(store) / name)
@@ -122,13 +129,19 @@ def _described(
     if "temperature" in header:
         details.append(f"{header.get('samples')} x {header.get('tokens')} tokens")
         details.append(f"temperature {header['temperature']}")
-    if match := note and NOTE.fullmatch(note.name):
+    match = None if note is None else NOTE.fullmatch(note.name)
+    if match is not None:
         name = match["test"]
         details.append(f"{match['permutations']} permutations")
     details += _differences(header, reference)
-    dated = note or next(path for path in map(store.joinpath, HEADERS) if path.is_file())
+    file = _header_file(store) if note is None else note
     what = f"{name} ({', '.join(details)})"
-    return dated.stat().st_mtime, OtherTest(str(store), what)
+    return file.stat().st_mtime, OtherTest(str(store), what)
+
+
+def _header_file(store: Path) -> Path:
+    """Return the file of the header of a store that has one."""
+    return next(store / name for name in HEADERS if (store / name).is_file())
 
 
 def _kind_of(header: dict[str, Any]) -> str:
@@ -138,9 +151,13 @@ def _kind_of(header: dict[str, Any]) -> str:
 
 
 def _differences(header: dict[str, Any], reference: dict[str, Any]) -> list[str]:
-    """Say in what a header differs from that of the audit, of stores of the same kind."""
-    alike = header.get("kind") == reference.get("kind") != "alternatives"
-    # an endpoint has another revision for texts, and arrangements have their own
-    if not alike:
+    """Return how a header differs from that of the audit, of stores of one kind."""
+    kind = header.get("kind")
+    # An endpoint has another revision for texts, and arrangements have their own.
+    if kind != reference.get("kind") or kind == "alternatives":
         return []
-    return [text for name, text in DIFFERENCES.items() if header.get(name) != reference.get(name)]
+    differences = []
+    for name, text in DIFFERENCES.items():
+        if header.get(name) != reference.get(name):
+            differences.append(text)
+    return differences

@@ -76,7 +76,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The work of an audit under one model: orders of the records, variants of each, or both.
+    """The work of an audit under one model: orders of records, variants, or both.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Work:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """The name of each test: of the order of records, then of each set of variants."""
+        """The names of the tests: of the order of records, then of variants."""
         of_variants = [variants.what for variants in self.variant_sets]
         return (*self.request.order_tests, *of_variants)
 
@@ -169,12 +169,15 @@ class Work:
         if self.request.axis == "options":
             permutations = self.request.arrangements - 1
         works = [part.work for part in self.distinct_parts]
+        tokens_missing = 0
+        for part in missing:
+            tokens_missing += round(part.work.scored * part.missing_share)
         return ScoringPlan(
             examples=len(self.test_set.examples),
             permutations=permutations,
             stores=tuple(part.store for part in self.parts),
             work=cost.total(works),
-            missing=sum(round(part.work.scored * part.missing_share) for part in missing),
+            missing=tokens_missing,
             flops=flops,
             seconds=seconds,
         )
@@ -185,7 +188,7 @@ class Work:
         enough: Callable[[Store, int], bool] | None = None,
         replace: bool = False,
     ) -> list[Store]:
-        """Score what is missing, and open the stores of the plan, one for each of its `stores`.
+        """Score what is missing, and return the store of each test.
 
         Parameters
         ----------
@@ -235,7 +238,7 @@ class Work:
         return Part(store, directory, work, missing_share(directory, work.scored))
 
     def _plan_variants(self, variants: "VariantSet") -> Part:
-        """Plan the store of a set of variants; those of other sets lie in the same folder."""
+        """Plan the store of a set of variants."""
         groups = token_groups(self.scorer.tokenizer, variants)
         works = []
         tokens = 0
@@ -267,7 +270,7 @@ class Work:
         )
 
     def _sequences(self, part: Part) -> Iterator[np.ndarray]:
-        """Yield token ids as the model reads them, one sequence for each shard or record."""
+        """Yield token ids as the model reads them, a sequence for each shard or record."""
         if part.variants is not None:
             for group in token_groups(self.scorer.tokenizer, part.variants):
                 yield np.concatenate([group.prefix, *group.rests])
@@ -278,6 +281,6 @@ class Work:
 
 
 def missing_share(directory: Path, tokens: int) -> float:
-    """Return the share of a full store's tokens that is missing, by the footers of its parts."""
+    """Return the share of tokens that a store lacks, by the footers of its parts."""
     stored = sum(count_values(path) for path in directory.glob("part-*.parquet"))
     return max(0, tokens - stored) / tokens

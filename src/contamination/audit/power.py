@@ -1,4 +1,4 @@
-"""Simulated power: how likely a test would have found copies of a set, as our studies found theirs.
+"""Simulated power: the probability that a test would have found copies of a set.
 
 Assumption: the model remembers copies as the models of our studies did. Nothing about
 the audited model shows that, so the spread between studies is part of every
@@ -130,7 +130,7 @@ def simulate_power(
     store: "Store",
     scores: "np.ndarray",
 ) -> tuple[SimulatedPower, ...]:
-    """Return p-values of the test on copies of this set, for each effect that studies measured.
+    """Return p-values on copies of this set, for each effect that studies measured.
 
     The noise is that of this model on this set: canonical orders are redrawn among the
     stored ones, and raised by effects drawn from their predictive law.
@@ -174,8 +174,17 @@ def detection_probability(effect: Effect, following: float, *, level: float) -> 
 
     Parameters
     ----------
+    effect : of the copies.
     following : number of records that follow another one in their shard.
     level : of the one-sided test.
+
+    Examples
+    --------
+    >>> effect = Effect(
+    ...     "successor", "gpt2", copies=4, studies=3, sets=30, mean=0.2, scale=0.05
+    ... )
+    >>> round(detection_probability(effect, following=360, level=0.05), 2)
+    0.89
     """
     import numpy as np
     from scipy.stats import norm, t
@@ -193,8 +202,17 @@ def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | 
 
     Parameters
     ----------
+    effect : of the copies.
     level : of the one-sided test.
     shard_size : records of a shard, of which the first follows none.
+
+    Examples
+    --------
+    >>> effect = Effect(
+    ...     "successor", "gpt2", copies=4, studies=3, sets=30, mean=0.2, scale=0.01
+    ... )
+    >>> records_needed(effect, level=0.05, shard_size=10)
+    180
     """
     share = 1 - 1 / shard_size
     sizes = [size for size in _sizes() if size >= shard_size]
@@ -225,9 +243,11 @@ def power_in_words(powers: Sequence[Power]) -> str:
     """Return the power as one line, by the kind of model in the studies; "" for none."""
     by_model: dict[str, list[str]] = {}
     for power in powers:
-        chance = f"{shown_probability(power.probability)} for {copies_in_words(power.copies)}"
+        probability = shown_probability(power.probability)
+        chance = f"{probability} for {copies_in_words(power.copies)}"
         by_model.setdefault(power.model, []).append(chance)
-    return "; ".join(f"{model}: {', '.join(chances)}" for model, chances in by_model.items())
+    parts = [f"{model}: {', '.join(chances)}" for model, chances in by_model.items()]
+    return "; ".join(parts)
 
 
 def copies_in_words(copies: int) -> str:
@@ -238,5 +258,11 @@ def copies_in_words(copies: int) -> str:
 
 
 def shown_probability(probability: float) -> str:
-    """Return a simulated probability in percent, never 0 or 100%."""
+    """Return a simulated probability in percent, never 0 or 100%.
+
+    Examples
+    --------
+    >>> shown_probability(1.0)
+    '99%'
+    """
     return f"{min(max(probability, 0.01), 0.99):.0%}"

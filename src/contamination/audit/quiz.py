@@ -1,4 +1,4 @@
-"""The questions of a quiz: which of several versions is the published one, or which comes next.
+"""The questions of a quiz: which version is published, or which one comes next.
 
 A random stream draws the place of the right version in each question.
 """

@@ -87,7 +87,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
 
 
 def _reads(test: Test, header: Header) -> bool:
-    """Say whether a test reads such a store by default."""
+    """Return whether a test reads such a store by default."""
     if header.kind == "alternatives":
         return test.name == OPTION_TEST
     if test.kind != header.kind or test.tokens_per_example != header.tokens_per_example:
@@ -124,7 +124,7 @@ def read_audit(path: Path) -> list[Row]:
 
 
 def _audited(row: Mapping[str, str]) -> Row:
-    """Return a row with its numbers; KeyError, TypeError or ValueError where one is missing."""
+    """Return a row with its numbers; raise KeyError, TypeError or ValueError without."""
     for name in ("header", "model"):
         _ = row[name]
     _ = TESTS[row["test"]]
@@ -152,7 +152,8 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
                 f"{where}: no whole store of it among those given; name its directory",
             )
         for again in stored:
-            for name, value in (again | {"p (Holm)": holm_p}).items():
+            expected = again | {"p (Holm)": holm_p}
+            for name, value in expected.items():
                 if not _agrees(name, row.get(name, ""), value):
                     lines.append(
                         f"{where}: {name} is {row.get(name, '')}, and its store gives {value}",
@@ -161,12 +162,12 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
 
 
 def _is_same_test(row: Row, other: Row) -> bool:
-    """Say whether two rows are of the same test on the same scored text."""
+    """Return whether two rows are of the same test on the same scored text."""
     return bool(row["header"] == other["header"] and row["test"] == other["test"])
 
 
 def _agrees(name: str, written: Any, computed: Any) -> bool:
-    """Say whether a cell of a table is what its store gives; numbers within TOLERANCE."""
+    """Return whether a cell is what its store gives; numbers within TOLERANCE."""
     if name in NUMBERS and math.isclose(written, computed, rel_tol=TOLERANCE):
         return True
     return bool(written == csv_text(str(computed)))

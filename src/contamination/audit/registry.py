@@ -80,7 +80,7 @@ def _best_successors(scores: "np.ndarray", rng: "np.random.Generator") -> "TestR
 
 @dataclass(frozen=True, kw_only=True)
 class Test(StoreNeed):
-    """A test: the store that it needs, the way from there to a p-value, and how it is shown.
+    """A test: the store that it needs, its scores, its p-value, and how it is shown.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Test(StoreNeed):
 
     @property
     def stops(self) -> bool:
-        """Whether shards can be judged one after the other, as the exact test takes them."""
+        """Whether shards can be judged one after the other, as in the exact test."""
         return self.statistic is _exact
 
     @property
@@ -164,12 +164,12 @@ class Test(StoreNeed):
 
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
-    """Return the log-probability of every ordering (nats), (m+1,), as in Oren's tests."""
+    """Return the log-probability of every ordering (nats), (m+1,), as in Oren."""
     return tokens.sums()
 
 
 def standardised(tokens: "ShardTokens") -> "np.ndarray":
-    """Return the sum of tokens, (m+1,), each centred and divided by its spread over orderings."""
+    """Return sums of tokens, (m+1,), each standardised over the orderings."""
     return statistics.token_standardised_scores(
         tokens.logprobs, tokens.leading, resolution=tokens.resolution
     )
@@ -210,7 +210,7 @@ for _name, _tokens in COUNTED.items():
 
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    """Return the scores of sampled orderings by the first tokens of each successor, (n+1,)."""
+    """Return the scores of sampled orderings by first tokens of successors, (n+1,)."""
     centred = statistics.centred_successors(
         store.successors(shard, SUCCESSOR_TOKENS),
         resolution=store.resolution(SUCCESSOR_TOKENS),
@@ -224,9 +224,10 @@ def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
 
 
 def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
-    """Return scores of the same sampled orderings by each number of tokens in COUNTED, (q, n+1).
+    """Return scores of sampled orderings by each count of tokens, (q, n+1).
 
-    "all" is as many tokens of an example as the store keeps.
+    The counts are those in COUNTED; "all" is as many tokens of an example as the store
+    keeps.
 
     Parameters
     ----------
@@ -255,7 +256,14 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
 
 
 def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
-    """Open a stream of a store's own: p-values of different sets share no draws."""
+    """Return a random stream of a store's own: different sets share no draws.
+
+    Parameters
+    ----------
+    store : whose seed and set name the stream.
+    name : of the draws.
+    keys : more of their name, such as a shard.
+    """
     from contamination.randomness import random_stream
 
     header = store.header
@@ -353,7 +361,7 @@ DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
 OPTION_TEST = "options"  # of the other axis
 ITEM_TESTS = (OPTION_TEST, "arrangement_quiz")  # whose shards are items
 COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
-"""What the study of power and the explorer set side by side, with several choices of b."""
+"""Tests that the study of power and the explorer compare, by choices of b."""
 
 
 def variant_name(name: str, b: str | None) -> str:
@@ -370,7 +378,7 @@ def variant_name(name: str, b: str | None) -> str:
 
 
 def help_text() -> str:
-    """Return a list of the tests in Markdown, for a help: tests on pairs of examples first."""
+    """Return a list of the tests in Markdown for the help, tests on pairs first."""
     lines = {
         "successors": "- Pairs of examples:",
         "orderings": "- Whole orderings:",

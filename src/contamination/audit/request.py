@@ -1,4 +1,4 @@
-"""The request of an audit: tests, shards and permutations, and the place of its stores."""
+"""The request of an audit: tests, shards, permutations, and where its stores are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,9 @@ CHOICES = 4  # arrangements of an item, or records, in a quiz of what the model 
 
 @dataclass(frozen=True)
 class Request:
-    """The request of an audit; InputError for one that cannot be tested or decides nothing.
+    """The request of an audit.
+
+    Raises InputError for one that cannot be tested or decides nothing.
 
     Attributes
     ----------
@@ -126,33 +128,46 @@ class Request:
 
     @property
     def stopping_test(self) -> str:
-        """The test whose evidence is followed shard by shard; InputError if there is not one."""
-        known = [name for name, test in TESTS.items() if test.stops]
-        if self.axis != "order" or len(self.order_tests) > 1 or self.order_tests[0] not in known:
-            one = f"give one of {', '.join(known)}, and leave out the axis"
-            raise InputError(
-                f"stopping early follows one test of the order of records by shards: {one}",
-                parameter="tests",
-            )
-        return self.order_tests[0]
+        """The one test whose evidence is followed shard by shard.
+
+        Raises InputError if the request has no such test, or several tests.
+        """
+        stopping = [name for name, test in TESTS.items() if test.stops]
+        if self.axis == "order" and len(self.order_tests) == 1:
+            (test,) = self.order_tests
+            if test in stopping:
+                return test
+        raise InputError(
+            "stopping early follows one test of the order of records by shards: give "
+            f"one of {', '.join(stopping)}, and leave out the axis",
+            parameter="tests",
+        )
 
     def option_variants(
         self,
         test_set: "ExampleSet",
         *,
         template: str | None = None,
-        seed: int | None = None,
     ) -> "VariantSet":
-        """Render the arrangements that are asked for, drawn by the request's seed or another.
+        """Return the arrangements of the options of each item, rendered.
 
-        `template` and errors as in `contamination.testsets.variants.option_variants`.
+        Parameters
+        ----------
+        test_set : whose records are items.
+        template : by which an item is rendered; None takes the set's own, if it shows
+            every option.
+
+        Raises
+        ------
+        InputError
+            If the set has no items, or too few whose options may move.
         """
         from contamination.testsets.variants import option_variants
 
         return option_variants(
             test_set,
             permutations=self.arrangements - 1,
-            seed=self.seed if seed is None else seed,
+            seed=self.seed,
             keep=self.keep,
             template=template,
         )

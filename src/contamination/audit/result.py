@@ -77,7 +77,7 @@ class Audit:
 
     @property
     def holm_p(self) -> tuple[float, ...]:
-        """p-values of the results after Holm's correction over the tests of this audit."""
+        """p-values after Holm's correction over the tests of this audit."""
         log10_p = [result.log10_p for result in self.results]
         corrected = statistics.adjust(log10_p=log10_p, method="holm")
         return tuple(float(p) for p in corrected.p)
@@ -119,7 +119,7 @@ class Audit:
         return decide(evidence, alpha=alpha)
 
     def notes(self) -> list[str]:
-        """Return lines for people on the limits of the p-values, and on their controls."""
+        """Return lines for people on the limits of the p-values, and on controls."""
         return text_report.notes_on(
             self.findings,
             combined_p=None if self.combined is None else self.combined.p,
@@ -138,7 +138,7 @@ class Audit:
         )
 
     def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return the result as JSON has it, with the verdict at a level; see `SCHEMA`."""
+        """Return the result for JSON, with the verdict at a level; see `SCHEMA`."""
         verdict = self.verdict(alpha)
         described: dict[str, Any] = {"schema": SCHEMA}
         for name in IDENTITY:

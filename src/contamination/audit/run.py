@@ -1,4 +1,4 @@
-"""A p-value and a verdict for one model and one test set, in one call (Oren, Algorithm 1).
+"""A p-value and a verdict for one model and one test set (Oren, Algorithm 1).
 
 `run_audit` plans, scores what no store holds yet, tests, adds the controls, and returns
 an `Audit`, whose verdict follows at any level.
@@ -79,8 +79,9 @@ def run_audit(
     variants: Sequence["VariantSet"] | None = None,
     stop_at: float | None = None,
 ) -> Audit:
-    """Test H0 "the model gives every ordering the same chance", and return results and controls.
+    """Return the audit of one model and one test set.
 
+    H0: the model gives every ordering the same chance.
     An ordering is one of the records of a shard or, on the axis of options, of the
     options of an item. Only what no store holds yet is scored.
 
@@ -223,10 +224,11 @@ def apply_tests(
     scored: Scored,
     own_tests: Mapping[str, Callable[[Store], TestResult]] | None = None,
 ) -> list[Finding]:
-    """Return the finding of each test, without controls, and note in the stores what was tested.
+    """Return the finding of each test, and note in the stores what was tested.
 
     Parameters
     ----------
+    work : of the audit.
     scored : the stores of this work.
     own_tests : tests of variants to use instead of those of the registry, by what the
         variants are.
@@ -273,7 +275,7 @@ def _add_controls(
     scored: Scored,
     findings: Sequence[Finding],
 ) -> list[Finding]:
-    """Return the findings with a diagnosis and the zlib baseline: of tests alike, computed once."""
+    """Return the findings with their controls, computed once for tests alike."""
     diagnoses: dict[tuple[bool, int], Diagnosis] = {}
     baselines: dict[StorePlan, TestResult] = {}
     controlled = []
@@ -294,7 +296,7 @@ def _add_controls(
 
 
 def _diagnose(work: Work, store: StorePlan) -> Diagnosis:
-    """Return whether what the test of a store permutes carries information without a model."""
+    """Return the diagnosis of what the test of a store permutes."""
     request = work.request
     if store.kind == "alternatives":
         return diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
@@ -329,6 +331,7 @@ def make_audit(
 
     Parameters
     ----------
+    work : of the audit.
     scored : the stores of this work.
     findings : one for each test.
     combined : p-value of all tests together, on which the verdict then rests.

@@ -82,8 +82,9 @@ def _limits(finding: Finding) -> list[str]:
     if result.log10_p <= NEAR_FLOOR * log10_floor(result):
         lines.append(f"{name}: no smaller p exists for so many shards and orderings")
     if finding.error is not None and finding.error >= LARGE_ERROR:
-        moved = f"other sampled orderings would move log10 p by about {finding.error:.1f}"
-        lines.append(f"{name}: {moved}")
+        lines.append(
+            f"{name}: other sampled orderings would move log10 p by about {finding.error:.1f}"
+        )
     return lines
 
 
@@ -100,13 +101,16 @@ def _diagnoses(findings: Sequence[Finding]) -> list[str]:
 
 
 def _zlib_baselines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line on each result of the zlib baseline, which several tests may share."""
+    """Return a line on each zlib baseline, which several tests may share."""
     baselines = {finding.zlib: None for finding in findings if finding.zlib}
     lines = []
     for baseline in baselines:
         tested = ""
         if len(baselines) > 1:
-            tests = [each.result.test for each in findings if each.zlib is baseline]
+            tests = []
+            for finding in findings:
+                if finding.zlib is baseline:
+                    tests.append(finding.result.test)
             tested = f" ({', '.join(tests)})"
         lines.append(
             f"a compressor, which has seen nothing{tested}: p = {baseline.p:.3g}",

@@ -1,4 +1,4 @@
-"""The command line `contamination`: a file for each command, and one for each thing they share.
+"""The command line `contamination`: a file for each command, and shared ones.
 
 `main` gathers the commands, `ending` says how one ended. `options` are the parameters
 that several commands share, `choices` open what was typed (set, model, sampling),

@@ -1,4 +1,4 @@
-"""`contamination audit`: many models on many sets, with one correction over all of it."""
+"""`contamination audit`: many models on many sets, with one correction over all."""
 
 import datetime
 import fnmatch
@@ -145,7 +145,7 @@ def audit(
 
 
 def _templates(sets: Sequence[str]) -> dict[str, str | None]:
-    """Return the template of each set that was named; None where it was given none."""
+    """Return the template of each set that was named; None where none was typed."""
     templates = dict[str, str | None]()
     for typed in sets:
         for name, template in _sets_of(typed):
@@ -181,7 +181,7 @@ def _sets_of(typed: str) -> list[tuple[str, str | None]]:
 
 
 def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
-    """Print the table, without columns that say the same in all rows, and the reasons."""
+    """Print the table without columns that repeat one value, and the reasons."""
     shown = list(SHOWN)
     for name in ("model", "test"):
         values = {row[name] for row in rows if row[name] is not None}

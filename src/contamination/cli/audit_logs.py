@@ -1,4 +1,4 @@
-"""`contamination audit-logs`: which models know a sealed set, by the logs of their evaluations."""
+"""`contamination audit-logs`: which models know a sealed set, by their logs."""
 
 import json
 from collections.abc import Sequence
@@ -59,9 +59,12 @@ def audit_logs(
     from contamination.testsets.logs.read import read_log
 
     sealed = verify(None, seal, key)
-    found = audit(sealed, map(read_log, logs), epochs=epochs, limit=limit)
+    results = audit(sealed, map(read_log, logs), epochs=epochs, limit=limit)
     level = sealed.seal.level
-    rows = [asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
+    conclusions = [result.conclusion(level) for result in results]
+    rows = []
+    for result, conclusion in zip(results, conclusions, strict=True):
+        rows.append(asdict(result) | {"conclusion": conclusion})
     save_table(rows, csv)
     if as_json:
         stated = {
@@ -73,24 +76,24 @@ def audit_logs(
         }
         print(json.dumps(stated | {"models": rows}, indent=2))
     else:
-        _print(found, sealed)
-        _print_coverage(found, logs, level)
-    return ExitStatus(exit_status(one.conclusion(level) for one in found))
+        _print(results, sealed)
+        _print_coverage(results, logs, level)
+    return ExitStatus(exit_status(conclusions))
 
 
-def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
+def _print(results: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
     """Print a row for each model, and what was verified."""
     rows = []
-    for one in found:
+    for result in results:
         row = (
-            one.model,
-            one.records,
-            one.admissible,
-            one.hits,
-            one.known_at_least,
-            f"{one.p:.2g}",
-            f"{one.holm_p:.2g}",
-            one.conclusion(sealed.seal.level),
+            result.model,
+            result.records,
+            result.admissible,
+            result.hits,
+            result.known_at_least,
+            f"{result.p:.2g}",
+            f"{result.holm_p:.2g}",
+            result.conclusion(sealed.seal.level),
         )
         rows.append(row)
     title = f"Which models know what the key of {sealed.seal.name} drew?"
@@ -99,26 +102,26 @@ def _print(found: "Sequence[ModelAnswers]", sealed: "SealedSet") -> None:
 
 
 def _print_coverage(
-    found: "Sequence[ModelAnswers]",
+    results: "Sequence[ModelAnswers]",
     logs: Sequence[Path],
     level: float,
 ) -> None:
-    """Print why nothing can be said of a model, which records count twice, and the files' order."""
-    for one in found:
-        if one.reason:
-            line = f"{one.model}: nothing can be said, since {one.reason}"
+    """Print why nothing can be said of a model, repeated records, and the files."""
+    for result in results:
+        if result.reason:
+            line = f"{result.model}: nothing can be said, since {result.reason}"
             say(f"{line}; see --limit and --epochs", wrap=False)
-        elif one.conclusion(level) == "cannot say":
+        elif result.conclusion(level) == "cannot say":
             say(
-                f"{one.model}: nothing can be said, since {one.admissible:,} answers "
-                "that name exactly one right answer are too few for a p-value of "
-                f"{level:g}",
+                f"{result.model}: nothing can be said, since {result.admissible:,} "
+                "answers that name exactly one right answer are too few for a p-value "
+                f"of {level:g}",
                 wrap=False,
             )
-        elif one.repeated:
+        elif result.repeated:
             say(
-                f"{one.model}: {one.repeated:,} of its records have more than one "
-                f"answer, of which {one.differing:,} have different ones",
+                f"{result.model}: {result.repeated:,} of its records have more than one "
+                f"answer, of which {result.differing:,} have different ones",
                 wrap=False,
             )
     if len(logs) > 1:

@@ -1,4 +1,4 @@
-"""What was typed about the test set, the model and the texts to write, and how each is opened."""
+"""What was typed about set, model and texts to write, and how each is opened."""
 
 import tempfile
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class SetChoice:
 
     @property
     def typed_template(self) -> str | None:
-        """The template that --template or --field gives; None where neither was typed."""
+        """The template by --template or --field; None where neither was typed."""
         if self.field is not None and self.template is not None:
             raise InputError(
                 "--field and --template say the same thing: give one of them",
@@ -79,7 +79,10 @@ class TextChoice:
 
 
 def template_of(typed: str | None) -> str | None:
-    """Return the template that was typed: a shell passes `\\n` and `\\t` on as two letters each."""
+    """Return the template that was typed, with real line ends and tabs.
+
+    A shell passes `\\n` and `\\t` on as two letters each.
+    """
     if typed is None:
         return None
     return typed.replace("\\n", "\n").replace("\\t", "\t")
@@ -90,7 +93,14 @@ def declared_of(
     options: Sequence[str] | None,
     other: Sequence[str] | None,
 ) -> "Declared":
-    """Return the fields of items that were declared."""
+    """Return the fields of items that were declared.
+
+    Parameters
+    ----------
+    answer : fields that name the right option.
+    options : fields that hold the options.
+    other : fields that do not depend on the options.
+    """
     from contamination.testsets.example_set import Declared
 
     return Declared(
@@ -142,9 +152,10 @@ def open_set_of_items(choice: SetChoice) -> "ExampleSet":
 
 
 def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
-    """Return the scorer of a model: hub id, directory, GGUF file, or its name at the endpoint.
+    """Return the scorer of a model.
 
-    Raises InputError if the model is not found, or options contradict each other.
+    `model` is a hub id, a directory, a GGUF file, or its name at the endpoint. Raises
+    InputError if the model is not found, or options contradict each other.
     """
     if choice.endpoint is None:
         return _open_local(model, choice)
@@ -175,8 +186,16 @@ def open_generator(
 ) -> "Generator":
     """Return what makes a model write, here or at the endpoint.
 
-    Of a chat that `asks_letters` the question is the whole prompt. Raises InputError as
-    `open_scorer`.
+    Parameters
+    ----------
+    model : hub id, directory, GGUF file, or its name at the endpoint.
+    choice : how it is loaded or reached.
+    asks_letters : whether the question is the whole prompt of a chat.
+
+    Raises
+    ------
+    InputError
+        If the model is not found, or options contradict each other.
     """
     from contamination.scoring.generation import (
         CONTINUE,
@@ -240,7 +259,7 @@ def check_written(
     files: Sequence[Path | None],
     read: Sequence[Path | str | None],
 ) -> None:
-    """Refuse files that cannot be written, or over what is read, before anything is computed.
+    """Raise InputError for files that cannot be written, or that are read as well.
 
     Parameters
     ----------

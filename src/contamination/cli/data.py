@@ -102,7 +102,7 @@ def _place(entry: Entry, here: Path | None) -> str:
 
 
 def _expanded(names: list[str] | None) -> list[str]:
-    """Return names of sets, each once: a family stands for its members, nothing for all sets."""
+    """Return names of sets: a family stands for its members, nothing for all sets."""
     expanded = list[str]()
     for name in names or [""]:
         is_family = name.endswith("/") or not name

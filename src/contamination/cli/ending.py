@@ -1,4 +1,4 @@
-"""How every command of this project ends: with one status, after everything has been printed.
+"""How every command of this project ends: with one status, its output printed.
 
 Only a verdict is 1 or 3, and a command returns it as an `ExitStatus`. Whatever else
 happens, from a closed output to a bug, has a status of its own here, so that no fault
@@ -35,13 +35,13 @@ class ExitStatus(IntEnum):
 
 
 def run(app: Callable[..., Any]) -> NoReturn:
-    """Run an application of typer, and end the process with the status of what came of it."""
+    """Run an application of typer, and end the process with its status."""
     status = outcome(app)
     raise SystemExit(int(flushed(status)))
 
 
 def outcome(app: Callable[..., Any]) -> ExitStatus:
-    """Run an application; return the status that it returns, or that of what went wrong."""
+    """Run an application; return its status, or that of what went wrong."""
     try:
         _open_streams()
         _keep_memory()
@@ -56,7 +56,7 @@ def outcome(app: Callable[..., Any]) -> ExitStatus:
 
 
 def told(error: BaseException) -> ExitStatus:
-    """Print what went wrong on standard error, where that can be written, and return its status."""
+    """Print what went wrong on standard error, and return its status."""
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, BrokenPipeError):  # of which typer and rich make a SystemExit
         return ExitStatus.NOT_READ
@@ -78,7 +78,7 @@ def told(error: BaseException) -> ExitStatus:
 
 
 def flushed(status: ExitStatus) -> ExitStatus:
-    """Return the status, or that of an output that could not be written, and leave none behind."""
+    """Write out what is buffered; return the status, or that of a failure to write."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue
@@ -100,8 +100,10 @@ def _line(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         if error.filename is None:
-            return f"the system refuses a file, the output or the network: {printable(reason)}"
-        return f"{printable(str(error.filename))[-MOST_SHOWN:]}: {reason}; give another path"
+            shown = printable(reason)
+            return f"the system refuses a file, the output or the network: {shown}"
+        path = printable(str(error.filename))[-MOST_SHOWN:]
+        return f"{path}: {reason}; give another path"
     if hasattr(error, "format_message"):  # typer's
         shown = printable(" ".join(error.format_message().split()).rstrip("."))
         shown = shown or "no command is given"
@@ -118,17 +120,19 @@ def _print_error(text: str) -> None:
 
 
 def _open_streams() -> None:
-    """Write characters that an encoding lacks as escapes; raise InputError for a closed output."""
+    """Make outputs take any character; raise InputError for a closed output."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
-        except OSError:  # else the next file that is opened would get this number, and the output
+        except OSError:
+            # Else the next file that is opened would get this number, and the output.
             os.open(os.devnull, os.O_RDWR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if sys.stderr is None:
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - until the end
+        # It stays open until the end.
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stdout is None:
         raise InputError(
             "standard output is closed: redirect it to a file, or to /dev/null",
@@ -136,7 +140,7 @@ def _open_streams() -> None:
 
 
 def _silence(stream: TextIO) -> None:
-    """Send what a stream still holds nowhere: the interpreter would fail on it at its end."""
+    """Drop what a stream still holds: the interpreter would fail on it at its end."""
     with suppress(OSError, ValueError):  # a stream of a test has no number
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -1,4 +1,4 @@
-"""The library speaks of parameters, the command line of flags: messages are translated here."""
+"""Messages of the library name parameters; here they get the flags of a command."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,12 @@ def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
 
     Where the message says ``axis='both'`` it becomes ``--axis 'both'``; else the flag
     of the parameter that the error names stands at its end, in parentheses.
+
+    Parameters
+    ----------
+    error : of the library.
+    app : the command line.
+    typed : the words after its name.
     """
     message = str(error)
     flags = _flags_of(typer.main.get_command(app), typed)
@@ -38,7 +44,7 @@ def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
 
 @contextmanager
 def revision_of_data() -> Iterator[None]:
-    """Let an error that names a `revision` mean that of the data set: --revision is the model's."""
+    """Make errors of a `revision` name that of the data set: --revision is the model's."""
     try:
         yield
     except InputError as error:
@@ -62,11 +68,14 @@ def _parameters(error: BaseException | None) -> list[str]:
 
 
 def _flags_of(command: Any, typed: Sequence[str]) -> Mapping[str, str]:
-    """Return the first flag of each option of the command that was typed, by its parameter."""
+    """Return the flag of each option of the command that was typed, by parameter."""
     for word in typed:
         below = getattr(command, "commands", {})
         if word not in below:
             break
         command = below[word]
-    options = [parameter for parameter in command.params if parameter.param_type_name == "option"]
-    return {option.name: option.opts[0] for option in options}
+    flags = {}
+    for parameter in command.params:
+        if parameter.param_type_name == "option":
+            flags[parameter.name] = parameter.opts[0]
+    return flags

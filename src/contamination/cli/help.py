@@ -1,4 +1,4 @@
-"""Commands whose help has groups, and who are understood in spellings of other programs."""
+"""Commands whose help has groups, and which understand other programs' spellings."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,12 +22,14 @@ ADVICE = {
 
 
 class Command(typer.core.TyperCommand):
-    """A command that shows its options in groups and takes the spellings of other programs."""
+    """A command with options in groups, which takes spellings of other programs."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then the options of each group, then those of none."""
         arguments = list[tuple[str, str]]()
-        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (*GROUPS, "Options")}
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in (*GROUPS, "Options"):
+            groups[name] = []
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is None:
@@ -51,7 +53,9 @@ class Command(typer.core.TyperCommand):
 
         Only options that the command does not have under that name are changed.
         """
-        own = {flag for parameter in self.params for flag in parameter.opts}
+        own = set[str]()
+        for parameter in self.params:
+            own.update(parameter.opts)
         takes_model = any(parameter.name == "model" for parameter in self.params)
         words = list[str]()
         models = list[str]()

@@ -10,7 +10,7 @@ from contamination.testsets.templates import LAYOUTS, parse
 
 
 def say_template(dataset: str, template: str) -> None:
-    """Say which template the layout of the records has chosen, unless it is the usual one."""
+    """Print the template that the layout of the records chose, if it is unusual."""
     # the first process speaks
     if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":
         return
@@ -24,7 +24,7 @@ def say_template(dataset: str, template: str) -> None:
 
 
 def refuse_swapped(model: str, dataset: str) -> None:
-    """Raise InputError if a file of records stands where the model belongs, or the other way."""
+    """Raise InputError if set and model stand in each other's place."""
     advice = f"name MODEL first, then DATASET: {dataset} {model}"
     if Path(model).suffix in FORMATS and Path(model).is_file():
         raise InputError(f"{model} is a test set; {advice}")

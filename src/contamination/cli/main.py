@@ -1,4 +1,4 @@
-"""The entry point `contamination` and its commands; `contamination.cli.ending` has its statuses."""
+"""The entry point `contamination` and its commands; `ending` has its statuses."""
 
 import sys
 from importlib import import_module
@@ -40,7 +40,7 @@ def command_line(**how: Any) -> Any:
 
 
 def application(first: str = "") -> "typer.Typer":
-    """Return the command line; where `first` names a command, only its module is imported."""
+    """Return the command line; of a command `first` only its module is imported."""
     import typer  # here, so that an interrupt meanwhile ends in one line, too
 
     from contamination.cli.help import Command

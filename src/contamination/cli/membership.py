@@ -262,7 +262,7 @@ def _print_evaluation(
 
 
 def _members(texts: "ExampleSet", field: str) -> list[bool]:
-    """Return which texts are members by a field; raise InputError where it does not say."""
+    """Return which texts are members by a field; raise InputError for other values."""
     members = list[bool]()
     for number, record in enumerate(texts.records):
         value = record.get(field)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def say(*lines: str, wrap: bool = True) -> None:
-    """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
+    """Print lines for people, in which names are no markup and no escapes."""
     from rich.console import Console
 
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
@@ -42,9 +42,14 @@ def print_table(
     title: str | None = None,
     text: Collection[str] = (),
 ) -> None:
-    """Print a table; the first column and those named in `text` stand left, numbers right.
+    """Print a table, with thousands separated in counts.
 
-    Counts get their thousands separated. There is no header if no column has a name.
+    Parameters
+    ----------
+    columns : their names; there is no header if no column has one.
+    rows : of cells.
+    title : above the table.
+    text : names of columns that stand left, as the first one does; numbers stand right.
     """
     from rich.console import Console
     from rich.table import Table
@@ -60,13 +65,16 @@ def print_table(
         # number.
         table.add_column(column, justify="left" if left else "right", overflow="fold")
     for row in rows:
-        cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        cells = []
+        for cell in row:
+            shown = f"{cell:,}" if isinstance(cell, Integral) else str(cell)
+            cells.append(Text(printable(shown)))
+        table.add_row(*cells)
     Console().print(table, highlight=False)
 
 
 def print_power(powers: "Sequence[Power]") -> None:
-    """Print how likely a test would have found copies of a set; nothing if no study says so."""
+    """Print the power of a test for copies of a set; nothing if no study has any."""
     from contamination.audit.power import MOST_RECORDS, WANTED, shown_probability
 
     if not powers:
@@ -92,7 +100,7 @@ def print_power(powers: "Sequence[Power]") -> None:
 
 
 def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) -> None:
-    """Write a table or its rows as CSV, whole or not at all; nothing if there is no path."""
+    """Write a table or its rows as CSV, complete or not at all, if there is a path."""
     if path is None:
         return
     import pandas as pd
@@ -105,7 +113,7 @@ def save_table(table: "pd.DataFrame | list[dict[str, Any]]", path: Path | None) 
 
 
 def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return a column of which no program takes a text for a formula; numbers stay as they are."""
+    """Return a column in which no program takes a text for a formula."""
     import pandas as pd
 
     if column.dtype.kind != "O":

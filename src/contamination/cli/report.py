@@ -51,6 +51,7 @@ def show_result(
 
 def print_audit(audit: "Audit", alpha: float) -> None:
     """Print the p-values, also after Holm's correction, their controls, and the cost."""
+    header = audit.header
     of_items = [result.test in ITEM_TESTS for result in audit.results]
     counted = "shards or items" if any(of_items) else "shards"
     rows = []
@@ -70,7 +71,7 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     print_table(
         ("test", counted, "permutations", "p", "log10 p", "p (Holm)"),
         rows,
-        title=f"Has {audit.header.model} seen {audit.header.dataset} {_order_asked(of_items)}?",
+        title=f"Has {header.model} seen {header.dataset} {_order_asked(of_items)}?",
     )
     say(*audit.notes())
     print_cost(audit)
@@ -94,7 +95,7 @@ def _order_asked(of_items: Sequence[bool]) -> str:
 
 
 def print_cost(audit: "Audit") -> None:
-    """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
+    """Print what was scored, how fast and where, and the noise of an endpoint."""
     where = ", ".join(str(path) for path in audit.stores)
     if audit.generation is not None:
         _print_generation_cost(audit.generation, where)
@@ -129,7 +130,7 @@ def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:
 
 
 def print_plans(plans: "Mapping[str, ScoringPlan]", *, as_json: bool) -> None:
-    """Print how much there is to score under the model and, after it, under a control."""
+    """Print how much there is to score under the model, then under a control."""
     if as_json:
         first, *controls = plans.values()
         described = asdict(first)
@@ -147,7 +148,14 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", *, as_json: bool) -> None:
 def print_generation_plans(
     plans: "Mapping[str, ScoringPlan]", text: TextChoice, *, as_json: bool
 ) -> None:
-    """Print how much there is to write, by model, and what it costs."""
+    """Print how much there is to write, and what it costs.
+
+    Parameters
+    ----------
+    plans : by the name of the model.
+    text : the prices.
+    as_json : print JSON instead of tables.
+    """
     rows = {name: _to_write(plan, text) for name, plan in plans.items()}
     if as_json:
         print(json.dumps(rows, indent=2))

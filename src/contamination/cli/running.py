@@ -1,35 +1,33 @@
-"""The models of a command, one after the other: opened, planned or audited, and released."""
+"""The models of a command: opened, then planned or audited, and released."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from contamination.audit.request import CHOICES, Request
-from contamination.cli.choices import (
-    ModelChoice,
-    SetChoice,
-    TextChoice,
-    open_set,
-    open_set_of_items,
-    sampling_of,
-)
+from contamination.audit.request import Request
+from contamination.cli.choices import SetChoice, TextChoice, open_set, open_set_of_items
+from contamination.cli.methods import Method
+from contamination.cli.report import print_generation_plans, print_plans
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.audit.generation_plan import GenerationAudit
-    from contamination.audit.plan import ScoringPlan, Work
+    from contamination.audit.plan import ScoringPlan
     from contamination.audit.result import Audit
     from contamination.testsets.example_set import ExampleSet
     from contamination.testsets.variants import VariantSet
 
-Works = Callable[[Any, Request], "Sequence[Work | GenerationAudit]"]
-
 
 @dataclass(frozen=True)
 class Opened:
-    """A model that was opened: its name as typed, its request, and its scorer or generator."""
+    """A model that was opened.
+
+    Attributes
+    ----------
+    name : as typed.
+    request : what is tested.
+    model : its scorer or its generator.
+    """
 
     name: str
     request: Request
@@ -39,9 +37,20 @@ class Opened:
 def open_set_with_variants(
     choice: SetChoice, request: Request, *, arrangements: int
 ) -> tuple["ExampleSet", "VariantSet | None"]:
-    """Return the set and the arrangements of its options; None where only records are tested.
+    """Return the set, and the arrangements of its options if they are tested.
 
     Bad input is reported here, before torch is imported.
+
+    Parameters
+    ----------
+    choice : the set, as typed.
+    request : says what is tested.
+    arrangements : of the options of an item, the published one included.
+
+    Raises
+    ------
+    InputError
+        If the set cannot be opened, or too few of its items have options that may move.
     """
     declared = (choice.answer, choice.options, choice.other)
     if request.axis == "order":
@@ -50,17 +59,31 @@ def open_set_with_variants(
         return open_set(choice), None
     examples = open_set_of_items(choice)
     template = None if choice.typed_template is None else examples.template
-    asked = replace(request, arrangements=arrangements)
-    return examples, asked.option_variants(examples, template=template)
+    arranged = replace(request, arrangements=arrangements)
+    return examples, arranged.option_variants(examples, template=template)
 
 
 def open_models(
-    names: Sequence[str], requests: Sequence[Request], open_model: Callable[[str], Any]
+    names: Sequence[str],
+    requests: Sequence[Request],
+    method: Method,
 ) -> list[Opened]:
-    """Open the model and its control; refuse a control that has the weights of the model."""
+    """Open the model and its control.
+
+    Parameters
+    ----------
+    names : of the model and, after it, of its control, as typed.
+    requests : one for each.
+    method : by which they are tested.
+
+    Raises
+    ------
+    InputError
+        If a model cannot be opened, or a control has the weights of the model.
+    """
     opened = list[Opened]()
     for name, request in zip(names, requests, strict=True):
-        model = open_model(name)
+        model = method.open_model(name)
         if any(model.revision == before.model.revision for before in opened):
             raise InputError(
                 f"--control {name} has the weights of MODEL: name another model",
@@ -69,116 +92,62 @@ def open_models(
     return opened
 
 
-def plan_models(opened: list[Opened], works_of: Works) -> "dict[str, ScoringPlan]":
-    """Return the plan of each work, by the model and, of several works, by the axis as well."""
+def print_dry_run(
+    opened: list[Opened],
+    method: Method,
+    text: TextChoice | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print how much there is to score or to write, by model.
+
+    Parameters
+    ----------
+    opened : the models.
+    method : by which they are tested.
+    text : what they are asked to write; None if they are scored.
+    as_json : print JSON instead of tables.
+    """
+    from contamination.scoring.processes import processes
+
+    plans = plan_models(opened, method)
+    if not processes().is_main_process:
+        return
+    if text is None:
+        print_plans(plans, as_json=as_json)
+    else:
+        print_generation_plans(plans, text, as_json=as_json)
+
+
+def plan_models(opened: list[Opened], method: Method) -> "dict[str, ScoringPlan]":
+    """Return the plan of each work, by the model and, of several works, by the axis."""
     plans = dict[str, "ScoringPlan"]()
     while opened:
-        one = opened.pop(0)
-        works = works_of(one.model, one.request)
+        first = opened.pop(0)
+        works = method.works(first.model, first.request)
         for work in works:
-            name = one.name
+            name = first.name
             if len(works) > 1:
                 name += f" ({work.request.axis})"
             plans[name] = work.plan
     return plans
 
 
-def audit_models(
-    opened: list[Opened],
-    works_of: Works,
-    audit: "Callable[..., Audit]",
-    model: ModelChoice,
-) -> "Audit":
-    """Audit the works of the model, then those of its control, which comes with the audit.
+def audit_models(opened: list[Opened], method: Method) -> "Audit":
+    """Return the audit of the model, with that of its control.
 
     `opened` is emptied: the weights of one model are released before the next are
     loaded.
     """
     audits = list["Audit"]()
     while opened:
-        one = opened.pop(0)
-        audits.append(audit(*works_of(one.model, one.request)))
-        if model.endpoint is not None:
-            print(one.model.client.summary(), file=sys.stderr)
-        del one
+        first = opened.pop(0)
+        audits.append(method.audit(first.model, first.request))
+        if method.choice.endpoint is not None:
+            print(first.model.client.summary(), file=sys.stderr)
+        del first
     if len(audits) == 1:
         return audits[0]
     from contamination.audit.run import with_control
 
     return with_control(audits[0], audits[1])
-
-
-def scoring_works(
-    examples: "ExampleSet", variants: "VariantSet | None", *, timed: bool = True
-) -> Works:
-    """Return the function that makes the work of scoring a set under a model."""
-    return partial(_scoring_work, examples=examples, variants=variants, timed=timed)
-
-
-def _scoring_work(
-    scorer: Any,
-    request: Request,
-    *,
-    examples: "ExampleSet",
-    variants: "VariantSet | None",
-    timed: bool,
-) -> "list[Work]":
-    from contamination.audit.plan import Work
-
-    planned = None if variants is None else [variants]
-    return [Work(scorer, examples, request, variants=planned, timed=timed)]
-
-
-def audit_work(work: "Work", *, stop_at: float | None = None) -> "Audit":
-    """Audit a work of scoring, shard by shard if a level to stop at is given."""
-    from contamination.audit.run import run_audit
-
-    return run_audit(
-        work.scorer,
-        work.test_set,
-        work.request,
-        variants=work.variants,
-        stop_at=stop_at,
-    )
-
-
-def generation_works(
-    examples: "ExampleSet",
-    variants: "VariantSet | None",
-    text: TextChoice,
-    request: Request,
-) -> Works:
-    """Return the function that makes the work of having a model write about a set."""
-    return partial(
-        _generation_work,
-        examples=examples,
-        variants=variants,
-        sampling=sampling_of(text, request.axis),
-        quiz=text.quiz,
-    )
-
-
-def _generation_work(
-    generator: Any,
-    request: Request,
-    *,
-    examples: "ExampleSet",
-    variants: "VariantSet | None",
-    sampling: Any,
-    quiz: bool,
-) -> "list[GenerationAudit]":
-    from contamination.audit.generation_plan import GenerationAudit
-
-    arrange = None
-    if variants is not None:  # as they were checked, from the secret of the quiz
-        four = replace(request, arrangements=CHOICES)
-        arrange = partial(four.option_variants, examples, template=variants.template)
-    work = GenerationAudit(
-        generator,
-        examples,
-        request,
-        sampling=sampling,
-        next_record=quiz,
-        arrange=arrange,
-    )
-    return [work]

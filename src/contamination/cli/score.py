@@ -1,21 +1,19 @@
 """`contamination score`: log-probabilities into the stores that the tests need."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 from contamination.audit.request import Request
 from contamination.cli import options as o
-from contamination.cli.choices import ModelChoice, SetChoice, open_scorer
+from contamination.cli.choices import ModelChoice, SetChoice
 from contamination.cli.hints import refuse_swapped
-from contamination.cli.report import print_cost, print_plans
+from contamination.cli.methods import ByLogProbabilities
+from contamination.cli.report import print_cost
 from contamination.cli.running import (
     audit_models,
-    audit_work,
     open_models,
     open_set_with_variants,
-    plan_models,
-    scoring_works,
+    print_dry_run,
 )
 from contamination.files import check_directory
 from contamination.scoring.models import label
@@ -114,19 +112,18 @@ def score(
 
     from contamination.scoring.processes import processes
 
-    first_process = processes().is_main_process
-    works_of = scoring_works(examples, variants)
-    opened = open_models([model], [request], partial(open_scorer, choice=chosen_model))
+    method = ByLogProbabilities(chosen_model, examples, variants)
+    opened = open_models([model], [request], method)
     if dry_run:
-        plans = plan_models(opened, works_of)
-        if first_process:
-            print_plans(plans, as_json=as_json)
+        print_dry_run(opened, method, None, as_json=as_json)
         return
-    audit = audit_models(opened, works_of, audit_work, chosen_model)
-    if not first_process:
+    audit = audit_models(opened, method)
+    if not processes().is_main_process:
         return
     if as_json:
-        described = {name: value for name, value in audit.as_dict().items() if name not in TESTED}
+        described = audit.as_dict()
+        for name in TESTED:
+            del described[name]
         print(json.dumps(described, indent=2))
     else:
         print_cost(audit)

@@ -179,8 +179,10 @@ def _print_power(sealed: "SealedSet") -> None:
         return
     rows = []
     for sd in EFFECTS:
-        needed = [records_needed(sd, count, level=seal.level) for count in variants.values()]
-        rows.append((sd, *needed))
+        row: list[float] = [sd]
+        for count in variants.values():
+            row.append(records_needed(sd, count, level=seal.level))
+        rows.append(row)
     columns = [f"{kind}: {count} variants" for kind, count in variants.items()]
     title = f"Records that find a model with power {POWER:.0%} at {seal.level:g}"
     print_table(("effect, sd", *columns), rows, title=title)

@@ -1,10 +1,9 @@
 """`contamination test`: one model, one set, a p-value with its controls."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from contamination.audit.export import format_of
 from contamination.audit.request import CHOICES, Request
@@ -14,21 +13,18 @@ from contamination.cli.choices import (
     SetChoice,
     TextChoice,
     check_written,
-    open_generator,
-    open_scorer,
+    sampling_of,
 )
 from contamination.cli.ending import ExitStatus
 from contamination.cli.hints import refuse_swapped
+from contamination.cli.methods import ByLogProbabilities, ByTexts, Method
 from contamination.cli.options import option
-from contamination.cli.report import print_generation_plans, print_plans, show_result
+from contamination.cli.report import show_result
 from contamination.cli.running import (
     audit_models,
-    audit_work,
-    generation_works,
     open_models,
     open_set_with_variants,
-    plan_models,
-    scoring_works,
+    print_dry_run,
 )
 from contamination.errors import InputError
 from contamination.files import check_directory
@@ -248,57 +244,49 @@ def test(
             dry_run=dry_run,
         )
     if stop:
-        _ = request.stopping_test  # which is refused before anything is read
+        _ = request.stopping_test  # refused before anything is read
     names = [model]
     requests = [request]
     if control is not None:
         names.append(control)
         requests.append(replace(request, name=label_control(control, model)))
 
-    compared = CHOICES if writes else arrangements
-    open_model: Callable[[str], Any]
     examples, variants = open_set_with_variants(
         chosen_set,
         request,
-        arrangements=compared,
+        arrangements=CHOICES if writes else arrangements,
     )
+    method: Method
     if writes:
-        from contamination.audit.generation import audit_generation
-
-        works_of = generation_works(examples, variants, text, request)
-        audit = partial(audit_generation, alpha=alpha)
-        asks_letters = quiz or axis == "options"
-        open_model = partial(
-            open_generator,
-            choice=chosen_model,
-            asks_letters=asks_letters,
+        method = ByTexts(
+            chosen_model,
+            examples,
+            variants,
+            sampling=sampling_of(text, axis),
+            next_record=quiz,
+            alpha=alpha,
         )
     else:
-        works_of = scoring_works(examples, variants, timed=not stop)
-        audit = partial(audit_work, stop_at=alpha if stop else None)
-        open_model = partial(open_scorer, choice=chosen_model)
+        stop_at = alpha if stop else None
+        method = ByLogProbabilities(chosen_model, examples, variants, stop_at=stop_at)
 
     from contamination.scoring.processes import processes
 
     first_process = processes().is_main_process
     if writes and not first_process:  # the first process alone has texts written
         return ExitStatus.DONE
-    opened = open_models(names, requests, open_model)
+    opened = open_models(names, requests, method)
     if dry_run:
-        plans = plan_models(opened, works_of)
-        if first_process and writes:
-            print_generation_plans(plans, text, as_json=as_json)
-        elif first_process:
-            print_plans(plans, as_json=as_json)
+        print_dry_run(opened, method, text if writes else None, as_json=as_json)
         return ExitStatus.DONE
-    audited = audit_models(opened, works_of, audit, chosen_model)
+    audit = audit_models(opened, method)
     if not first_process:
         return ExitStatus.DONE
-    return show_result(audited, alpha, output=output or [], as_json=as_json)
+    return show_result(audit, alpha, output=output or [], as_json=as_json)
 
 
 def check_outputs(files: Sequence[Path]) -> None:
-    """Refuse names of files that name no format."""
+    """Raise InputError for names of files that name no format."""
     for file in files:
         format_of(file)
 
@@ -310,7 +298,15 @@ def check_access(
     *,
     writes: bool,
 ) -> None:
-    """Refuse options that do not go with what the model gives."""
+    """Raise InputError for options that do not go with what the model gives.
+
+    Parameters
+    ----------
+    text : what the model is asked to write.
+    model : how it is loaded or reached.
+    request : what is tested.
+    writes : whether the model gives text alone.
+    """
     default = TextChoice()
     for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
         if not writes and getattr(text, name) != getattr(default, name):
@@ -326,9 +322,23 @@ def check_access(
 
 
 def check_combination(
-    *, sealed: bool, stop: bool, control: bool, dry_run: bool, writes: bool
+    *,
+    sealed: bool,
+    stop: bool,
+    control: bool,
+    dry_run: bool,
+    writes: bool,
 ) -> None:
-    """Refuse ways of testing that exclude each other."""
+    """Raise InputError for ways of testing that exclude each other.
+
+    Parameters
+    ----------
+    sealed : whether a sealed set is tested.
+    stop : whether scoring stops early.
+    control : whether there is a control model.
+    dry_run : whether nothing is scored.
+    writes : whether the model gives text alone.
+    """
     if sealed and (stop or control):
         raise InputError(
             "--stop and --control: all that --seal names is tested; leave them",

@@ -1,8 +1,7 @@
-"""`contamination test --seal`: all that the key of a sealed set has drawn, tested as stated."""
+"""`contamination test --seal`: what the key of a sealed set drew, tested as stated."""
 
 from collections.abc import Sequence
-from dataclasses import fields
-from functools import partial
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +15,86 @@ from contamination.cli.choices import (
     sampling_of,
 )
 from contamination.cli.ending import ExitStatus
-from contamination.cli.report import print_generation_plans, print_plans, show_result
-from contamination.cli.running import audit_models, open_models, plan_models
+from contamination.cli.methods import Method
+from contamination.cli.report import show_result
+from contamination.cli.running import audit_models, open_models, print_dry_run
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
+    from contamination.audit.generation_plan import GenerationAudit
+    from contamination.audit.plan import Work
+    from contamination.audit.result import Audit
+    from contamination.scoring.generation import Generator, Sampling
     from contamination.seal.files import SealedSet
 
 # What the command itself says of where stores lie, and of which set and model.
 NOT_STATED = ("dataset", "directory", "name")
 DEFAULT_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class SealedByLogProbabilities:
+    """The tests that a seal states, on log-probabilities; see `methods.Method`."""
+
+    choice: ModelChoice
+    sealed: "SealedSet"
+
+    def open_model(self, name: str) -> Any:
+        """Return the scorer of a model."""
+        return open_scorer(name, self.choice)
+
+    def works(self, model: Any, request: Request) -> "Sequence[Work]":
+        """Return what there is to score."""
+        from contamination.seal.audit import sealed_works
+
+        return sealed_works(model, request, self.sealed)
+
+    def audit(self, model: Any, request: Request) -> "Audit":
+        """Score what is missing, and test it."""
+        from contamination.seal.audit import audit_sealed
+
+        (work,) = self.works(model, request)
+        return audit_sealed(work, level=self.sealed.seal.level)
+
+
+@dataclass(frozen=True)
+class SealedByTexts:
+    """The tests of a sealed set on texts that a model writes; see `methods.Method`.
+
+    Attributes
+    ----------
+    choice : how the model is loaded or reached.
+    sealed : the verified set.
+    sampling, next_record : of the texts about the order of records.
+    """
+
+    choice: ModelChoice
+    sealed: "SealedSet"
+    sampling: "Sampling"
+    next_record: bool
+
+    def open_model(self, name: str) -> "Generator":
+        """Return the generator of a model."""
+        return open_generator(name, self.choice, asks_letters=self.next_record)
+
+    def works(self, model: Any, request: Request) -> "Sequence[GenerationAudit]":
+        """Return what there is to write."""
+        from contamination.seal.audit import sealed_generations
+
+        return sealed_generations(
+            model,
+            request,
+            self.sealed,
+            sampling=self.sampling,
+            next_record=self.next_record,
+        )
+
+    def audit(self, model: Any, request: Request) -> "Audit":
+        """Have the model write what is missing, and test it."""
+        from contamination.seal.audit import audit_sealed_texts
+
+        works = self.works(model, request)
+        return audit_sealed_texts(*works, level=self.sealed.seal.level)
 
 
 def test_sealed(
@@ -42,7 +111,7 @@ def test_sealed(
     as_json: bool,
     dry_run: bool,
 ) -> ExitStatus:
-    """Verify seal, key and set, and test as stated; return the status of all parts together.
+    """Verify seal, key and set, test as stated, and return the status of the verdict.
 
     Parameters
     ----------
@@ -64,53 +133,42 @@ def test_sealed(
     sealed = verify(Path(chosen_set.dataset), seal, key)
 
     from contamination.scoring.processes import processes
-    from contamination.seal import audit as sealed_audit
+    from contamination.seal.audit import not_claimed
 
     first_process = processes().is_main_process
-    # the first process alone has texts written
     if text is not None and not first_process:
-        return ExitStatus.DONE
+        return ExitStatus.DONE  # the first process alone has texts written
     level = sealed.seal.level
-    works_of: Any = partial(sealed_audit.sealed_works, sealed=sealed)
-    audit: Any = partial(sealed_audit.audit_sealed, level=level)
-    open_model: Any = partial(open_scorer, choice=chosen_model)
-    if text is not None:
-        works_of = partial(
-            sealed_audit.sealed_generations,
-            sealed=sealed,
-            sampling=sampling_of(text, request.axis),
-            next_record=text.quiz,
-        )
-        audit = partial(sealed_audit.audit_sealed_texts, level=level)
-        open_model = partial(open_generator, choice=chosen_model, asks_letters=text.quiz)
-    opened = open_models([model], [request], open_model)
+    method: Method
+    if text is None:
+        method = SealedByLogProbabilities(chosen_model, sealed)
+    else:
+        sampling = sampling_of(text, request.axis)
+        method = SealedByTexts(chosen_model, sealed, sampling, next_record=text.quiz)
+    opened = open_models([model], [request], method)
     if dry_run:
-        plans = plan_models(opened, works_of)
-        if first_process and text is not None:
-            print_generation_plans(plans, text, as_json=as_json)
-        elif first_process:
-            print_plans(plans, as_json=as_json)
+        print_dry_run(opened, method, text, as_json=as_json)
         return ExitStatus.DONE
-    audited = audit_models(opened, works_of, audit, chosen_model)
+    audit = audit_models(opened, method)
     if not first_process:
         return ExitStatus.DONE
-    not_claimed = sealed_audit.not_claimed(sealed, audited)
+    limits = not_claimed(sealed, audit)
     return show_result(
-        audited,
+        audit,
         level,
         output=output,
         as_json=as_json,
-        lines=_lines(sealed, not_claimed),
+        lines=_lines(sealed, limits),
         stated={
             "seal": sealed.seal.model_dump(mode="json"),
             "guarantee": sealed.seal.guarantee,
-            "not_claimed": list(not_claimed),
+            "not_claimed": list(limits),
         },
     )
 
 
 def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> None:
-    """Refuse options that the seal states."""
+    """Raise InputError for options that the seal states."""
     changed = list[str]()
     for choice in (chosen_set, request):
         for field in fields(choice):
@@ -126,9 +184,9 @@ def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> Non
         )
 
 
-def _lines(sealed: "SealedSet", not_claimed: Sequence[str]) -> list[str]:
+def _lines(sealed: "SealedSet", limits: Sequence[str]) -> list[str]:
     """Return what was verified and what is not claimed, for people."""
     lines = [f"verified: {sealed.described}", sealed.seal.guarantee, "not claimed:"]
-    for line in not_claimed:
+    for line in limits:
         lines.append(f"  {line}")
     return lines

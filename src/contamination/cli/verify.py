@@ -66,7 +66,7 @@ def verify(
 def verify_sealed(
     published: Path, seal: Path, key: Path, *, date: Path | None, ca: Path | None
 ) -> None:
-    """Verify a sealed set without a model: the key draws this set and this seal, byte by byte.
+    """Verify without a model that the key draws this set and this seal, byte by byte.
 
     Parameters
     ----------
@@ -91,12 +91,13 @@ def verify_sealed(
 
 
 def _dated(seal: Any, date: Path, ca: Path) -> str:
-    """Return when the commitment of a seal existed, and whether that is before its round."""
+    """Return when the commitment of a seal existed, and if that is before its round."""
     from contamination.seal.beacon import time_of
     from contamination.seal.stamp import stamped_at
 
     time = stamped_at(date, seal.stamped, ca)
-    line = f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
+    moment = f"{time:%Y-%m-%d %H:%M:%S} UTC"
+    line = f"stamped: the commitment existed at {moment}, as {ca} vouches"
     if seal.beacon_round is None:
         return line
     if time < time_of(seal.beacon_round):
@@ -105,7 +106,7 @@ def _dated(seal: Any, date: Path, ca: Path) -> str:
 
 
 def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
-    """Compute the p-values of stores again, and compare them with the table of an audit."""
+    """Compute the p-values of stores again, and compare them with an audit's table."""
     directories = _stores_in(paths)
 
     from contamination.audit.recompute import differences, read_audit, recompute
@@ -137,7 +138,7 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
 
 
 def _stores_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the directories of the stores in some folders; raise InputError if there is none."""
+    """Return the directories of the stores in folders; raise InputError for none."""
     directories = list[Path]()
     texts = list[Path]()
     for path in paths:

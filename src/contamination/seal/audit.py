@@ -32,7 +32,6 @@ smallest times their number (Bonferroni).
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -148,10 +147,10 @@ def _with_bound(result: TestResult, store: Store, level: float) -> KnownResult:
     )
 
 
-def _option_variants(sealed: SealedSet, others: int, seed: int = 0) -> VariantSet:
-    """Return the published arrangement of each item, and `others` by the seed."""
+def _option_variants(sealed: SealedSet, others: int) -> VariantSet:
+    """Return the published arrangement of each item, and `others`."""
     free = [record.variants.choices("options") for record in sealed.drawn]
-    return option_variants(sealed.test_set, permutations=others, seed=seed, keep=free)
+    return option_variants(sealed.test_set, permutations=others, seed=0, keep=free)
 
 
 def wording_variants(sealed: SealedSet) -> VariantSet:
@@ -217,6 +216,7 @@ def sealed_generations(
         return (order,)
     if max(_option_variants(sealed, CHOICES - 1).distinct) < CHOICES:
         return (order,)
+    free = [record.variants.choices("options") for record in sealed.drawn]
     asker = copy(generator)
     asker.instruction = ""
     options = GenerationAudit(
@@ -224,7 +224,7 @@ def sealed_generations(
         sealed.test_set,
         replace(on_order, axis="options", drawn=True),
         sampling=sampling if next_record else None,  # else it is not that of a quiz
-        arrange=partial(_option_variants, sealed, CHOICES - 1),
+        keep=free,
     )
     return order, options
 

@@ -73,7 +73,7 @@ class Diagnosis:
 def judge(
     rows: Iterable[Row], log_orderings: float, what: str, counts: Mapping[str, int]
 ) -> Diagnosis:
-    """Return the diagnosis of some rows, with p-values after Holm's correction, at LEVEL.
+    """Return the diagnosis of some rows at LEVEL, after Holm's correction.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Before a p-value is called contamination: does the order of options carry information by itself?
+"""Does the order of options carry information by itself, without a model?
 
 The test on options assumes that every permitted arrangement of an item is as likely as
 the published one. Authors who sort their options, put the longest last or like one
@@ -56,6 +56,7 @@ def diagnose_arrangements(
 
     Parameters
     ----------
+    test_set : whose records are items.
     seed : of the arrangements.
     keep : does not move, as in the test.
 
@@ -99,7 +100,7 @@ def option_rows(moving: Moving) -> Iterator[Row]:
         moving,
         [item.answer for item in items],
     )
-    sizes = [[len(option) for option in item.options] for item in items]
+    sizes = [option_sizes(item) for item in items]
     yield _place("longest", "longest options", moving, [_longest(row) for row in sizes])
     yield _sorted("length_trend", "length and place", moving, sizes)
     yield _sorted(
@@ -109,7 +110,7 @@ def option_rows(moving: Moving) -> Iterator[Row]:
         sizes,
         either_way=True,
     )
-    texts = [[option.casefold().strip() for option in item.options] for item in items]
+    texts = [casefolded(item) for item in items]
     yield _sorted("alphabetical", "alphabet and place", moving, texts)
     values = [numbers(item) for item in items]
     yield _sorted(
@@ -129,6 +130,16 @@ def option_rows(moving: Moving) -> Iterator[Row]:
     yield _builds(moving)
 
 
+def option_sizes(item: "Item") -> list[int]:
+    """Return the number of characters of each option, (k,)."""
+    return [len(option) for option in item.options]
+
+
+def casefolded(item: "Item") -> list[str]:
+    """Return each option without regard to case, (k,), for the alphabet."""
+    return [option.casefold().strip() for option in item.options]
+
+
 def _longest(sizes: Sequence[int]) -> int | None:
     """Return which option is longer than all others, if one is."""
     most = max(sizes)
@@ -138,7 +149,7 @@ def _longest(sizes: Sequence[int]) -> int | None:
 
 
 def _likeness(moving: Moving) -> Row:
-    """Return a row on options that share words: side by side, or apart; words of the set weigh."""
+    """Return a row on options that share words, which stand side by side or apart."""
     texts: list[str] = []
     for item, _ in moving:
         texts += item.options
@@ -256,7 +267,8 @@ def _sorted(
             continue
         ascents = option_order.ascents(of_options, arrangements)
         sums.append(np.abs(ascents) if either_way else ascents)
-        pairs += sum(1 for first, second in combinations(of_options, 2) if first != second)
+        for first, second in combinations(of_options, 2):
+            pairs += first != second
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
     return _summed(
         diagnostic,
@@ -269,7 +281,7 @@ def _sorted(
 
 
 def numbers(item: "Item") -> list[float] | None:
-    """Return the first number of each option, (k,); None if one has none, or all are equal."""
+    """Return the first number of each option, (k,); None if any has none or all agree."""
     firsts = []
     for option in item.options:
         number = number_in(option)
@@ -293,6 +305,6 @@ def number_in(option: str) -> float | None:
 
 
 def denials(item: "Item") -> list[int] | None:
-    """Return how many words of each option deny, (k,); None if all options have as many."""
+    """Return the number of denials in each option, (k,); None if all numbers agree."""
     counts = [len(_DENIAL.findall(option)) for option in item.options]
     return counts if len(set(counts)) > 1 else None

@@ -1,4 +1,4 @@
-"""Before a p-value is called contamination: does the order of records carry information by itself?
+"""Does the order of records carry information by itself, without a model?
 
 The tests of Oren (section 2) assume that, to a model that never saw the set, every
 order of the examples is as likely as the canonical one. Sorted records, topics or
@@ -63,6 +63,7 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
 
     Parameters
     ----------
+    test_set : with its records, if it has any.
     seed : of the orderings.
     shards : number of those within which records are permuted, 1 for the whole set.
 
@@ -124,7 +125,7 @@ def record_rows(
 
 
 def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
-    """Yield rows on records that stand near their likes: duplicates, near-duplicates, topics."""
+    """Yield rows on records near their likes: duplicates, near-duplicates, topics."""
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
@@ -184,7 +185,7 @@ def _row_of_labels(records: Sequence[Record], orders: Orders) -> Row:
 
 
 def _row_of_ids(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Row:
-    """Return a row on numbers that the texts show and that rise or fall with the position."""
+    """Return a row on numbers in the texts that rise or fall with the position."""
     columns = shown_numbers(texts, records)
     if not columns:
         return Row("sequential_id", reading="no ids that the texts show")
@@ -212,10 +213,11 @@ def codes(values: Sequence[object]) -> NDArray[np.intp]:
 
 
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:
-    """Return the field that holds the label and the number of each label, (n,); None without one.
+    """Return the field that holds the label, and the number of each label, (n,).
 
-    It is the first of `LABEL_FIELDS` that every record has, with at least two values,
-    at most `MOST_LABELS`, and each of them twice on average.
+    None if there is no such field. It is the first of `LABEL_FIELDS` that every record
+    has, with at least two values, at most `MOST_LABELS`, and each of them twice on
+    average.
     """
     if not records:
         return None
@@ -231,7 +233,7 @@ def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | Non
 def shown_numbers(
     texts: Sequence[str], records: Sequence[Record]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return numbers that could be ids and that every text shows, as columns (n,) by name.
+    """Return numbers that every text shows and that could be ids: columns (n,) by name.
 
     A field counts where it is, or ends in, a number in every record ("test/0012") and
     most records have their own. So does the number that the texts start with, after a
@@ -240,7 +242,8 @@ def shown_numbers(
     columns = dict[str, list[float]]()
     starts = [_START.match(text) for text in texts]
     if all(starts):
-        columns["the number that the texts start with"] = [float(m[1]) for m in starts if m]
+        numbers = [float(start[1]) for start in starts if start]
+        columns["the number that the texts start with"] = numbers
     for field in records[0] if records else ():
         values = [str(record.get(field)) for record in records]
         numbers = [_number(value) for value in values]
@@ -254,7 +257,7 @@ def shown_numbers(
 
 
 def _all_shown(values: Sequence[str], texts: Sequence[str]) -> bool:
-    """Say whether every text shows its value, not as the end of a longer word or number."""
+    """Return whether every text shows its value as a whole word or number."""
     for value, text in zip(values, texts, strict=True):
         if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):
             return False

@@ -47,7 +47,17 @@ def zlib_test(
 
     A small p says that the order carries information by itself. 1,000 records of 200
     characters take half a second, as pairs in shards of ten or as 250 shards in 25
-    orderings. Parameters and errors are those of `zlib_scores`.
+    orderings.
+
+    Parameters
+    ----------
+    test_set, kind, shards, permutations, seed : of the audit, as `zlib_scores` takes
+        them.
+
+    Raises
+    ------
+    InputError
+        If a shard has fewer than two examples, three for successors.
     """
     scores = zlib_scores(
         test_set,
@@ -66,6 +76,7 @@ def zlib_scores(
 
     Parameters
     ----------
+    test_set : of the audit.
     kind : of the audit's store: "orderings", the very ones that the model is given, or
         "successors", pairs of whole examples (a code has no first tokens) from which
         orderings are sampled as those of the model are.
@@ -105,7 +116,7 @@ def zlib_scores(
 
 
 class _Costs:
-    """The bytes that examples take, alone and after each other; each pair is compressed once."""
+    """The bytes that examples take, alone and after each other."""
 
     def __init__(self, examples: Sequence[bytes]) -> None:
         self._examples = examples
@@ -128,7 +139,7 @@ class _Costs:
         return size
 
     def of_pairs(self, bounds: tuple[int, int]) -> NDArray[np.int64]:
-        """Return the bytes of each example of a shard (columns) after each other one (rows)."""
+        """Return the bytes of each example of a shard (column) after another one (row)."""
         shard = range(*bounds)
         pairs = np.empty((len(shard), len(shard)), dtype=np.int64)
         for row, first in enumerate(shard):
@@ -145,7 +156,9 @@ def zlib_option_test(variants: "VariantSet") -> ShardedExactResult:
     that share words stand side by side. A large one says little: zlib neither counts
     nor knows an alphabet, and has no liking for a letter.
     """
-    sizes = [[_size(text.encode()) for text in texts] for texts in variants.texts]  # plain: a table
+    sizes = []
+    for texts in variants.texts:
+        sizes.append([_size(text.encode()) for text in texts])
     scores = -NATS_PER_BYTE * np.array(sizes)
     return replace(sharded_exact_test(scores, weights="equal"), test="compressor")
 
