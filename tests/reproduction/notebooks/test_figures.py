@@ -28,7 +28,7 @@ from reproduction.notebooks.mmlu.figures import plot_ecdf, plot_segmentations
 from reproduction.notebooks.open_models.figures import plot_open_models
 from reproduction.notebooks.options.figures import plot_axes
 from reproduction.notebooks.papers.figures import plot_papers
-from reproduction.notebooks.seminar.classroom import plot_differences
+from reproduction.notebooks.seminar.figures import plot_differences
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE

@@ -9,7 +9,8 @@ from scipy.stats import binom
 
 from contamination.statistics import pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED
-from reproduction.notebooks.open_models.tables import judged, paper_layout, pooled_rows
+from reproduction.notebooks.open_models.pooling import pooled_rows
+from reproduction.notebooks.open_models.tables import judged, paper_layout
 
 EVEN = np.random.default_rng(9).normal(size=(3, 8))
 
@@ -176,3 +177,13 @@ def test_options_prove_something_only_beside_a_control_model() -> None:
     found = [judged([one], 0.05)["conclusion"].item() for one in rows]
     assert found == ["cannot say", "proven"]
     assert pooled_rows([small, small | {"dataset": "other"}]) == []
+
+
+@pytest.mark.parametrize(
+    ("log10_least", "conclusion"),
+    [(None, "no evidence"), (-6.0, "no evidence"), (-1.0, "cannot say")],
+)
+def test_a_test_whose_orderings_are_alike_cannot_say_anything(log10_least, conclusion) -> None:
+    """Of three shards with ten orderings p could be 1e-3, if no two of them were alike."""
+    table = judged([row("set", EVEN, p=0.4, log10_p=-0.4, log10_least=log10_least)], 0.05)
+    assert table["conclusion"].tolist() == [conclusion]

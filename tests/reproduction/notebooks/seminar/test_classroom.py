@@ -8,15 +8,14 @@ import pytest
 
 from contamination.errors import InputError
 from reproduction.notebooks.seminar import classroom as module
-from reproduction.notebooks.seminar.classroom import (
+from reproduction.notebooks.seminar.classroom import open_classroom
+from reproduction.notebooks.seminar.made_up_sets import (
     by_physical_line,
-    chosen_afterwards,
     made_up_set,
     numbered,
-    open_classroom,
-    power_table,
     sorted_by,
 )
+from reproduction.notebooks.seminar.tables import chosen_afterwards, power_table
 
 SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
 
