@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 MOST_WORDS = 24  # of a record, from its start, by which it is recognised
-GAP = 3  # most words between the id of a record and its answer
+BESIDE = 3  # most words between the id of a record and its answer
 _WORD = re.compile(r"[a-z0-9_]+|[^\sa-z0-9_\W]")
 _END = ""  # key of a tree's node whose words are whole; no word is empty
 
 
 class Shots:
-    """Finds records of a set in prompts: by their texts, or by an id with an answer.
+    """Finds records of a set in prompts, by their texts, and by their ids beside their answers.
 
     Parameters
     ----------
@@ -37,48 +37,33 @@ class Shots:
                 _plant(self.by_id, words(name), place)
 
     def shown(self, prompt: str, place: int) -> int | None:
-        """Return another record that the prompt of a record shows; None if none.
-
-        >>> shots = Shots(["Who wrote Emma?", "Who wrote Ulysses?"], ["", ""], [[], []])
-        >>> shots.shown("Who wrote Emma? Austen. Who wrote Ulysses?", place=1)
-        0
-        """
+        """Return another record that the prompt of one shows; None if it shows none."""
         read = words(prompt)
         own = self.texts[place]
         for start in range(len(read)):
-            for other, _ in _planted(self.by_text, read, start):
+            for other, _ in _found(self.by_text, read, start):
                 if not _holds(own, self.texts[other]):
                     return other
-            for other, end in _planted(self.by_id, read, start):
-                following = read[end : end + GAP + MOST_WORDS]
-                if other != place and self._is_answered(other, following):
+            for other, end in _found(self.by_id, read, start):
+                if other != place and self._answered(other, read[end : end + BESIDE + MOST_WORDS]):
                     return other
         return None
 
-    def _is_answered(self, place: int, following: list[str]) -> bool:
-        """Return whether a right answer of a record follows, after at most GAP words."""
-        for name in self.answers[place]:
-            if name and _holds(following[: GAP + len(name)], name):
-                return True
-        return False
+    def _answered(self, place: int, read: list[str]) -> bool:
+        """Whether words begin, after at most BESIDE others, with a right answer of a record."""
+        return any(
+            name and _holds(read[: BESIDE + len(name)], name) for name in self.answers[place]
+        )
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text; letters of other alphabets count one by one.
-
-    >>> words("Das Maß: 3 m")
-    ['das', 'mass', '3', 'm']
-    """
+    """Return the words of a text; letters of other alphabets count one by one."""
     unescaped = text.replace("\\n", " ").replace("\\t", " ")
     return _WORD.findall(unescaped.casefold())
 
 
 def is_name(name: str) -> bool:
-    """Return whether an id is recognised in a text: a small number may mean anything.
-
-    >>> [is_name("q-17"), is_name("17"), is_name("10017")]
-    [True, False, True]
-    """
+    """Whether an id is recognised where it stands: not a small number, which may mean anything."""
     return bool(re.search(r"[^\W\d]|\d{5}", name))
 
 
@@ -92,11 +77,7 @@ def _plant(tree: dict[str, Any], path: Sequence[str], place: int) -> None:
     node.setdefault(_END, place)  # one of records with the same words is enough
 
 
-def _planted(
-    tree: dict[str, Any],
-    read: Sequence[str],
-    start: int,
-) -> Iterator[tuple[int, int]]:
+def _found(tree: dict[str, Any], read: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
     """Yield the records whose words stand at a place of a text, and where these end."""
     node = tree
     for end in range(start, len(read)):
@@ -109,6 +90,6 @@ def _planted(
 
 
 def _holds(text: Sequence[str], part: Sequence[str]) -> bool:
-    """Return whether words stand in others, one after the other."""
+    """Whether words stand in others, one after the other."""
     starts = range(len(text) - len(part) + 1)
     return any(text[start : start + len(part)] == part for start in starts)
