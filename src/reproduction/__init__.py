@@ -1,5 +1,5 @@
 """The reproduction: runs of a profile, one package per notebook, tables, figures, report.
 
-It imports `contamination`, the library and the command, and never the reverse. `make` calls its
-stages by `python -m reproduction STAGE`.
+It imports `contamination`, the library and the command, and never the reverse. `make`
+calls its stages by `python -m reproduction STAGE`.
 """

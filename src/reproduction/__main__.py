@@ -1,7 +1,7 @@
 """`python -m reproduction STAGE`: the stages that `make` calls.
 
-Exit status: 0 done; 1 done, and a run differs from the reference; 2 bad input, explained in one
-line on standard error; 130 interrupted.
+Exit status: 0 done; 1 done, and a run differs from the reference; 2 bad input,
+explained in one line on standard error; 130 interrupted.
 """
 
 from typing import Any

@@ -1,4 +1,5 @@
 """One package for each notebook: what is computed, its tables, its figures.
 
-Experiments call the rooms below and never each other; notebooks, the report and commands call them.
+Experiments call the rooms below and never each other; notebooks, the report and
+commands call them.
 """

@@ -1,13 +1,13 @@
 """Two runs, value by value: identical, within the measured tolerance, or different; the reference.
 
-A row is found by its names, not by its place. What must not move (names, counts, published values,
-tokens, seeds) is equal or different. What a model computes moves with the order of its sums, that
-is with processor, threads and precision; it may differ by the tolerance of its column, which
-`benchmarks/tolerances.py` measures.
+A row is found by its names, not by its place. What must not move (names, counts,
+published values, tokens, seeds) is equal or different. What a model computes moves with
+the order of its sums, that is with processor, threads and precision; it may differ by
+the tolerance of its column, which `benchmarks/tolerances.py` measures.
 
-The reference is what git holds of one finished run of `laptop`. It has the layout of a directory of
-results: tables, figures (SVG alone), `manifest.json` with the machine it ran on, `variables.yml`
-with the numbers that prose quotes, and `report/report.pdf`.
+The reference is what git holds of one finished run of `laptop`. It has the layout of a
+directory of results: tables, figures (SVG alone), `manifest.json` with the machine it
+ran on, `variables.yml` with the numbers that prose quotes, and `report/report.pdf`.
 """
 
 import math
@@ -59,8 +59,8 @@ def _normal_score_of_p(p: Array) -> Array:
     return _normal_score(np.log10(p))
 
 
-# Two values are subtracted on these scales: differences between two machines are about as large for
-# small values as for large ones.
+# Two values are subtracted on these scales: differences between two machines are about
+# as large for small values as for large ones.
 SCALES: dict[str, Callable[[Array], Array]] = {
     "p": _normal_score_of_p,
     "log10 p": _normal_score,
@@ -77,8 +77,8 @@ SCALES: dict[str, Callable[[Array], Array]] = {
 def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFrame:
     """Compare two directories of results, tables and manifest, as `compare_tables` does.
 
-    `tolerances` is `docs/measurements/tolerances.csv`. Raises InputError if one holds no finished
-    run, or if they are of two profiles.
+    `tolerances` is `docs/measurements/tolerances.csv`. Raises InputError if one holds
+    no finished run, or if they are of two profiles.
     """
     for folder in (run, reference):
         if not (folder / "manifest.json").is_file():
@@ -128,42 +128,53 @@ def _manifest_rows(manifest: Mapping[str, Any]) -> dict[str, list[dict[str, Any]
     }
 
 
-def _rows_by_name(facts: Mapping[str, Mapping[str, Any]], column: str) -> list[dict[str, Any]]:
+def _rows_by_name(
+    facts: Mapping[str, Mapping[str, Any]],
+    column: str,
+) -> list[dict[str, Any]]:
     """Return a row for each name, which the column holds, with its facts."""
     return [{column: name} | dict(own) for name, own in facts.items()]
 
 
-def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> pd.DataFrame:
+def compare_tables(
+    run: Tables,
+    reference: Tables,
+    tolerances: pd.DataFrame,
+) -> pd.DataFrame:
     """Compare tables of text by name; return a row for each value.
 
-    A value that only one side has is "missing" on the other. Where columns differ, they are a
-    value, too.
+    A value that only one side has is "missing" on the other. Where columns differ, they
+    are a value, too.
 
     Parameters
     ----------
     run, reference : the tables by name, all text.
-    tolerances : a row for each table and column with its scale: `NAME` (rows are matched by it),
-        `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a row is
-        exact; where no column is a name, all of them are.
+    tolerances : a row for each table and column with its scale: `NAME` (rows are
+        matched by it), `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A
+        column without a row is exact; where no column is a name, all of them are.
 
     Returns
     -------
     cells
-        Columns table, row (its names), column, run, reference (text, as written), scale, difference
-        (on that scale; NaN of a value without one), tolerance, share (difference / tolerance,
-        infinite where none is allowed) and outcome.
+        Columns table, row (its names), column, run, reference (text, as written),
+        scale, difference (on that scale; NaN of a value without one), tolerance, share
+        (difference / tolerance, infinite where none is allowed) and outcome.
     """
     rules = tolerances.set_index(["table", "column"])[["scale", "tolerance"]]
     cells = _joined_cells(run, reference, rules)
     run_values = pd.to_numeric(cells["run"], errors="coerce").to_numpy(np.float64)
-    reference_values = pd.to_numeric(cells["reference"], errors="coerce").to_numpy(np.float64)
+    reference_values = pd.to_numeric(cells["reference"], errors="coerce").to_numpy(
+        np.float64,
+    )
     same_text = (cells["run"] == cells["reference"]).to_numpy()
     same = same_text | _is_equal(run_values, reference_values)
     difference = np.full(len(cells), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         for scale, to_scale in SCALES.items():
             at = (cells["scale"] == scale).to_numpy()
-            difference[at] = np.abs(to_scale(run_values[at]) - to_scale(reference_values[at]))
+            difference[at] = np.abs(
+                to_scale(run_values[at]) - to_scale(reference_values[at]),
+            )
         share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
     difference = np.where(same, 0.0, difference)
     share = np.where(same, 0.0, share)
@@ -183,7 +194,9 @@ def _joined_cells(run: Tables, reference: Tables, rules: pd.DataFrame) -> pd.Dat
     is_equal = cells["run"] == cells["reference"]
     is_value = cells.index.get_level_values("column") != COLUMNS
     cells = cells[~is_equal | is_value].reset_index()
-    return cells.join(rules, on=["table", "column"]).fillna({"scale": EXACT, "tolerance": 0.0})
+    return cells.join(rules, on=["table", "column"]).fillna(
+        {"scale": EXACT, "tolerance": 0.0},
+    )
 
 
 def _is_equal(run: Array, reference: Array) -> NDArray[np.bool_]:
@@ -203,11 +216,14 @@ def counts(values: pd.DataFrame) -> str:
 def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
     """Return texts by row and column; a row is called by its names, and equal names are numbered.
 
-    Where all columns are names, a row is "there". The names of the columns are a cell as well.
+    Where all columns are names, a row is "there". The names of the columns are a cell
+    as well.
     """
     own_scales = dict(rules["scale"].get(name, {}))
     scales = {column: own_scales.get(column, EXACT) for column in table}
-    names = [column for column in own_scales if scales.get(column) == NAME] or list(table)
+    names = [column for column in own_scales if scales.get(column) == NAME] or list(
+        table,
+    )
     values = [c for c, scale in scales.items() if c not in names and scale != SKIPPED]
     rows = pd.Series([], dtype=str)
     if len(table):
@@ -224,21 +240,25 @@ def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
     return pd.Series(cells)
 
 
-# --- the reference --------------------------------------------------------------------------------
+# --- the reference --------------------------------------------------------------------
 
 
-def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> list[Path]:
+def renew_reference(
+    results: Path,
+    reference: Path,
+    outputs: Sequence[Path],
+) -> list[Path]:
     """Replace the directory `reference` by the files of `results` that a reader needs.
 
-    A run of another profile than `laptop` replaces the folder of its profile in `reference`. The
-    folder is replaced whole or not at all.
+    A run of another profile than `laptop` replaces the folder of its profile in
+    `reference`. The folder is replaced whole or not at all.
 
     Parameters
     ----------
     results : directory of a complete run.
     reference : directory that git holds.
-    outputs : tables and figures of the run, below `results`, as make lists them; of the figures
-        only SVG is taken.
+    outputs : tables and figures of the run, below `results`, as make lists them; of the
+        figures only SVG is taken.
 
     Returns
     -------
@@ -247,12 +267,13 @@ def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> 
     Raises
     ------
     InputError
-        If the run lacks a file, or was not finished: a notebook is newer than the manifest, or the
-        manifest newer than the report.
+        If the run lacks a file, or was not finished: a notebook is newer than the
+        manifest, or the manifest newer than the report.
     """
     profile = read_json(results / "manifest.json")["profile"]
     if profile == PROFILE:
-        kept = [path.parent for path in reference.glob("*/manifest.json")]  # of other profiles
+        # of other profiles
+        kept = [path.parent for path in reference.glob("*/manifest.json")]
     else:
         reference = reference / profile
         kept = []

@@ -1,9 +1,10 @@
 """The manifest of a run, and the tables and numbers that the report takes from it.
 
-The manifest has profile, seed, git commit, versions, revisions, checksums, time and tokens. A run
-without a corpus names the models that others have released instead of those it trained; with
-CONTAMINATION_REHEARSAL set, the run and its report say that stand-ins took the places of these. Of
-a step that was interrupted, training counts its whole wall time, scoring that of the last start.
+The manifest has profile, seed, git commit, versions, revisions, checksums, time and
+tokens. A run without a corpus names the models that others have released instead of
+those it trained; with CONTAMINATION_REHEARSAL set, the run and its report say that
+stand-ins took the places of these. Of a step that was interrupted, training counts its
+whole wall time, scoring that of the last start.
 """
 
 import os
@@ -27,7 +28,8 @@ from reproduction.report.readings import build_variables
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.profile import Architecture
 
-REHEARSAL = "CONTAMINATION_REHEARSAL"  # set where stand-ins take the places of released models
+# set where stand-ins take the places of released models
+REHEARSAL = "CONTAMINATION_REHEARSAL"
 PACKAGES = (
     "torch",
     "transformers",
@@ -62,11 +64,17 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     """
     profile = experiment.profile
     if profile.pretraining is not None and not isinstance(profile.model, Architecture):
-        raise InputError(f"{profile.name} has no report; its tables are in {results / 'tables'}")
+        raise InputError(
+            f"{profile.name} has no report; its tables are in {results / 'tables'}",
+        )
     manifest = _build_manifest(experiment, results)
     write_markdown(_steps_layout(manifest["steps"]), results, "run_steps")
     versions = [("Python", manifest["python"]), *manifest["packages"].items()]
-    write_markdown(pd.DataFrame(versions, columns=["Package", "Version"]), results, "run_versions")
+    write_markdown(
+        pd.DataFrame(versions, columns=["Package", "Version"]),
+        results,
+        "run_versions",
+    )
     variables = build_variables(profile, manifest, results, published)
     text = yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
     write_json(results / "manifest.json", manifest)
@@ -79,7 +87,11 @@ def _steps_layout(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
     minutes = (costs["seconds"] / 60).map("{:.1f}".format)
     tokens = costs["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
     table = pd.DataFrame({"Step": costs.index, "Minutes": minutes, "Tokens": tokens})
-    table.loc["together"] = ["**together**", f"**{costs['seconds'].sum() / 60:.1f}**", MISSING]
+    table.loc["together"] = [
+        "**together**",
+        f"**{costs['seconds'].sum() / 60:.1f}**",
+        MISSING,
+    ]
     return table
 
 
@@ -127,7 +139,10 @@ def _trained_steps(experiment: Experiment) -> dict[str, dict[str, Any]]:
     corpus = experiment.corpus_facts
     steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
     for model, training in _training_of(experiment).items():
-        steps[f"train {model}"] = {"seconds": training["seconds"], "tokens": training["tokens"]}
+        steps[f"train {model}"] = {
+            "seconds": training["seconds"],
+            "tokens": training["tokens"],
+        }
     for model in MODELS:
         scored = read_json(experiment.build / "stores" / f"{model}.json")
         tokens = sum(scored["tokens"].values())
@@ -182,10 +197,16 @@ def _git_commit() -> str:
     """Return the commit of the working tree, marked `+changes` if it has any, else "unknown"."""
     command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
-        status = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        status = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    first, *others = status.splitlines()  # "# branch.oid COMMIT", more of the branch, changes
+    # "# branch.oid COMMIT", more of the branch, changes
+    first, *others = status.splitlines()
     commit = first.split()[-1][:12]
     is_changed = any(not line.startswith("#") for line in others)
     return f"{commit}+changes" if is_changed else commit

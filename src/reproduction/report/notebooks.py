@@ -1,7 +1,7 @@
 """Notebooks with the parameters of a profile, through papermill.
 
-Papermill injects a parameter that a notebook does not have all the same, and a misspelt name would
-leave the right one at its default: so it is an error here.
+Papermill injects a parameter that a notebook does not have all the same, and a misspelt
+name would leave the right one at its default: so it is an error here.
 """
 
 # ruff: noqa: E402 - one import is prevented before the others
@@ -14,8 +14,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# To check addresses that no notebook has, jsonschema imports this package where it is installed,
-# and that builds a grammar for two seconds: most of the time that importing papermill takes.
+# To check addresses that no notebook has, jsonschema imports this package where it is
+# installed, and that builds a grammar for two seconds: most of the time that importing
+# papermill takes.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 import pandas as pd
@@ -33,7 +34,11 @@ from reproduction.run.profile import first_mistake
 from reproduction.run.settings import NotebookSettings
 
 
-def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> dict[str, Any]:
+def notebook_parameters(
+    source: Path,
+    experiment: Experiment,
+    profile: Path,
+) -> dict[str, Any]:
     """Return the values with which a profile executes a notebook, by name.
 
     Parameters
@@ -45,8 +50,9 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
     Raises
     ------
     InputError
-        If there is no such notebook, the profile has parameters of one that is not in the same
-        folder, or the notebook does not know a parameter of the profile or takes another kind.
+        If there is no such notebook, the profile has parameters of one that is not in
+        the same folder, or the notebook does not know a parameter of the profile or
+        takes another kind.
     """
     for name in (source.stem, *experiment.profile.notebooks):
         path = source.with_name(f"{name}.ipynb")
@@ -60,13 +66,15 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
     unknown = sorted(set(from_profile) - set(defaults))
     if unknown:
         known = ", ".join(defaults)
-        raise InputError(f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}")
+        raise InputError(
+            f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}",
+        )
     for name, value in from_profile.items():
         default = defaults[name]
         if not _is_of_one_kind(value, default):
             raise InputError(
-                f"{profile}: {name} of {source.stem} is {str(value)[:40]!r}; write a value such as "
-                f"{str(default)[:80]}"
+                f"{profile}: {name} of {source.stem} is {str(value)[:40]!r}; write a "
+                f"value such as {str(default)[:80]}"
             )
     return defaults | dict(from_profile)
 
@@ -101,7 +109,11 @@ class Measurement:
         return self.measure(experiment, self.settings, access=access)
 
 
-def measurement_of(source: Path, experiment: Experiment, profile: Path) -> Measurement | None:
+def measurement_of(
+    source: Path,
+    experiment: Experiment,
+    profile: Path,
+) -> Measurement | None:
     """Return the passes of a notebook over models with their parameters; None if it makes none.
 
     Parameters are those of `notebook_parameters`.
@@ -109,8 +121,8 @@ def measurement_of(source: Path, experiment: Experiment, profile: Path) -> Measu
     Raises
     ------
     InputError
-        If there is no such notebook, `reproduction.notebooks.table` lacks it, or the profile gives
-        a parameter that it does not know or takes another kind.
+        If there is no such notebook, `reproduction.notebooks.table` lacks it, or the
+        profile gives a parameter that it does not know or takes another kind.
     """
     values = notebook_parameters(source, experiment, profile)
     package = f"reproduction.notebooks.{notebook_of(source).package}"
@@ -126,10 +138,16 @@ def measurement_of(source: Path, experiment: Experiment, profile: Path) -> Measu
     return Measurement(measure, settings)
 
 
-def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
+def execute_notebook(
+    source: Path,
+    experiment: Experiment,
+    profile: Path,
+    results: Path,
+) -> Path:
     """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
 
-    On another error in a cell than InputError the executed notebook is kept as `*.failed.ipynb`.
+    On another error in a cell than InputError the executed notebook is kept as
+    `*.failed.ipynb`.
 
     Parameters
     ----------
@@ -141,18 +159,24 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
     Raises
     ------
     InputError
-        If the profile has parameters that the notebook does not know or that are of another kind,
-        and if a cell raises one.
+        If the profile has parameters that the notebook does not know or that are of
+        another kind, and if a cell raises one.
     """
-    notebook_parameters(source, experiment, profile)  # refuse those that it does not have
+    # refuse those that it does not have
+    notebook_parameters(source, experiment, profile)
     folder = source.parent
-    # Paths are given as seen from the notebook, so that it runs the same way in JupyterLab.
+    # Paths are given as seen from the notebook, so that it runs the same way in
+    # JupyterLab.
     paths = {"profile": profile, "build": experiment.build, "results": results}
     parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
     parameters |= experiment.profile.notebooks.get(source.stem, {})
-    # The same mirror as outside, although the kernel starts in the folder of the notebook.
-    os.environ[DATA_VARIABLE] = str(Path(os.environ.get(DATA_VARIABLE, "data")).absolute())
-    os.environ["TQDM_DISABLE"] = "1"  # of the kernel: what it shows stands in the notebook
+    # The same mirror as outside, although the kernel starts in the folder of the
+    # notebook.
+    os.environ[DATA_VARIABLE] = str(
+        Path(os.environ.get(DATA_VARIABLE, "data")).absolute(),
+    )
+    # of the kernel: what it shows stands in the notebook
+    os.environ["TQDM_DISABLE"] = "1"
     target = results / "notebooks" / source.name
     failed = target.with_suffix(".failed.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +187,8 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             parameters,
             cwd=folder,
             progress_bar={"desc": source.stem},
-            extra_arguments=["--log-level=CRITICAL"],  # of the kernel: its socket, its shutdown
+            # of the kernel: its socket, its shutdown
+            extra_arguments=["--log-level=CRITICAL"],
         )
     except PapermillExecutionError as error:
         if error.ename == InputError.__name__:

@@ -11,19 +11,23 @@ from contamination.tables import POOLED, SIGNIFICANT
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN
 from reproduction.output.published import MEASURED
 from reproduction.report.prose import Texts, count_text, rounded, texts
-from reproduction.run.null_calibration import format_null_rejections, pooled_null_calibration
+from reproduction.run.null_calibration import (
+    format_null_rejections,
+    pooled_null_calibration,
+)
 
 TableReader = Callable[[str], pd.DataFrame]  # opens a table of the run by its name
-KINDS = {"model": "models", "dataset": "sets", "subset": "subsets"}  # column -> what it names
+# column -> what it names
+KINDS = {"model": "models", "dataset": "sets", "subset": "subsets"}
 VALUES = {"auc": 2, "auc_percent": 1}  # column -> digits of its range
 
 
 def read_cells(cells: pd.DataFrame) -> Texts:
     """Count the rows of a table, the measured ones and what these say; all by its columns.
 
-    `tested` have a p-value (after Holm's correction, if there is one), and `rejected` are at most
-    0.05 of these; `off` are intervals that leave out chance, `lowest` and `highest` the ends of the
-    range of `values`.
+    `tested` have a p-value (after Holm's correction, if there is one), and `rejected`
+    are at most 0.05 of these; `off` are intervals that leave out chance, `lowest` and
+    `highest` the ends of the range of `values`.
     """
     measured = cells[cells["status"] == OK]
     variables = texts(cells=len(cells), measured=len(measured))
@@ -55,8 +59,8 @@ def read_cells(cells: pd.DataFrame) -> Texts:
 LEVEL = np.log10(SIGNIFICANT)
 COMPARED = "status == 'ok' and unit == 'log10 p'"
 SUBSETS = "source == 'measured' and test == @test"  # of `counted_test`
-# Section of the report, called as the package of its notebook -> beginning of the names of its
-# facts -> the table that they are read from, and which of its rows.
+# Section of the report, called as the package of its notebook -> beginning of the names
+# of its facts -> the table that they are read from, and which of its rows.
 RELEASED: dict[str, dict[str, tuple[str, str]]] = {
     "open_models": {
         "": ("open_models", f"dataset != '{POOLED}'"),
@@ -75,7 +79,10 @@ RELEASED: dict[str, dict[str, tuple[str, str]]] = {
     "papers": {
         "": ("papers", ""),
         "verdict_": ("papers", COMPARED),
-        "same_": ("papers", f"{COMPARED} and (ours <= {LEVEL}) == (published <= {LEVEL})"),
+        "same_": (
+            "papers",
+            f"{COMPARED} and (ours <= {LEVEL}) == (published <= {LEVEL})",
+        ),
     },
 }
 

@@ -1,10 +1,11 @@
 """The report and the slides: `paper/*.qmd` with the numbers, tables and figures of one run.
 
-The documents run no code. They are staged beside the results, their shortcodes are replaced by
-what the run measured, and one renderer makes the pages: Quarto where it is installed, else pandoc
-with typst, from wheels, so that a reader without Quarto has the same text as HTML and as PDF. For
-pandoc, `filter.lua` numbers figures, tables, equations and sections; the options are those of
-`_quarto.yml` and of a document's front matter. Each page is checked before it replaces the last.
+The documents run no code. They are staged beside the results, their shortcodes are
+replaced by what the run measured, and one renderer makes the pages: Quarto where it is
+installed, else pandoc with typst, from wheels, so that a reader without Quarto has the
+same text as HTML and as PDF. For pandoc, `filter.lua` numbers figures, tables,
+equations and sections; the options are those of `_quarto.yml` and of a document's front
+matter. Each page is checked before it replaces the last.
 """
 
 import json
@@ -28,8 +29,9 @@ from bs4 import BeautifulSoup
 from contamination.errors import InputError
 from contamination.files import replacing
 
-# Page -> its document and its format, in the words of pandoc and Quarto; `RELEASED` are those of a
-# run on released models, whose sections stand in files named after their notebooks.
+# Page -> its document and its format, in the words of pandoc and Quarto; `RELEASED` are
+# those of a run on released models, whose sections stand in files named after their
+# notebooks.
 DOCUMENTS = {
     "report.html": ("report.qmd", "html"),
     "report.pdf": ("report.qmd", "typst"),
@@ -43,23 +45,30 @@ _NOISE = re.compile(r"Error running.*?\n|\[WARNING\]|filter\.lua:")  # of pandoc
 _LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
 
 
-def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> list[Path]:
+def render_report(
+    paper: Path,
+    results: Path,
+    *,
+    quarto: str | None = None,
+) -> list[Path]:
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
-    A run that trained nothing has a report of its own, without slides, and no section of a notebook
-    that it has not executed.
+    A run that trained nothing has a report of its own, without slides, and no section
+    of a notebook that it has not executed.
 
     Parameters
     ----------
-    paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
+    paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the
+        styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
-    quarto : executable to render with, "" for pandoc; None looks for one next to the Python
-        interpreter and on PATH.
+    quarto : executable to render with, "" for pandoc; None looks for one next to the
+        Python interpreter and on PATH.
 
     Raises
     ------
     InputError
-        If a result is missing or a reference unresolved; what was rendered before is as it was.
+        If a result is missing or a reference unresolved; what was rendered before is as
+        it was.
     """
     if quarto is None:
         quarto = _find_quarto()
@@ -88,7 +97,10 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
 def _find_quarto() -> str | None:
     """Return the Quarto next to the Python interpreter, else the one on PATH, if there is any."""
     folder = Path(sys.executable).parent
-    return shutil.which("quarto", path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}")
+    return shutil.which(
+        "quarto",
+        path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
+    )
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,7 @@ class Source:
             if replacement is None:
                 line = text.count("\n", 0, shortcode.start()) + 1
                 raise InputError(
-                    f"{path}:{line}: {shortcode[0]}: no such {kind} in {self.results}; correct it"
+                    f"{path}:{line}: {shortcode[0]}: no such {kind} in {self.results}; correct it",
                 )
             return replacement
 
@@ -152,9 +164,10 @@ class Source:
 def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
     """Write the documents of a run to a folder, where a renderer finds all that they need.
 
-    A run without a corpus has the documents `RELEASED`, another one `DOCUMENTS`. Shortcodes are
-    replaced, and styles and figures lie in the same folder. The section of a notebook that was not
-    executed is left out; a rehearsal says on every page that it is one.
+    A run without a corpus has the documents `RELEASED`, another one `DOCUMENTS`.
+    Shortcodes are replaced, and styles and figures lie in the same folder. The section
+    of a notebook that was not executed is left out; a rehearsal says on every page that
+    it is one.
 
     Parameters
     ----------
@@ -187,7 +200,10 @@ def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str
         shutil.copytree(results / "figures", root / "figures")
     options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
     options["project"]["render"] = names  # Quarto reads the includes of all it lists
-    (root / "_quarto.yml").write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
+    (root / "_quarto.yml").write_text(
+        yaml.safe_dump(options, sort_keys=False),
+        encoding="utf-8",
+    )
     for name in names:
         (root / name).write_text(source.expanded(paper / name), encoding="utf-8")
     notice = variables.get("run", {}).get("rehearsal")
@@ -200,7 +216,11 @@ def _print_on_every_page(notice: str, root: Path, names: Sequence[str]) -> None:
     """Put a notice at the head of staged documents, and of every printed page."""
     for name in names:
         text = (root / name).read_text(encoding="utf-8")
-        text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
+        text = text.replace(
+            "\n---\n",
+            f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n",
+            1,
+        )
         (root / name).write_text(text, encoding="utf-8")
     shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
     with (root / "styles.typ").open("a", encoding="utf-8") as styles:
@@ -214,8 +234,12 @@ def _render(document: Path, target: str, quarto: str | None) -> Path:
     if quarto:
         command = [quarto, "render", document.name, "--to", target, "--no-execute"]
     else:
-        defaults = folder / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
-        defaults.write_text(json.dumps(pandoc_defaults(document, target)), encoding="utf-8")
+        # JSON is YAML, and pandoc reads it as such
+        defaults = folder / f"pandoc-{target}.yml"
+        defaults.write_text(
+            json.dumps(pandoc_defaults(document, target)),
+            encoding="utf-8",
+        )
         command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", document.name]
     subprocess.check_output(
         command,
@@ -249,7 +273,8 @@ def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
         "output-file": str(document.with_suffix(suffix)),
         "standalone": True,
         "fail-if-warnings": True,
-        "columns": 10_000,  # no widths that pandoc guesses: every output lays columns out itself
+        # no widths that pandoc guesses: every output lays columns out itself
+        "columns": 10_000,
         "filters": [str(FILTER), "citeproc"],
         "embed-resources": True,
         "html-math-method": {"method": "mathml"},
@@ -274,7 +299,9 @@ def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
 
 def _options(document: Path, target: str) -> dict[str, Any]:
     """Return the options of `_quarto.yml`, then those of the format, then of the front matter."""
-    project = yaml.safe_load(document.with_name("_quarto.yml").read_text(encoding="utf-8"))
+    project = yaml.safe_load(
+        document.with_name("_quarto.yml").read_text(encoding="utf-8"),
+    )
     front_matter = document.read_text(encoding="utf-8").split("\n---\n")[0]
     own = next(yaml.safe_load_all(front_matter))
     options = dict(project)
@@ -298,7 +325,10 @@ def _reach_tables(page: Path) -> None:
     """Let the keyboard scroll the boxes of Quarto's tables, which it cannot reach by themselves."""
     text = page.read_text(encoding="utf-8")
     box = '<div aria-describedby="tbl-'
-    page.write_text(text.replace(box, box.replace("<div", '<div tabindex="0"')), encoding="utf-8")
+    page.write_text(
+        text.replace(box, box.replace("<div", '<div tabindex="0"')),
+        encoding="utf-8",
+    )
 
 
 def check_html(path: Path) -> None:

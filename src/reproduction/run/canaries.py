@@ -1,10 +1,10 @@
 """Canary test sets: records made from packages that the training corpus holds out.
 
-Oren (section 4.1, Table 3) inject ten test sets into the pre-training data, short, medium and long
-ones by their tokens in all. Here the records come from the docstrings of packages that are *not* in
-the corpus, no docstring serves two sets, and all are shuffled once with a fixed seed, so the
-examples of a set are exchangeable by construction: the only thing that can make the canonical order
-likely is having read it.
+Oren (section 4.1, Table 3) inject ten test sets into the pre-training data, short,
+medium and long ones by their tokens in all. Here the records come from the docstrings
+of packages that are *not* in the corpus, no docstring serves two sets, and all are
+shuffled once with a fixed seed, so the examples of a set are exchangeable by
+construction: the only thing that can make the canonical order likely is having read it.
 """
 
 import re
@@ -19,7 +19,8 @@ from reproduction.run.corpus import Docstring, harvest
 from reproduction.run.profile import CanarySpec
 
 Record = dict[str, str]
-LEFT = "left_over"  # folder of the corpus: records that no set holds, a file for each kind
+# folder of the corpus: records that no set holds, a file for each kind
+LEFT = "left_over"
 
 
 def _summary(text: str) -> str:
@@ -84,7 +85,8 @@ def _long_entry(document: Docstring) -> Record | None:
 class Kind:
     """A kind of records: the template that renders them, and the function that makes them.
 
-    `make_record` takes a docstring and returns a record, or None if it cannot become one.
+    `make_record` takes a docstring and returns a record, or None if it cannot become
+    one.
     """
 
     template: str
@@ -103,7 +105,8 @@ KINDS: dict[str, Kind] = {
 class RecordPool:
     """Records of several kinds, made of docstrings of which each serves once.
 
-    Packages repeat a docstring across classes, so docstrings with one summary count as one.
+    Packages repeat a docstring across classes, so docstrings with one summary count as
+    one.
     """
 
     def __init__(self) -> None:
@@ -132,8 +135,8 @@ def build_canaries(
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
     """Draw the records of every canary set, without sharing a docstring, and the records left over.
 
-    All records of a kind are shuffled together and then dealt out, so those of its sets and those
-    that are left over are exchangeable.
+    All records of a kind are shuffled together and then dealt out, so those of its sets
+    and those that are left over are exchangeable.
 
     Parameters
     ----------
@@ -154,15 +157,17 @@ def build_canaries(
     rng = random_stream(seed, "canaries")
     documents = _named_docstrings(packages)
     pool = RecordPool()
-    # First every kind gets as many as its sets want, then the rest, the kind with the fewest first.
+    # First every kind gets as many as its sets want, then the rest, the kind with the
+    # fewest first.
     for spec in specs:
         _add_records_of_set(pool, spec, documents, packages, rng=rng)
     for index in rng.permutation(len(documents)):
         for kind in pool.kinds_by_size():
             if pool.add(kind, documents[index]):
                 break
-    # What many classes repeat is met early in a draw, so the order of drawing means something;
-    # this shuffle is what makes the sets, and what is left over, exchangeable.
+    # What many classes repeat is met early in a draw, so the order of drawing means
+    # something; this shuffle is what makes the sets, and what is left over,
+    # exchangeable.
     left_over: dict[str, list[Record]] = {}
     for kind, records in pool.records.items():
         left_over[kind] = [records[i] for i in rng.permutation(len(records))]
@@ -203,7 +208,7 @@ def _add_records_of_set(
     missing = wanted - len(records)
     if missing:
         raise InputError(
-            f"canary set {spec.name}: only {spec.examples - missing} records of kind {kind} "
-            f"are left in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or "
-            "add a held-out package"
+            f"canary set {spec.name}: only {spec.examples - missing} records of kind "
+            f"{kind} are left in {', '.join(packages)}, {spec.examples} wanted; lower "
+            "`examples` or add a held-out package"
         )

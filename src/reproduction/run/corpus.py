@@ -1,14 +1,15 @@
 """Documents: docstrings of the pinned packages or files of the data directory, and who read them.
 
-Oren (section 4.1) trains on Wikitext and injects canaries. Without a download there is other
-English: the docstrings of the scientific stack that the lock file pins. They are read from the
-sources with `ast`, never imported, so that one lock gives one corpus, byte for byte.
+Oren (section 4.1) trains on Wikitext and injects canaries. Without a download there is
+other English: the docstrings of the scientific stack that the lock file pins. They are
+read from the sources with `ast`, never imported, so that one lock gives one corpus,
+byte for byte.
 
-Where only a part of the documents becomes the corpus, the rest is text of the same sources that no
-model reads. The corpus stage keeps documents of both sides, members and non-members: those whose
-first paragraph stands in no other document that was found. This is decided before chance divides
-them, so that but for the training the two sides are alike; near-copies of a document that was read
-are in neither.
+Where only a part of the documents becomes the corpus, the rest is text of the same
+sources that no model reads. The corpus stage keeps documents of both sides, members and
+non-members: those whose first paragraph stands in no other document that was found.
+This is decided before chance divides them, so that but for the training the two sides
+are alike; near-copies of a document that was read are in neither.
 """
 
 import ast
@@ -36,14 +37,15 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 # Written at build time or different from wheel to wheel, so not "same lock, same bytes".
 GENERATED = re.compile(
-    r"(^|/)(tests?|testing|_vendor|_pytest|externals?)/|(^|/)(_?version|__config__|_sysinfo)\.py$"
+    r"(^|/)(tests?|testing|_vendor|_pytest|externals?)/|(^|/)(_?version|__config__|_sysinfo)\.py$",
 )
 DOCUMENTS = "documents.jsonl"  # the whole corpus
 MEMBERS = "members.jsonl"
 NON_MEMBERS = "non_members.jsonl"
 KEPT = 600  # documents of a source, on either side
 MIN_CHARACTERS = 80
-MIN_LETTERS = 0.6  # share of letters and spaces below which a docstring is a table or a listing
+# share of letters and spaces below which a docstring is a table or a listing
+MIN_LETTERS = 0.6
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,12 @@ def harvest(package: str) -> list[Docstring]:
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
     docstrings = []
     for path in sorted(files):
-        # Python 3.11 lists files that were removed after the installation, 3.12 does not.
+        # Python 3.11 lists files that were removed after the installation, 3.12 does
+        # not.
         if GENERATED.search(path) or not files[path].is_file():
             continue
-        with warnings.catch_warnings(), suppress(SyntaxError):  # a template is not Python
+        # a template is not Python
+        with warnings.catch_warnings(), suppress(SyntaxError):
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
             tree = ast.parse(files[path].read_text(encoding="utf-8", errors="replace"))
             for name, signature, text in _docstrings(tree):
@@ -92,7 +96,10 @@ def harvest(package: str) -> list[Docstring]:
     return docstrings
 
 
-def _docstrings(node: ast.Module | Definition, name: str = "") -> Iterator[tuple[str, str, str]]:
+def _docstrings(
+    node: ast.Module | Definition,
+    name: str = "",
+) -> Iterator[tuple[str, str, str]]:
     """Yield (dotted name, signature, cleaned docstring) of a node and of all that it defines."""
     text = ast.get_docstring(node, clean=False)
     if text is not None:
@@ -146,8 +153,8 @@ def read_file(name: str) -> Iterator[Document]:
 def read_documents(path: Path, source: str = "") -> Iterator[Document]:
     """Yield (source, text) of every line of a .jsonl or .jsonl.gz: its `text`, stripped.
 
-    Files of the corpus stage name the source in every line. Raises InputError, which names the
-    line, for one without text.
+    Files of the corpus stage name the source in every line. Raises InputError, which
+    names the line, for one without text.
     """
     open_file = gzip.open if path.suffix == ".gz" else open
     with open_file(path, "rt", encoding="utf-8") as file:
@@ -160,7 +167,11 @@ def read_documents(path: Path, source: str = "") -> Iterator[Document]:
                 raise InputError(message) from error
 
 
-def write_comparable(read: Sequence[Document], unread: Sequence[Document], corpus: Path) -> None:
+def write_comparable(
+    read: Sequence[Document],
+    unread: Sequence[Document],
+    corpus: Path,
+) -> None:
     """Write members and non-members: the first `KEPT` documents of each source, in their order.
 
     Left out are documents whose first paragraph stands in another one, on either side.
@@ -214,9 +225,11 @@ def sample_by_source(
     Parameters
     ----------
     documents : read in their order.
-    cut : takes the text of a document and returns the piece, or None to leave the document out.
+    cut : takes the text of a document and returns the piece, or None to leave the
+        document out.
     most : pieces of a source; None for all.
-    sources : number of sources with `most` pieces after which reading ends; None to read all.
+    sources : number of sources with `most` pieces after which reading ends; None to
+        read all.
     """
     pieces: dict[str, list[T]] = {}
     full = 0

@@ -1,7 +1,8 @@
 """The first stage of a run: documents, canary sets, tokenizer and the token stream of the corpus.
 
-Documents pass through one at a time, so a corpus of files may be larger than memory as long as the
-profile takes it whole (no `characters`): only a part of a corpus has to be shuffled to be chosen.
+Documents pass through one at a time, so a corpus of files may be larger than memory as
+long as the profile takes it whole (no `characters`): only a part of a corpus has to be
+shuffled to be chosen.
 """
 
 import gc
@@ -46,16 +47,19 @@ CHUNK = 1024  # documents tokenised at a time
 def make_corpus(run: RunFiles) -> None:
     """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`.
 
-    If the profile trains a released model further, write this model, too, and take its tokenizer.
+    If the profile trains a released model further, write this model, too, and take its
+    tokenizer.
     """
     started = time.perf_counter()
     profile = run.profile
     target = run.corpus
-    (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    # an interrupted stage must not look finished
+    (target / "corpus.json").unlink(missing_ok=True)
     tokenizer = None
     if isinstance(profile.model, Released):
         tokenizer = _copy_released(profile.model, run.released)
-    gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
+    # parsing makes millions of live nodes, which the collector would walk for nothing
+    gc.disable()
     try:
         rng = random_stream(profile.seed, "documents")
         documents, sources = _documents(profile, target, rng=rng)
@@ -92,11 +96,17 @@ def make_corpus(run: RunFiles) -> None:
     write_json(target / "corpus.json", contents)
 
 
-def _write_documents(documents: Iterable[Document], target: Path) -> dict[str, Counter[str]]:
+def _write_documents(
+    documents: Iterable[Document],
+    target: Path,
+) -> dict[str, Counter[str]]:
     """Write the documents of the corpus; count documents and characters by source."""
     count: Counter[str] = Counter()
     characters: Counter[str] = Counter()
-    with replacing(target / DOCUMENTS) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with (
+        replacing(target / DOCUMENTS) as temporary,
+        temporary.open("w", encoding="utf-8") as file,
+    ):
         for source, text in documents:
             count[source] += 1
             characters[source] += len(text)
@@ -107,11 +117,12 @@ def _write_documents(documents: Iterable[Document], target: Path) -> dict[str, C
 def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
     """Write the weights of a released model, in float32, and its tokenizer, which is returned.
 
-    What a pretrained model learns from a few copies is nearer to the paper's 1.4 billion parameters
-    (Oren, section 4.1) than what a small one learns from scratch. Errors are those of
-    `contamination.scoring.loading`.
+    What a pretrained model learns from a few copies is nearer to the paper's 1.4
+    billion parameters (Oren, section 4.1) than what a small one learns from scratch.
+    Errors are those of `contamination.scoring.loading`.
     """
-    # Imported here: other profiles do not depend on how a model is opened (`stages.rules`).
+    # Imported here: other profiles do not depend on how a model is opened
+    # (`stages.rules`).
     import torch
 
     from contamination.scoring import loading
@@ -134,7 +145,8 @@ def _documents(
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
     """Return the documents in training order, and the facts about each source, package or file.
 
-    Where only a part is taken, the documents for membership inference are written on the way.
+    Where only a part is taken, the documents for membership inference are written on
+    the way.
     """
     corpus = profile.corpus
     if corpus.packages:
@@ -142,7 +154,8 @@ def _documents(
     else:
         documents = itertools.chain.from_iterable(map(read_file, corpus.files))
         sources = [{"package": name, "version": ""} for name in corpus.files]
-    for name in (MEMBERS, NON_MEMBERS):  # of an earlier corpus, of which a part was taken
+    # of an earlier corpus, of which a part was taken
+    for name in (MEMBERS, NON_MEMBERS):
         (target / name).unlink(missing_ok=True)
     if corpus.characters is None:
         return documents, sources
@@ -175,17 +188,25 @@ def _documents_of_packages(
     return [(docstring.package, docstring.text) for docstring in docstrings], sources
 
 
-def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: int) -> Counter[str]:
+def _write_tokens(
+    tokenizer: PreTrainedTokenizerBase,
+    target: Path,
+    documents: int,
+) -> Counter[str]:
     """Write the corpus as one array of ids, each document closed by the end-of-text token.
 
-    `tokens.bin` holds them, `ends.npy` the offset after each document. Return the tokens by source,
-    end-of-text tokens not counted.
+    `tokens.bin` holds them, `ends.npy` the offset after each document. Return the
+    tokens by source, end-of-text tokens not counted.
     """
     tokens: Counter[str] = Counter()
     lengths: list[int] = []
     kind = id_type(tokenizer)
     bar = tqdm(
-        read_documents(target / DOCUMENTS), "tokenise", documents, leave=False, unit="document"
+        read_documents(target / DOCUMENTS),
+        "tokenise",
+        documents,
+        leave=False,
+        unit="document",
     )
     reader = iter(bar)
     with replacing(target / "tokens.bin") as temporary, temporary.open("wb") as file:
@@ -203,7 +224,11 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
 def _canary_files(profile: Profile, target: Path) -> dict[str, dict[str, Any]]:
     """Write every canary set in canonical order, and the records left over; return their facts."""
     made_here = [spec for spec in profile.canaries if spec.kind]
-    sets, left_over = build_canaries(list(profile.corpus.held_out), made_here, seed=profile.seed)
+    sets, left_over = build_canaries(
+        list(profile.corpus.held_out),
+        made_here,
+        seed=profile.seed,
+    )
     facts: dict[str, dict[str, Any]] = {}
     files: dict[str, list[Any]] = {f"{LEFT}/{kind}": records for kind, records in left_over.items()}
     for spec in profile.canaries:

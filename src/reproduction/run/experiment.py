@@ -7,9 +7,9 @@
     build/<profile>/scores/<package>/parts/                 rows that are not scored again
     build/<profile>/scores/<notebook>.json                  the target of make: it is done
 
-The stages write these on all processes; notebooks only read them, through `Experiment`. Beside the
-tables stand the parameters that they depend on, so that a notebook never shows what was measured
-with others.
+The stages write these on all processes; notebooks only read them, through `Experiment`.
+Beside the tables stand the parameters that they depend on, so that a notebook never
+shows what was measured with others.
 """
 
 import json
@@ -29,12 +29,23 @@ from contamination.scoring.store_format import count_values
 from reproduction.run.profile import MODELS, RunFiles, ScoringSpec
 from reproduction.run.settings import NotebookSettings
 
-__all__ = ["MODELS", "Experiment", "named_models", "parts_of", "read_measured", "trained_here"]
+__all__ = [
+    "MODELS",
+    "Experiment",
+    "named_models",
+    "parts_of",
+    "read_measured",
+    "trained_here",
+]
 TABLES = "tables"
 PARAMETERS = "parameters.json"
 
 
-def store_plan(spec: ScoringSpec, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
+def store_plan(
+    spec: ScoringSpec,
+    test: StoreNeed,
+    examples: int,
+) -> tuple[StorePlan, int]:
     """Return the store and the permutations of a test on a set with this number of examples."""
     whole_set = test.shard_size is None
     shards = spec.shards if test.kind == "orderings" else None
@@ -51,10 +62,20 @@ class Experiment(RunFiles):
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
         """Open the store that a test of a canary set reads here; also return its permutations."""
-        plan, permutations = store_plan(self.profile.scoring, test, self.spec(dataset).examples)
+        plan, permutations = store_plan(
+            self.profile.scoring,
+            test,
+            self.spec(dataset).examples,
+        )
         return self.scored(model, dataset, plan, permutations), permutations
 
-    def scored(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
+    def scored(
+        self,
+        model: str,
+        name: str,
+        plan: StorePlan,
+        permutations: int = 0,
+    ) -> Store:
         """Open a store that was scored, and check that it holds what is asked for.
 
         No model is opened: make ensures that the store is of the model as it is now.
@@ -76,8 +97,8 @@ class Experiment(RunFiles):
         same_text = header.dataset_revision == self.test_set(name).revision
         if not same_text or header.seed != self.profile.seed:
             raise InputError(
-                f"{store.directory}: it was scored from another text or with another seed; "
-                "run `make reproduce`"
+                f"{store.directory}: it was scored from another text or with another "
+                "seed; run `make reproduce`"
             )
         stored = sum(map(count_values, store.parts()))
         if stored < store.tokens_stored(permutations):
@@ -87,7 +108,13 @@ class Experiment(RunFiles):
             )
         return store
 
-    def score(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
+    def score(
+        self,
+        model: str,
+        name: str,
+        plan: StorePlan,
+        permutations: int = 0,
+    ) -> Store:
         """Score what a store lacks, on all processes; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer

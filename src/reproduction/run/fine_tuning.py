@@ -1,7 +1,8 @@
 """Fine-tuning: a trained model reads a few texts some more times (Fu, the tuning phase).
 
-Each text stands alone after the start token, as it is scored later. The result is kept beside the
-other models and made again only if the model, the texts or the settings are others.
+Each text stands alone after the start token, as it is scored later. The result is kept
+beside the other models and made again only if the model, the texts or the settings are
+others.
 """
 
 import math
@@ -36,8 +37,9 @@ def fine_tune(
 ) -> Path:
     """Train a model further and save it in `directory`; return that directory.
 
-    AdamW at a constant learning rate without weight decay; every epoch goes through the texts in
-    another order. Nothing is done if the directory holds this very model already.
+    AdamW at a constant learning rate without weight decay; every epoch goes through the
+    texts in another order. Nothing is done if the directory holds this very model
+    already.
 
     Parameters
     ----------
@@ -52,17 +54,20 @@ def fine_tune(
     Raises
     ------
     InputError
-        For no text, texts of several lengths or longer than the context, an argument that is not
-        positive, or a learning rate at which the loss is not finite.
+        For no text, texts of several lengths or longer than the context, an argument
+        that is not positive, or a learning rate at which the loss is not finite.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
-    context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
+    context = AutoConfig.from_pretrained(
+        model,
+        local_files_only=True,
+    ).max_position_embeddings
     lengths = {len(ids) for ids in texts}
     if len(lengths) != 1 or max(lengths) > context or min(epochs, learning_rate, batch_size) <= 0:
         raise InputError(
-            f"{len(texts)} texts of {lengths or 'no'} tokens, {epochs} epochs, learning rate "
-            f"{learning_rate}: give positive numbers, and texts of one length, at most the "
-            f"{context} tokens that {model} reads"
+            f"{len(texts)} texts of {lengths or 'no'} tokens, {epochs} epochs, learning "
+            f"rate {learning_rate}: give positive numbers, and texts of one length, at "
+            f"most the {context} tokens that {model} reads"
         )
     ids = np.stack(texts).astype(np.int64)
     identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
@@ -106,7 +111,10 @@ def fine_tune(
         temporary.mkdir()
         _save(network, temporary)
         tokenizer.save_pretrained(temporary)
-        write_json(temporary / RECORD, {"key": key, "texts": len(ids), "epoch_losses": losses})
+        write_json(
+            temporary / RECORD,
+            {"key": key, "texts": len(ids), "epoch_losses": losses},
+        )
     return directory
 
 

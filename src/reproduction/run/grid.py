@@ -1,7 +1,7 @@
 """Every model on every set: one model in memory at a time, and a status for each cell.
 
-If a model or a set is unavailable, its rows say why, and the others are measured. Scores stay on
-disk, so an interrupted measurement resumes where it stopped.
+If a model or a set is unavailable, its rows say why, and the others are measured.
+Scores stay on disk, so an interrupted measurement resumes where it stopped.
 """
 
 import os
@@ -47,17 +47,19 @@ def grid(
 ) -> list[Row]:
     """Compute a cell for each model and set; return a row for each, whatever happens.
 
-    A row holds `model` (its name), the columns of `sets_of`, `open_model` and `compute_cell`, and
-    `status`: "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
+    A row holds `model` (its name), the columns of `sets_of`, `open_model` and
+    `compute_cell`, and `status`: "ok", "failed: reason", or "not run here: reason"
+    where the hub is out of reach.
 
     Parameters
     ----------
     models : opened one after the other; each is freed before the next one is loaded.
-    sets_of : takes a model and returns, for each set, the columns that describe it, and the set, or
-        the reason why there is none. A model without any set is not opened.
-    compute_cell : takes the entry, the open model and the set, and returns the measured columns.
-    open_model : takes an entry and returns the open model, and the columns that describe it. It
-        fails in all processes or in none, as `Access.open_model` does.
+    sets_of : takes a model and returns, for each set, the columns that describe it, and
+        the set, or the reason why there is none. A model without any set is not opened.
+    compute_cell : takes the entry, the open model and the set, and returns the measured
+        columns.
+    open_model : takes an entry and returns the open model, and the columns that
+        describe it. It fails in all processes or in none, as `Access.open_model` does.
     """
     from contamination.device import free_memory
 
@@ -114,8 +116,8 @@ def load_each(
     ----------
     keys : of the sets, each loaded once.
     load : takes a key and returns the set.
-    at_hand : whether a set can be loaded without the network. After one that is out of reach, the
-        others are loaded only if they are at hand.
+    at_hand : whether a set can be loaded without the network. After one that is out of
+        reach, the others are loaded only if they are at hand.
 
     Returns
     -------
@@ -123,7 +125,13 @@ def load_each(
     """
     sets: dict[Key, Set | str] = {}
     unreachable = ""
-    for key in tqdm(list(dict.fromkeys(keys)), "sets", unit="set", leave=False, disable=None):
+    for key in tqdm(
+        list(dict.fromkeys(keys)),
+        "sets",
+        unit="set",
+        leave=False,
+        disable=None,
+    ):
         try:
             if unreachable and not at_hand(key):
                 sets[key] = unreachable
@@ -134,33 +142,48 @@ def load_each(
             sets[key] = status
             if status.startswith("not run") and not unreachable:
                 unreachable = status
-    if os.environ.get("WORLD_SIZE", "1") != "1":  # a notebook is one process, and has no torch
+    # a notebook is one process, and has no torch
+    if os.environ.get("WORLD_SIZE", "1") != "1":
         from contamination.scoring.processes import share
 
         problems = {key: value for key, value in sets.items() if isinstance(value, str)}
         for problems_of_process in share(lambda: problems):
-            sets |= problems_of_process  # a set that one process cannot open, none scores
+            # a set that one process cannot open, none scores
+            sets |= problems_of_process
     return sets
 
 
 class Access:
     """Open sets and models for a measurement, and score the sets.
 
-    `reproduction.stages.costs` has one that counts instead: `make plan` measures with it.
+    `reproduction.stages.costs` has one that counts instead: `make plan` measures with
+    it.
     """
 
-    def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
+    def open_set(
+        self,
+        name: str,
+        *,
+        max_records: int | None,
+        lines: bool = False,
+    ) -> ExampleSet:
         """Open a test set by its records, or by the `lines` of its file."""
         template = "line/1" if lines else None
         return open_test_set(name, template=template, max_records=max_records)
 
-    def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
+    def read(
+        self,
+        entry: Entry,
+        count: int,
+        tokens: float,
+    ) -> tuple[list[Record], str, str]:
         """Return the records of a file, where they lie, and the commit if one is known.
 
         Parameters
         ----------
         entry : the registered file.
-        count, tokens : records and tokens of each, with which a plan without the file reckons.
+        count, tokens : records and tokens of each, with which a plan without the file
+            reckons.
         """
         path = locate(entry) or fetch(entry)
         commit = None
@@ -201,8 +224,8 @@ class Access:
         scorer : the open model.
         examples : the test set.
         request : shards, permutations and the directory of the stores.
-        keep_revisions : whether a store of another revision of the model stays with the new one,
-            or is replaced.
+        keep_revisions : whether a store of another revision of the model stays with the
+            new one, or is replaced.
 
         Returns
         -------

@@ -1,9 +1,10 @@
 """The training mixture: a corpus, and canary sets injected whole at random positions.
 
-Oren (section 4.1) duplicate each canary set `dup_count` times, and do not say where copies stand.
-Here every copy is inserted whole, in canonical order, at a boundary between two documents; these
-places are drawn uniformly and independently. A set may also be planted *shuffled*, in another order
-in each copy, or as *single* records, each at a place of its own: no order of records is left then.
+Oren (section 4.1) duplicate each canary set `dup_count` times, and do not say where
+copies stand. Here every copy is inserted whole, in canonical order, at a boundary
+between two documents; these places are drawn uniformly and independently. A set may
+also be planted *shuffled*, in another order in each copy, or as *single* records, each
+at a place of its own: no order of records is left then.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +38,8 @@ def planted_copies(
 ) -> dict[str, tuple[np.ndarray, int]]:
     """Return the pieces to insert, by name: token ids, and how often.
 
-    Names begin with that of the set. The name of a shuffled copy ends in the number of the copy,
-    that of a single record in the number of the record.
+    Names begin with that of the set. The name of a shuffled copy ends in the number of
+    the copy, that of a single record in the number of the record.
 
     Parameters
     ----------
@@ -69,21 +70,25 @@ def mix(
 ) -> tuple[list[np.ndarray], list[Injection]]:
     """Insert every canary set into the corpus as often as it asks.
 
-    Returns arrays of token ids, which one after the other are the training stream (slices of the
-    corpus, since it may be larger than memory), and where the copies lie in it, in that order.
+    Returns arrays of token ids, which one after the other are the training stream
+    (slices of the corpus, since it may be larger than memory), and where the copies lie
+    in it, in that order.
 
     Parameters
     ----------
-    corpus : token ids of all documents, each closed by `end_of_text`; used once, in this order.
+    corpus : token ids of all documents, each closed by `end_of_text`; used once, in
+        this order.
     ends : int[documents], offset in `corpus` after each document.
-    canaries : name -> (token ids of the whole set in canonical order, duplication count).
+    canaries : name -> (token ids of the whole set in canonical order, duplication
+        count).
     end_of_text : id written after every copy.
     """
     copies: list[str] = []
     for name, (_, dup_count) in canaries.items():
         copies += [name] * dup_count
     places = rng.integers(0, len(ends) + 1, size=len(copies))
-    # Copies that fall between the same two documents come in random order, not in that of names.
+    # Copies that fall between the same two documents come in random order, not in that
+    # of names.
     arrival = rng.permutation(len(copies))
     order = arrival[np.argsort(places[arrival], kind="stable")]
 
@@ -135,8 +140,15 @@ def fill_blocks(
     room = total - planted
     if not 0 < room <= len(background):
         raise InputError(
-            f"{planted} tokens of copies and {len(background)} of background for a text of {total} "
-            f"in blocks of {context}: give more background, or fewer examples or copies"
+            f"{planted} tokens of copies and {len(background)} of background for a text "
+            f"of {total} in blocks of {context}: give more background, or fewer "
+            "examples or copies"
         )
-    pieces, injections = mix(background[:room], ends[ends <= room], copies, end_of_text, rng=rng)
+    pieces, injections = mix(
+        background[:room],
+        ends[ends <= room],
+        copies,
+        end_of_text,
+        rng=rng,
+    )
     return np.concatenate(pieces).astype(np.int64).reshape(-1, context), injections

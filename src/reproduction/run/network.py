@@ -1,7 +1,8 @@
 """The network that is trained: GPT-2 as transformers builds it, and its loss.
 
-Both are written for what is slow on a CPU: torch's fused attention over a short context, and a
-float32 matrix [tokens, vocabulary] that goes through memory once for every operation of the loss.
+Both are written for what is slow on a CPU: torch's fused attention over a short
+context, and a float32 matrix [tokens, vocabulary] that goes through memory once for
+every operation of the loss.
 """
 
 from dataclasses import asdict
@@ -15,7 +16,8 @@ from contamination.device import has_bfloat16
 from reproduction.run.profile import Architecture
 
 SHORT = 512  # tokens of a context up to which plain products are clearly faster on a CPU
-BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}  # float32 logits at a time: in the cache of a CPU
+# float32 logits at a time: in the cache of a CPU
+BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
@@ -43,7 +45,8 @@ def plain_attention(
 ) -> tuple[Tensor, None]:
     """Causal attention as two matrix products, [rows, heads, tokens, d] to [rows, tokens, ...].
 
-    For rows without padding, of which transformers gives no mask. Several heads may share a key.
+    For rows without padding, of which transformers gives no mask. Several heads may
+    share a key.
     """
     tokens = query.shape[-2]
     heads_per_key = query.shape[1] // key.shape[1]
@@ -68,7 +71,8 @@ def training_attention(device: torch.device, context: int) -> str:
 class NextTokenLoss(torch.nn.Module):
     """The mean loss (nats) of all tokens of ids [rows, tokens] but the first of a row.
 
-    `model` must have an output layer without bias and logits that nothing changes, as GPT-2 has.
+    `model` must have an output layer without bias and logits that nothing changes, as
+    GPT-2 has.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -92,7 +96,8 @@ class _CrossEntropy(torch.autograd.Function):
     """Mean cross-entropy of hidden @ weight.T, whose gradients are computed with it.
 
     Logits become probabilities a block at a time, in float32 and in place. Torch's own
-    `linear_cross_entropy` returns the loss of bfloat16 inputs in bfloat16, two digits of it.
+    `linear_cross_entropy` returns the loss of bfloat16 inputs in bfloat16, two digits
+    of it.
     """
 
     @staticmethod

@@ -1,8 +1,8 @@
 """Null calibration: canonical orders drawn anew, where H0 holds by construction.
 
-A control that costs no scoring (`contamination.audit.null_calibration`). Draws are independent
-given the scores, also over sets, so the interval of the binomial law holds for their sum (a
-sum of unequal chances varies less).
+A control that costs no scoring (`contamination.audit.null_calibration`). Draws are
+independent given the scores, also over sets, so the interval of the binomial law holds
+for their sum (a sum of unequal chances varies less).
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,13 @@ COUNTS = ("redrawn_orders", "redrawn_rejections", "redrawn_as_small")
 
 
 def null_calibration_counts(
-    test: Test, store: Store, scores: np.ndarray, published: float, *, orders: int, alpha: float
+    test: Test,
+    store: Store,
+    scores: np.ndarray,
+    published: float,
+    *,
+    orders: int,
+    alpha: float,
 ) -> dict[str, float]:
     """Draw canonical orders of a set anew, and count those that the test rejects.
 
@@ -36,8 +42,8 @@ def null_calibration_counts(
     Returns
     -------
     counts
-        `redrawn_rejections` have p at most `alpha`, `redrawn_as_small` p at most `published`;
-        `redrawn_orders` and `redrawn_alpha` repeat the arguments.
+        `redrawn_rejections` have p at most `alpha`, `redrawn_as_small` p at most
+        `published`; `redrawn_orders` and `redrawn_alpha` repeat the arguments.
     """
     p_values = null_calibration_p_values(test, store, scores, draws=orders)
     return {
@@ -61,7 +67,11 @@ def with_rates(table: pd.DataFrame) -> pd.DataFrame:
     rejections = table["redrawn_rejections"].astype(float)
     orders = table["redrawn_orders"].astype(float)
     low, high = proportion_confint(rejections, orders, method="beta")
-    return table.assign(redrawn_rate=rejections / orders, redrawn_low=low, redrawn_high=high)
+    return table.assign(
+        redrawn_rate=rejections / orders,
+        redrawn_low=low,
+        redrawn_high=high,
+    )
 
 
 def format_null_rejections(row: Mapping[str, float]) -> str:

@@ -1,16 +1,18 @@
 """A profile, one YAML file that fixes everything a run depends on but the code, and a run's files.
 
-`base: NAME` takes every key that the file does not give from the profile of that name beside it. An
-unknown key is an error: a misspelt parameter that is silently ignored makes a result look like one
-that it is not. A profile without a corpus trains nothing. Its notebooks are those that it lists,
-and they read models that others have released. The stages of others write, in this order::
+`base: NAME` takes every key that the file does not give from the profile of that name
+beside it. An unknown key is an error: a misspelt parameter that is silently ignored
+makes a result look like one that it is not. A profile without a corpus trains nothing.
+Its notebooks are those that it lists, and they read models that others have released.
+The stages of others write, in this order::
 
     build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, left_over/*.jsonl, tokenizer/,
                                   corpus.json
     build/<profile>/released/     of a profile that trains a released model further: its files
     build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
 
-Training needs no more than these `RunFiles`; `reproduction.run.experiment` adds what was scored.
+Training needs no more than these `RunFiles`; `reproduction.run.experiment` adds what
+was scored.
 """
 
 from collections.abc import Mapping
@@ -40,9 +42,10 @@ Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 class CorpusSpec:
     """The text that the models are trained on.
 
-    `packages` are harvested for docstrings; `files` (.txt, or .jsonl with a `text` field) are read
-    from the data directory. Documents are shuffled with the seed and taken until `characters` are
-    reached. Canary records are made from the packages `held_out`.
+    `packages` are harvested for docstrings; `files` (.txt, or .jsonl with a `text`
+    field) are read from the data directory. Documents are shuffled with the seed and
+    taken until `characters` are reached. Canary records are made from the packages
+    `held_out`.
     """
 
     packages: tuple[str, ...] = ()
@@ -61,8 +64,9 @@ class CorpusSpec:
 class CanarySpec:
     """One canary set: either records of a `kind` made from held-out packages, or a file.
 
-    A `file` lies in the data directory and is rendered by `template`; its first `examples` records
-    are used. The set is injected `dup_count` times, as `reproduction.run.injection` says.
+    A `file` lies in the data directory and is rendered by `template`; its first
+    `examples` records are used. The set is injected `dup_count` times, as
+    `reproduction.run.injection` says.
     """
 
     name: str
@@ -78,7 +82,9 @@ class CanarySpec:
         is_made_here = bool(self.kind) and not self.file and not self.template
         is_from_file = not self.kind and bool(self.file) and bool(self.template)
         if not is_made_here and not is_from_file:
-            raise ValueError(f"canary set {self.name!r}: give a kind, or file and template")
+            raise ValueError(
+                f"canary set {self.name!r}: give a kind, or file and template",
+            )
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -112,17 +118,18 @@ Model = Annotated[
     Annotated[Architecture, Tag("scratch")] | Annotated[Released, Tag("further")],
     Discriminator(_kind_of_model),
 ]
-PARTS = ("pretraining", "scratch", "further")  # of a place in a profile, which no file has
+# of a place in a profile, which no file has
+PARTS = ("pretraining", "scratch", "further")
 
 
 @dataclass(frozen=True, config=STRICT)
 class TrainingSpec:
     """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
 
-    `batch_size` counts blocks of the context length per optimiser step over all processes; a
-    process runs them up to `micro_batch_size` at a time. The learning rate warms up linearly over
-    `warmup_steps`, then follows a cosine down to a tenth. A checkpoint is written every
-    `checkpoint_steps`.
+    `batch_size` counts blocks of the context length per optimiser step over all
+    processes; a process runs them up to `micro_batch_size` at a time. The learning rate
+    warms up linearly over `warmup_steps`, then follows a cosine down to a tenth. A
+    checkpoint is written every `checkpoint_steps`.
     """
 
     batch_size: Count
@@ -146,7 +153,8 @@ class ScoringSpec:
 class Pretraining:
     """Corpus, canary sets, models, training and scoring of a profile.
 
-    `sizes` are shapes of further models, each of another width, that read the clean text, too.
+    `sizes` are shapes of further models, each of another width, that read the clean
+    text, too.
     """
 
     corpus: CorpusSpec
@@ -160,20 +168,24 @@ class Pretraining:
         """Refuse sets and models that cannot be told apart."""
         names = [spec.name for spec in self.canaries]
         if len(names) > len(set(names)):
-            raise ValueError(f"two canary sets have one name; they are {', '.join(sorted(names))}")
+            raise ValueError(
+                f"two canary sets have one name; they are {', '.join(sorted(names))}",
+            )
         shapes = [s for s in (self.model, *self.sizes) if isinstance(s, Architecture)]
         widths = [shape.n_embd for shape in shapes]
         if len(widths) > len(set(widths)):
-            raise ValueError(f"two models have one n_embd of {sorted(widths)}; give each its own")
+            raise ValueError(
+                f"two models have one n_embd of {sorted(widths)}; give each its own",
+            )
 
 
 @dataclass(frozen=True, config=STRICT)
 class Profile:
     """A parsed profile, named by its file; everything random derives from its seed.
 
-    `notebooks` maps the name of a notebook to its parameters, which are checked against the
-    notebook when it runs. Without `pretraining` there are neither canary sets nor sizes, and the
-    other parts of it raise InputError.
+    `notebooks` maps the name of a notebook to its parameters, which are checked against
+    the notebook when it runs. Without `pretraining` there are neither canary sets nor
+    sizes, and the other parts of it raise InputError.
     """
 
     name: str
@@ -205,7 +217,7 @@ class Profile:
         """Return what is trained. Raises InputError if that is nothing."""
         if self.pretraining is None:
             raise InputError(
-                f"profile {self.name} has no corpus and trains no model: choose another PROFILE"
+                f"profile {self.name} has no corpus and trains no model: choose another PROFILE",
             )
         return self.pretraining
 
@@ -213,8 +225,8 @@ class Profile:
 def load_profile(path: Path) -> Profile:
     """Read and check a profile; one that trains nothing has to list notebooks.
 
-    Raises InputError if there is no such profile or base, the YAML is malformed, or a key is
-    unknown, missing, mistyped or against what the parts above say.
+    Raises InputError if there is no such profile or base, the YAML is malformed, or a
+    key is unknown, missing, mistyped or against what the parts above say.
     """
     settings = _read(path)
     reserved = {"name", "pretraining"} & set(settings)
@@ -243,7 +255,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
+    except (yaml.YAMLError, ValueError) as error:  # not UTF-8, or no such date
         problem = " ".join(str(error).split())
         raise InputError(f"{path}: not valid YAML: {problem}") from error
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
@@ -283,14 +295,18 @@ class RunFiles:
         self.profile.require_pretraining()
         path = self.corpus / "corpus.json"
         if not path.exists():
-            raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
+            raise InputError(
+                f"{path} is missing: run `make reproduce` or the corpus stage first",
+            )
 
     def spec(self, name: str) -> CanarySpec:
         """Return the canary set of that name, as the profile describes it."""
         specs = {spec.name: spec for spec in self.profile.canaries}
         if name not in specs:
             known = f"it has {', '.join(specs) or 'none'}"
-            raise InputError(f"profile {self.profile.name} has no canary set {name!r}; {known}")
+            raise InputError(
+                f"profile {self.profile.name} has no canary set {name!r}; {known}",
+            )
         return specs[name]
 
     @property
@@ -299,7 +315,10 @@ class RunFiles:
         pretraining = self.profile.pretraining
         if pretraining is None:
             return {}
-        shapes: dict[str, Architecture | Released] = dict.fromkeys(MODELS, pretraining.model)
+        shapes: dict[str, Architecture | Released] = dict.fromkeys(
+            MODELS,
+            pretraining.model,
+        )
         for shape in pretraining.sizes:
             shapes[f"clean-{shape.n_embd}"] = shape
         return shapes
@@ -313,7 +332,9 @@ class RunFiles:
         """Directory of a model. Raises InputError if the profile trains no such model."""
         self.profile.require_pretraining()
         if name not in self.shapes:
-            raise InputError(f"unknown model {name!r}: choose one of {', '.join(self.shapes)}")
+            raise InputError(
+                f"unknown model {name!r}: choose one of {', '.join(self.shapes)}",
+            )
         return self.build / "models" / name
 
     def test_set(self, name: str) -> ExampleSet:

@@ -1,8 +1,9 @@
 """Settings of a notebook: the parameters on which its passes over models depend.
 
-Each notebook that makes passes has a model of its own, `Settings` of its package. The stage that
-makes the passes fills it from the profile; the notebook fills it from its parameters cell, reads
-the tables that were measured with equal settings, and passes it on.
+Each notebook that makes passes has a model of its own, `Settings` of its package. The
+stage that makes the passes fills it from the profile; the notebook fills it from its
+parameters cell, reads the tables that were measured with equal settings, and passes it
+on.
 """
 
 from typing import Any

@@ -1,14 +1,15 @@
 """Texts of known membership: of the domains that models read and others, and to tune heuristics on.
 
-A domain is a source of text: a package of the corpus or a file, a package held out of it, or, with
-a local mirror, a domain of the Pile. All its texts have the same number of tokens, the beginning of
-a document, so that no score tells them apart by their length.
+A domain is a source of text: a package of the corpus or a file, a package held out of
+it, or, with a local mirror, a domain of the Pile. All its texts have the same number of
+tokens, the beginning of a document, so that no score tells them apart by their length.
 
-A heuristic is tuned on text of the same kind as the planted sets that was never planted. Text of
-another kind would be no yardstick, since a threshold would then tell kinds of text apart.
-Docstrings are what the corpus stage has left of a shuffle of which the canary sets are the first
-records, so which of them were planted is chance. Of a file, they are the records that no set holds;
-a set takes the first, so they are like it where the order of the file means nothing.
+A heuristic is tuned on text of the same kind as the planted sets that was never
+planted. Text of another kind would be no yardstick, since a threshold would then tell
+kinds of text apart. Docstrings are what the corpus stage has left of a shuffle of which
+the canary sets are the first records, so which of them were planted is chance. Of a
+file, they are the records that no set holds; a set takes the first, so they are like it
+where the order of the file means nothing.
 """
 
 import math
@@ -42,7 +43,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 SPARE = 1.15  # more records than the mean length asks for, since lengths vary
-MIRROR = "pile_domains"  # folder of the data directory: {"text": ...} lines, one file a domain
+# folder of the data directory: {"text": ...} lines, one file a domain
+MIRROR = "pile_domains"
 
 Texts = tuple[np.ndarray, ...]  # token ids, each int32 [length]
 
@@ -66,8 +68,8 @@ def domain_texts(
 ) -> dict[str, Domain]:
     """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
 
-    A domain of the corpus has as many members as non-members, drawn by one rule; none if the corpus
-    was taken whole. The other domains have no members.
+    A domain of the corpus has as many members as non-members, drawn by one rule; none
+    if the corpus was taken whole. The other domains have no members.
 
     Parameters
     ----------
@@ -80,8 +82,8 @@ def domain_texts(
     Raises
     ------
     InputError
-        If the corpus stage has not finished, no document of the corpus is that long, or a file of
-        the mirror cannot be read.
+        If the corpus stage has not finished, no document of the corpus is that long, or
+        a file of the mirror cannot be read.
     """
     experiment.require_corpus()
     corpus = experiment.corpus
@@ -96,7 +98,12 @@ def domain_texts(
     if not read:
         raise InputError(f"{corpus}: no document of {length} tokens; lower `length`")
     most = texts + spare
-    unread = sample_by_source(non_members(corpus), beginning, most=most, sources=len(names))
+    unread = sample_by_source(
+        non_members(corpus),
+        beginning,
+        most=most,
+        sources=len(names),
+    )
     domains = {}
     for name in names:
         own_members = tuple(read.get(name, ()))
@@ -149,7 +156,10 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
 
 def _first_paragraphs(experiment: Experiment) -> set[str]:
     """Return the first paragraphs of all documents that were found for the corpus."""
-    documents = chain(read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus))
+    documents = chain(
+        read_documents(experiment.corpus / DOCUMENTS),
+        non_members(experiment.corpus),
+    )
     return {first_paragraph(text) for _, text in documents}
 
 
@@ -172,15 +182,17 @@ def tuning_texts(
     Raises
     ------
     InputError
-        If a set in `files` is not made from a file, there are too few docstrings, or a file cannot
-        be read.
+        If a set in `files` is not made from a file, there are too few docstrings, or a
+        file cannot be read.
     """
     specs = experiment.profile.canaries
     files = files or {}
     made_from_files = {spec.name for spec in specs if spec.file}
     unknown = sorted(set(files) - made_from_files)
     if unknown:
-        raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
+        raise InputError(
+            f"{unknown[0]!r} is no canary set that is made from a file; take it out",
+        )
     planted: set[str] = set()
     for spec in specs:
         planted.update(experiment.test_set(spec.name).examples)

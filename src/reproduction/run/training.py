@@ -1,13 +1,15 @@
 """Pre-training on a mixture: every token once, in blocks, deterministic and resumable.
 
-Oren (section 4.1, appendix): a GPT-2 architecture trained from scratch with AdamW on the corpus
-with its injected test sets. The stream is cut into blocks of the context length, the blocks are
-shuffled once with the seed, and each is read exactly once. Steps, not wall-clock time, decide
-everything, so a run that was killed and started again ends with the same weights as one that was
-not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
+Oren (section 4.1, appendix): a GPT-2 architecture trained from scratch with AdamW on
+the corpus with its injected test sets. The stream is cut into blocks of the context
+length, the blocks are shuffled once with the seed, and each is read exactly once.
+Steps, not wall-clock time, decide everything, so a run that was killed and started
+again ends with the same weights as one that was not. Under ``accelerate launch``,
+processes on several GPUs or nodes share each batch.
 
-A checkpoint is a directory, whole or absent, with one file: the tensors of the model and of AdamW,
-the step and recent losses. Its name is a checksum over all that and the identity of the run.
+A checkpoint is a directory, whole or absent, with one file: the tensors of the model
+and of AdamW, the step and recent losses. Its name is a checksum over all that and the
+identity of the run.
 """
 
 import contextlib
@@ -49,10 +51,10 @@ LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
     """Cut a stream into blocks; return where they start, shuffled, int64[blocks].
 
-    A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
-    one and the first input of the next, so every token but the very first is a target exactly once.
-    The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
-    last batch.
+    A block is context + 1 tokens. Neighbouring blocks share one token, which is the
+    last target of one and the first input of the next, so every token but the very
+    first is a target exactly once. The tail that does not fill a block is dropped, and
+    `train` drops the blocks that do not fill a last batch.
 
     Parameters
     ----------
@@ -85,12 +87,13 @@ def train(
 ) -> dict[str, Any]:
     """Train on the stream and save the model and its tokenizer in `directory`.
 
-    A checkpoint beside `directory` survives a kill; it is resumed only by a run with the same
-    tokens, shape, hyper-parameters and seed, and removed at the end.
+    A checkpoint beside `directory` survives a kill; it is resumed only by a run with
+    the same tokens, shape, hyper-parameters and seed, and removed at the end.
 
     Parameters
     ----------
-    tokens : the stream; it may be a memory map: only the blocks of a batch are read at a time.
+    tokens : the stream; it may be a memory map: only the blocks of a batch are read at
+        a time.
     tokenizer : saved with the model.
     shape : of a model that begins with random weights, or the released model.
     spec : hyper-parameters.
@@ -103,13 +106,14 @@ def train(
     Returns
     -------
     summary
-        The contents of `training.json`: `record`, tokens, steps, parameters, final loss (nats per
-        token, mean of the last 50 steps), seconds.
+        The contents of `training.json`: `record`, tokens, steps, parameters, final loss
+        (nats per token, mean of the last 50 steps), seconds.
 
     Raises
     ------
     InputError
-        For a batch that the stream or the processes cannot fill, and if the loss diverges.
+        For a batch that the stream or the processes cannot fill, and if the loss
+        diverges.
     """
     accelerator = Accelerator()
     set_seed(derived_seed(seed, "initial weights"))
@@ -118,8 +122,13 @@ def train(
     steps = len(starts) // spec.batch_size
     _check_batches(spec, shape, accelerator, blocks=len(starts))
     model = _initial_model(shape, tokenizer, weights)
-    model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
-    wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), _optimizer(model, spec))
+    model.set_attn_implementation(
+        training_attention(accelerator.device, shape.n_positions),
+    )
+    wrapped, optimizer = accelerator.prepare(
+        NextTokenLoss(model),
+        _optimizer(model, spec),
+    )
 
     digest = hashlib.sha256(np.ascontiguousarray(tokens).data).hexdigest()
     initial_weights = [weights / "model.safetensors"] if weights else []
@@ -135,7 +144,8 @@ def train(
         initial=state["step"] * tokens_per_step,
         unit="tok",
         unit_scale=True,
-        disable=None if accelerator.is_main_process else True,  # None: on a terminal alone
+        # None: on a terminal alone
+        disable=None if accelerator.is_main_process else True,
         mininterval=2.0,
     )
     with bar:
@@ -147,7 +157,7 @@ def train(
             loss = _step(accelerator, wrapped, optimizer, batch, spec)
             if not math.isfinite(loss):
                 raise InputError(
-                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate"
+                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate",
                 )
             state["losses"] = [*state["losses"], loss][-LAST_STEPS:]
             bar.set_postfix(loss=f"{np.mean(state['losses']):.3f}", refresh=False)
@@ -181,28 +191,40 @@ def train(
 
 
 def _check_batches(
-    spec: TrainingSpec, shape: Architecture | Released, accelerator: Accelerator, *, blocks: int
+    spec: TrainingSpec,
+    shape: Architecture | Released,
+    accelerator: Accelerator,
+    *,
+    blocks: int,
 ) -> None:
     """Raise InputError if the blocks fill no batch, or a batch cannot be divided."""
     size = spec.batch_size
     processes = accelerator.num_processes
     if size > blocks or size % spec.micro_batch_size or size % processes:
         raise InputError(
-            f"batch_size {size} must be a multiple of micro_batch_size, {spec.micro_batch_size}, "
-            f"and of the {processes} processes, and at most the {blocks} "
-            f"blocks of {shape.n_positions} tokens: lower it, or raise `corpus.characters`"
+            f"batch_size {size} must be a multiple of micro_batch_size, "
+            f"{spec.micro_batch_size}, and of the {processes} processes, and at most "
+            f"the {blocks} blocks of {shape.n_positions} tokens: lower it, or raise "
+            "`corpus.characters`"
         )
 
 
 def _initial_model(
-    shape: Architecture | Released, tokenizer: PreTrainedTokenizerBase, weights: Path | None
+    shape: Architecture | Released,
+    tokenizer: PreTrainedTokenizerBase,
+    weights: Path | None,
 ) -> PreTrainedModel:
     """Return a new model with random weights, or the released one with its own, in float32."""
     model: PreTrainedModel
     if isinstance(shape, Architecture):
-        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+        model = GPT2LMHeadModel(
+            gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id),
+        )
     else:
-        model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32).train()
+        model = AutoModelForCausalLM.from_pretrained(
+            weights,
+            dtype=torch.float32,
+        ).train()
     return model
 
 
@@ -214,7 +236,12 @@ def _optimizer(model: PreTrainedModel, spec: TrainingSpec) -> torch.optim.AdamW:
         {"params": matrices, "weight_decay": spec.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=spec.learning_rate, betas=(0.9, 0.95), fused=True)
+    return torch.optim.AdamW(
+        groups,
+        lr=spec.learning_rate,
+        betas=(0.9, 0.95),
+        fused=True,
+    )
 
 
 def _step(
@@ -226,11 +253,12 @@ def _step(
 ) -> float:
     """Take one step over this process's share of the batch; return the mean loss in nats.
 
-    Two processes with one micro-batch each give the bits of one process with both: halves are
-    exact, and it does not matter which of two numbers is added to the other.
+    Two processes with one micro-batch each give the bits of one process with both:
+    halves are exact, and it does not matter which of two numbers is added to the other.
     """
     share = np.array_split(batch, accelerator.num_processes)[accelerator.process_index]
-    rows = math.gcd(spec.micro_batch_size, len(share))  # all of one size, whose means count alike
+    # all of one size, whose means count alike
+    rows = math.gcd(spec.micro_batch_size, len(share))
     micro = [share[i : i + rows] for i in range(0, len(share), rows)]
     total = torch.zeros((), device=accelerator.device)
     for i, blocks in enumerate(micro, start=1):

@@ -1,9 +1,10 @@
 """The cost of a run of released models, before it downloads anything: `make plan`.
 
-Every measurement of the profile runs with `Counting` in the place of `grid.Access`, on models that
-count tokens. A set at hand is counted by the tokenizer of a model in a folder, else at four
-characters a token; another one has the records and tokens that others counted. The registry knows
-the parameters of a model. Nothing is scored and no weights are fetched.
+Every measurement of the profile runs with `Counting` in the place of `grid.Access`, on
+models that count tokens. A set at hand is counted by the tokenizer of a model in a
+folder, else at four characters a token; another one has the records and tokens that
+others counted. The registry knows the parameters of a model. Nothing is scored and no
+weights are fetched.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +46,8 @@ MEASURED = Path("docs/measurements/set_tokens.csv")
 CONTEXT = 2048  # of most models that the papers ask, where nothing else is known
 TOKENS = 100.0  # of an example, where nothing else is known
 TOKEN = " the"  # four characters, and one token of nearly every tokenizer
-# Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to 0.77 of it;
-# for GPUs, 0.1 at 135M on an H100; for larger models it is an assumption.
+# Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to
+# 0.77 of it; for GPUs, 0.1 at 135M on an H100; for larger models it is an assumption.
 SHARE = 0.4
 BFLOAT16 = 2  # bytes of a weight, in files and on GPUs
 SIDE = 2048  # of the matrices that are multiplied
@@ -99,8 +100,8 @@ class Counting(Access):
 
     Parameters
     ----------
-    measured : tokens of registered sets by the tokenizer of GPT-2, with columns set, form ("record"
-        or "line", of which an example is made), records and tokens
+    measured : tokens of registered sets by the tokenizer of GPT-2, with columns set,
+        form ("record" or "line", of which an example is made), records and tokens
         (`docs/measurements/set_tokens.csv`).
     """
 
@@ -112,7 +113,13 @@ class Counting(Access):
         self.works: dict[tuple[str, str, Any], Workload] = {}
         self.models: dict[str, CountingModel] = {}
 
-    def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
+    def open_set(
+        self,
+        name: str,
+        *,
+        max_records: int | None,
+        lines: bool = False,
+    ) -> ExampleSet:
         """Open a set that is at hand; of another one make up as many records and tokens."""
         is_registered = name in entries()
         is_at_hand = available(name) if is_registered else Path(name).exists()
@@ -126,7 +133,12 @@ class Counting(Access):
         made = [("", {"text": text}) for text in self._make_up(count, mean)]
         return make_test_set(name, made, "text/1", name)
 
-    def read(self, entry: Entry, count: int, tokens: float) -> tuple[list[Record], str, str]:
+    def read(
+        self,
+        entry: Entry,
+        count: int,
+        tokens: float,
+    ) -> tuple[list[Record], str, str]:
         """Read a file that is at hand; of another one make up what is expected of it."""
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
@@ -177,7 +189,14 @@ class Counting(Access):
             self._add_texts(folder, reference, texts, times=1)
         return pd.DataFrame(0.0, index=range(len(texts)), columns=list(columns))
 
-    def _add_texts(self, folder: Path, scorer: Any, texts: Sequence[Any], *, times: int) -> None:
+    def _add_texts(
+        self,
+        folder: Path,
+        scorer: Any,
+        texts: Sequence[Any],
+        *,
+        times: int,
+    ) -> None:
         """Count texts, or token ids, that a model reads some times."""
         strings = [text for text in texts if isinstance(text, str)]
         sequences = tokenize(scorer.tokenizer, strings) if strings else texts
@@ -210,8 +229,8 @@ def measure_devices() -> tuple[list[int], float, int]:
 def count_profile(experiment: Experiment) -> Counting:
     """Make the measurements of every notebook of a profile without a corpus on models that count.
 
-    Notebooks without a measurement are left out. Raises InputError if the profile gives a notebook
-    a parameter that it does not have, and where no set can be opened.
+    Notebooks without a measurement are left out. Raises InputError if the profile gives
+    a notebook a parameter that it does not have, and where no set can be opened.
     """
     counting = Counting(pd.read_csv(MEASURED))
     statuses: list[str] = []
@@ -233,8 +252,8 @@ def count_profile(experiment: Experiment) -> Counting:
 def cost_table(counting: Counting) -> pd.DataFrame:
     """Add up what was counted: a row for each model with work, the largest last.
 
-    Columns model, parameters, download_gb, tokens_read, tokens_scored and flops: two for each
-    parameter and token read, without attention, which adds some percent.
+    Columns model, parameters, download_gb, tokens_read, tokens_scored and flops: two
+    for each parameter and token read, without attention, which adds some percent.
     """
     works = [(name, work.read, work.scored) for (_, name, _), work in counting.works.items()]
     table = pd.DataFrame(works, columns=["model", "tokens_read", "tokens_scored"])
@@ -255,7 +274,8 @@ def print_costs(experiment: Experiment) -> None:
     devices, rate, itemsize = measure_devices()
     table = cost_table(count_profile(experiment))
     weights = itemsize * table["parameters"] / ROOM
-    fits_one_device = weights <= min(devices)  # else all devices hold it, and one works at a time
+    # else all devices hold it, and one works at a time
+    fits_one_device = weights <= min(devices)
     working = np.where(fits_one_device, len(devices), 1)
     seconds = table["flops"] / (SHARE * rate * working)
     table["hours"] = (seconds / 3600).where(weights <= sum(devices))
@@ -266,12 +286,12 @@ def print_costs(experiment: Experiment) -> None:
     columns = ("model", "GB", "tokens", "FLOPs", "hours")
     print_table(columns, rows, title=f"What PROFILE={profile} takes, about")
     print(
-        "GB: weights of models that no folder has, two bytes a parameter\n"
-        "tokens: at most so many, estimated where a set is not at hand; a model reads equal "
-        "orderings of small shards once\n"
-        f"hours: computed, not measured: FLOPs over {SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on "
-        f"each of {len(devices)} devices of {min(devices) / 1e9:,.0f} GB, without downloads\n"
-        f"too large: {len(table) - len(fitting)} models, not in the sums"
+        "GB: weights of models that no folder has, two bytes a parameter\ntokens: at "
+        "most so many, estimated where a set is not at hand; a model reads equal "
+        "orderings of small shards once\nhours: computed, not measured: FLOPs over "
+        f"{SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on each of {len(devices)} devices "
+        f"of {min(devices) / 1e9:,.0f} GB, without downloads\ntoo large: "
+        f"{len(table) - len(fitting)} models, not in the sums"
     )
 
 

@@ -1,10 +1,11 @@
 """Prerequisites for the Makefile: `build/<profile>/rules.mk`, and a stamp for each stage.
 
-A stamp lists what a stage depends on apart from the files of the stages before it: a digest of each
-module that it imports, directly or not, at its top or inside a function, without comments and
-docstrings; the installed version of each package of others that such a module imports by name, or
-whose text is the corpus; and the sections of the profile that it reads. It is written again only if
-that changes, so its time says when the stage became stale. `diff` shows why.
+A stamp lists what a stage depends on apart from the files of the stages before it: a
+digest of each module that it imports, directly or not, at its top or inside a function,
+without comments and docstrings; the installed version of each package of others that
+such a module imports by name, or whose text is the corpus; and the sections of the
+profile that it reads. It is written again only if that changes, so its time says when
+the stage became stale. `diff` shows why.
 """
 
 import ast
@@ -163,7 +164,8 @@ def write_rules(run: RunFiles, root: Path = Path()) -> None:
 class Rules:
     """Lines of the included makefile, and stamps of the stages, as they are added.
 
-    Paths in the lines begin with $(B) and $(R), and they call $(missing) of the Makefile.
+    Paths in the lines begin with $(B) and $(R), and they call $(missing) of the
+    Makefile.
     """
 
     def __init__(self, run: RunFiles, root: Path) -> None:
@@ -193,8 +195,8 @@ class Rules:
         target : file that the stage makes.
         stage : name of the stamp.
         modules : code of the stage; the stamp has all that they import.
-        sections : of the profile; with the first comes the seed. The section of a notebook has the
-            notebook's own parameters, too.
+        sections : of the profile; with the first comes the seed. The section of a
+            notebook has the notebook's own parameters, too.
         needs : files that the target is made from.
         without : modules through which the closure of the code does not go.
         """

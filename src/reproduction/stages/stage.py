@@ -1,7 +1,7 @@
 """The stages of the Makefile, a command each.
 
-Each reads the files of the stage before it, writes its own whole or not at all, and ends with a
-file that says what was done; that file is the target that `make` compares.
+Each reads the files of the stage before it, writes its own whole or not at all, and
+ends with a file that says what was done; that file is the target that `make` compares.
 """
 
 import os
@@ -35,10 +35,14 @@ def stages() -> None:
 
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
-ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
+ResultsDirectory = Annotated[
+    Path,
+    typer.Option(help="Directory of tables, figures and report."),
+]
 NotebookFile = Annotated[Path, typer.Argument(help="The notebook, in notebooks/.")]
 ModelName = Annotated[
-    str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
+    str,
+    typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile."),
 ]
 # From the root of the repository, where make runs.
 PUBLISHED = Path("data/published")
@@ -53,8 +57,9 @@ def _open(
 ) -> "Iterator[Experiment]":
     """Open the files of a run and keep a second `make` out of a step while it works on them.
 
-    Other steps may run at the same time: each writes files of its own. A stage imports torch only
-    after this, so that an unknown model, or a missing corpus, is refused at once.
+    Other steps may run at the same time: each writes files of its own. A stage imports
+    torch only after this, so that an unknown model, or a missing corpus, is refused at
+    once.
     """
     from reproduction.run.experiment import Experiment
 
@@ -68,7 +73,7 @@ def _open(
             yield experiment
     except Timeout as error:
         raise InputError(
-            f"{build}: another make works on this profile; wait until it ends, or stop it"
+            f"{build}: another make works on this profile; wait until it ends, or stop it",
         ) from error
 
 
@@ -138,7 +143,8 @@ def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -
 
         measurement = measurement_of(source, experiment, profile)
         assert measurement is not None, "make has a rule for notebooks with passes alone"
-        # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
+        # Paths among the parameters are as seen from the notebook, but the mirror is
+        # where it was.
         os.environ[DATA_VARIABLE] = str(data_directory().absolute())
         with chdir(source.parent):
             tables = measurement.run(experiment)
@@ -169,7 +175,11 @@ def notebook(
 
 
 @app.command()
-def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
+def manifest(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from reproduction.report.manifest import write_manifest
 
@@ -189,7 +199,11 @@ def report(results: ResultsDirectory) -> None:
 
 
 @app.command()
-def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
+def explorer(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+) -> None:
     """Write explorer.html: MMLU, and every scored set under every test, for a browser."""
     from reproduction.report.explorer.page import make_page
 
@@ -221,14 +235,19 @@ def ship_stores(
 @app.command()
 def reference(
     results: ResultsDirectory,
-    outputs: Annotated[list[Path], typer.Argument(help="Tables and figures of a complete run.")],
+    outputs: Annotated[
+        list[Path],
+        typer.Argument(help="Tables and figures of a complete run."),
+    ],
 ) -> None:
     """Keep tables, figures and report of a finished run for git, whole or not at all."""
     from reproduction.output.compare import renew_reference
 
     files = renew_reference(results, REFERENCE, outputs)
     commit = read_json(results / "manifest.json")["commit"]
-    typer.echo(f"{len(files)} files of a run of commit {commit}: {', '.join(map(str, files))}")
+    typer.echo(
+        f"{len(files)} files of a run of commit {commit}: {', '.join(map(str, files))}",
+    )
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """Progress of a run: the number of a step and the time left.
 
-`make` writes the stages that it is going to run, a line each, into the file that the variable STEPS
-names. Every stage adds "begun TIME STEP" at its start. The times of the reference run say what is
-left, scaled by how fast this run has been so far.
+`make` writes the stages that it is going to run, a line each, into the file that the
+variable STEPS names. Every stage adds "begun TIME STEP" at its start. The times of the
+reference run say what is left, scaled by how fast this run has been so far.
 """
 
 import os
@@ -15,7 +15,8 @@ from contamination.files import read_json
 
 MEASURED = Path("results/reference/manifest.json")
 PARALLEL = 2.0  # steps that make runs at a time, unless it is told another number
-TRUST = 60.0  # seconds of this run that count as much as the reference run and that number
+# seconds of this run that count as much as the reference run and that number
+TRUST = 60.0
 WIDTH = 48  # columns of the number of a step and what it does
 
 
@@ -30,7 +31,8 @@ def step_of(arguments: list[str]) -> str:
 def read_run() -> tuple[list[str], dict[str, float]]:
     """Return the steps that make planned, in its order, and the time when each stage began.
 
-    There are none for a stage that a person runs by hand, and in further processes of a step.
+    There are none for a stage that a person runs by hand, and in further processes of a
+    step.
     """
     path = Path(os.environ.get("STEPS") or "-")
     if not path.is_file() or os.environ.get("RANK", "0") != "0":
@@ -47,12 +49,17 @@ def read_run() -> tuple[list[str], dict[str, float]]:
     return planned, begun
 
 
-def seconds_left(known: Mapping[str, float], elapsed: float, begun: Sequence[str]) -> float:
+def seconds_left(
+    known: Mapping[str, float],
+    elapsed: float,
+    begun: Sequence[str],
+) -> float:
     """Estimate how long the rest takes; the last step that has begun counts as half done.
 
     Parameters
     ----------
-    known : seconds of each planned step in the reference run, 0 where it had no such step.
+    known : seconds of each planned step in the reference run, 0 where it had no such
+        step.
     elapsed : seconds of this run.
     begun : the steps that have begun.
     """
@@ -90,7 +97,8 @@ def begin(arguments: list[str]) -> None:
     line = f"[{len(earlier) + 1:>{width}}/{len(planned)}] {step}"
     if left:
         line = f"{line:{WIDTH}} {in_words(left)} left"
-    # A terminal may show the bar of a step that runs at the same time: the line replaces it.
+    # A terminal may show the bar of a step that runs at the same time: the line
+    # replaces it.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
     print(f"{start}{line}", file=sys.stderr, flush=True)
 

@@ -14,7 +14,12 @@ from contamination.tables import read_csv
 from reproduction.output.compare import DIFFERENT, IDENTICAL, compare, counts
 from reproduction.stages import steps
 
-PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
+PAGES = (
+    "report/report.html",
+    "report/report.pdf",
+    "report/slides.html",
+    "explorer.html",
+)
 SHOWN = 10  # largest differences
 
 
@@ -43,7 +48,10 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
         typer.secho(notice, fg="red", bold=True)
     time_taken = steps.finished()
     if time_taken:
-        say(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}", wrap=False)
+        say(
+            f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}",
+            wrap=False,
+        )
     for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
             say(f"  {results / name}", wrap=False)

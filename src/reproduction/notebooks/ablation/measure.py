@@ -17,7 +17,8 @@ from reproduction.run.experiment import Experiment
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
     """Run each sharded test under the contaminated model for several numbers of shards (Figure 3a).
 
-    Another number of shards means other sequences, which are scored here. The table is `by_shards`.
+    Another number of shards means other sequences, which are scored here. The table is
+    `by_shards`.
     """
     permutations = experiment.profile.scoring.permutations
     rows = []
@@ -38,8 +39,8 @@ def permutation_ablation(
 ) -> pd.DataFrame:
     """Run each sharded test with fewer permutations, sub-sampled from the store (Figure 3b).
 
-    Orderings of a shard are independent, so any subset drawn without looking at their scores is as
-    good as having scored no others.
+    Orderings of a shard are independent, so any subset drawn without looking at their
+    scores is as good as having scored no others.
 
     Parameters
     ----------
@@ -65,7 +66,10 @@ def permutation_ablation(
 
 
 def _test(
-    experiment: Experiment, dataset: str, log_probs: np.ndarray, replicate: int | None = None
+    experiment: Experiment,
+    dataset: str,
+    log_probs: np.ndarray,
+    replicate: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return a row for each sharded test of a canary set."""
     row: dict[str, Any] = {

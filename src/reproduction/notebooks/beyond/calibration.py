@@ -1,13 +1,14 @@
 """Calibration under the null: how often tests reject where there is nothing to find.
 
-The scores are those of real models on sets that they have not seen, or heavy-tailed random numbers.
-Any ordering may be called canonical then: drawing one at random, anew for every shard and trial, is
-an exact draw from the null given the scores. Trials are independent given the scores, so the counts
-of rejections obey the binomial law.
+The scores are those of real models on sets that they have not seen, or heavy-tailed
+random numbers. Any ordering may be called canonical then: drawing one at random, anew
+for every shard and trial, is an exact draw from the null given the scores. Trials are
+independent given the scores, so the counts of rejections obey the binomial law.
 
-All tests of one setting see the same draws, so that their rates differ by the tests alone. Shards
-are drawn from the pool for a group of trials at a time, and each trial of a group calls other
-orderings of them canonical: what depends on the scores alone is computed once a group.
+All tests of one setting see the same draws, so that their rates differ by the tests
+alone. Shards are drawn from the pool for a group of trials at a time, and each trial of
+a group calls other orderings of them canonical: what depends on the scores alone is
+computed once a group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,8 @@ from contamination.audit.registry import TESTS
 from contamination.statistics import contributions, log_e_values, sharded_exact_p_values
 
 Floats = NDArray[np.float64]
-# p-values (b,) of scores (r, m+1), where `canonical` (b, r) are called canonical in each trial.
+# p-values (b,) of scores (r, m+1), where `canonical` (b, r) are called canonical in
+# each trial.
 PValues = Callable[[Floats, NDArray[np.int64], np.random.Generator], Floats]
 
 GROUP = 20  # trials that see the same shards
@@ -43,11 +45,20 @@ def t_p_values(scores: Floats, canonical: NDArray[np.int64], *, ddof: int) -> Fl
     others = (scores.sum(axis=1) - chosen) / (orderings - 1)
     differences = chosen - others
     error = differences.std(axis=1, ddof=ddof) / np.sqrt(shards)
-    t = np.divide(differences.mean(axis=1), error, out=np.zeros(len(error)), where=error > 0)
+    t = np.divide(
+        differences.mean(axis=1),
+        error,
+        out=np.zeros(len(error)),
+        where=error > 0,
+    )
     return np.asarray(scipy.stats.t.sf(t, shards - 1))
 
 
-def _student(scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+def _student(
+    scores: Floats,
+    canonical: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Floats:
     return t_p_values(scores, canonical, ddof=1)
 
 
@@ -57,7 +68,11 @@ def _student_ddof_0(
     return t_p_values(scores, canonical, ddof=0)
 
 
-def _exact(scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+def _exact(
+    scores: Floats,
+    canonical: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> Floats:
     return sharded_exact_p_values(scores, canonical)
 
 
@@ -66,8 +81,9 @@ def sampled_p_values(
 ) -> Floats:
     """Compute p of `sharded_exact_monte_carlo` for each choice of canonical orderings, (b,).
 
-    All choices are compared with one sample of the null law. Each p-value keeps its level for
-    itself; that twenty of them share a sample adds 1% to the variance of a count.
+    All choices are compared with one sample of the null law. Each p-value keeps its
+    level for itself; that twenty of them share a sample adds 1% to the variance of a
+    count.
     """
     shares = contributions(scores, weights="inverse_sd")
     shards, orderings = shares.shape
@@ -105,7 +121,8 @@ class Calibrated(NamedTuple):
     p_values: PValues
 
 
-# For many shards sampling takes a hundredth of the time of convolving; a test checks that p agrees.
+# For many shards sampling takes a hundredth of the time of convolving; a test checks
+# that p agrees.
 P_VALUES: dict[str, Calibrated] = {
     "sharded_t": Calibrated(T, _student),
     "sharded_t_ddof_0": Calibrated(f"{T}, ddof 0", _student_ddof_0),
@@ -150,7 +167,8 @@ def calibration_table(
     alphas : levels.
     trials : of each setting.
     rng : gives each setting (scores, r, m) a stream of its own.
-    jobs : processes that share the settings, -1 for one per core; any number gives the same table.
+    jobs : processes that share the settings, -1 for one per core; any number gives the
+        same table.
 
     Returns
     -------
@@ -205,13 +223,19 @@ def _count_rejections(
 
 
 def null_p_values(
-    pool: Floats, tests: Sequence[str], *, shards: int, trials: int, rng: np.random.Generator
+    pool: Floats,
+    tests: Sequence[str],
+    *,
+    shards: int,
+    trials: int,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Compute p-values of tests (columns, names of `P_VALUES`) where H0 holds, a row a trial.
 
     Parameters
     ----------
-    pool : (shards or more, m + 1), scores of shards under a model that has not read them.
+    pool : (shards or more, m + 1), scores of shards under a model that has not read
+        them.
     tests : names of `P_VALUES`. All see the same draws, whichever others there are.
     shards : r, drawn from the pool without replacement for each group of trials.
     trials : number of rows.

@@ -36,8 +36,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
 
     Returns
     -------
-    orders : of `score_orders`: a set that nobody has read, in all orders, and the set that was
-        planted most often, joined to long examples.
+    orders : of `score_orders`: a set that nobody has read, in all orders, and the set
+        that was planted most often, joined to long examples.
     generated : of `score_texts`, under both models.
     """
     canaries = experiment.profile.canaries
@@ -64,11 +64,18 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     scored = [
         score_orders(experiment, "clean", unread, list(tables.ORDERS)),
         score_orders(experiment, "clean", most_planted, [tables.LONG]),
-        score_orders(experiment, "contaminated", most_planted, [tables.AS_PUBLISHED, tables.LONG]),
+        score_orders(
+            experiment,
+            "contaminated",
+            most_planted,
+            [tables.AS_PUBLISHED, tables.LONG],
+        ),
     ]
     generators = []
     for model in MODELS:
-        generators.append(LocalGenerator(TransformersScorer(experiment.model(model)), model))
+        generators.append(
+            LocalGenerator(TransformersScorer(experiment.model(model)), model),
+        )
     jobs = []
     for generator, name in product(generators, settings.generated_datasets):
         jobs.append(partial(score_texts, experiment, generator, name))
@@ -96,7 +103,11 @@ def _fill_stores(
         experiment.score(model, dataset, StorePlan("successors", count, tokens))
 
 
-def score_texts(experiment: Experiment, by: Generator, dataset: str) -> list[dict[str, Any]]:
+def score_texts(
+    experiment: Experiment,
+    by: Generator,
+    dataset: str,
+) -> list[dict[str, Any]]:
     """Test the order of a canary set by the texts that a model writes after each record.
 
     Returns

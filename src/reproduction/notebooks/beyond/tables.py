@@ -1,8 +1,8 @@
 """Tests beyond the paper: power per token, scores under the null, and orders that mislead.
 
-*Power.* A statistic with a number of shards and permutations is a test, and its tokens are its
-cost. Each is run on every canary set, from stores alone: fewer permutations are the first of those
-scored, fewer shards a random subset of the shards.
+*Power.* A statistic with a number of shards and permutations is a test, and its tokens
+are its cost. Each is run on every canary set, from stores alone: fewer permutations are
+the first of those scored, fewer shards a random subset of the shards.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,7 +14,13 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.registry import COMPARED, COUNTED, TESTS, TOKEN_SCORES, variant_name
+from contamination.audit.registry import (
+    COMPARED,
+    COUNTED,
+    TESTS,
+    TOKEN_SCORES,
+    variant_name,
+)
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store, store_of
 from contamination.statistics import (
@@ -24,7 +30,8 @@ from contamination.statistics import (
 from contamination.tables import Layout, format_p, lay_out
 from reproduction.run.experiment import Experiment
 
-TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
+# tried in boundary, successor
+TOKENS = {name: b for name, b in COUNTED.items() if b is not None}
 SAMPLED_ORDERINGS = 2_000
 Variant = tuple[str, str | None]  # a test, and how many first tokens count in it
 # The name in the study of calibration of those that it takes.
@@ -129,7 +136,10 @@ def power_rows(
 
 
 def _test_fractions(
-    scored: ShardScores, fractions: Sequence[float], replicates: int, rng: np.random.Generator
+    scored: ShardScores,
+    fractions: Sequence[float],
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
     """Yield fraction, replicate, tokens and log10_p of a test on random parts of the shards."""
     name, _ = scored.test
@@ -166,7 +176,8 @@ def pools_of(
     datasets : names of the canary sets.
     permutations : numbers of shuffled orderings.
     successor_shards : of the store of successors.
-    rng : samples the orderings of successors, as many as the largest number of permutations.
+    rng : samples the orderings of successors, as many as the largest number of
+        permutations.
 
     Returns
     -------
@@ -232,7 +243,10 @@ def _sampled_scores(
     rows = []
     for shard in range(store.header.shards):
         successors = store.successors(shard, tokens_per_example)
-        centred = centred_successors(successors, resolution=store.resolution(tokens_per_example))
+        centred = centred_successors(
+            successors,
+            resolution=store.resolution(tokens_per_example),
+        )
         rows.append(sampled_successor_scores(centred, resamples=orderings, rng=rng))
     return np.stack(rows)
 
@@ -251,9 +265,10 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     """Average log10 p and power of every test at every cost over sets, by duplication count.
 
-    Replicates of one set share its data, so a set counts once, by its share of rejections. Power
-    has Wilson's 95% interval over sets (`power_<alpha>`, `low_<alpha>` and `high_<alpha>`), the
-    mean log10 p its standard error (`se_log10_p`).
+    Replicates of one set share its data, so a set counts once, by its share of
+    rejections. Power has Wilson's 95% interval over sets (`power_<alpha>`,
+    `low_<alpha>` and `high_<alpha>`), the mean log10 p its standard error
+    (`se_log10_p`).
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
     rows = rows.copy()
@@ -288,7 +303,9 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     most = whole.groupby("test")["permutations"].transform("max")
     chosen = whole[whole["permutations"] == most]
     means = chosen.pivot_table(index=keys, columns="dup_count", values="mean_log10_p")
-    ranked = means.rename(columns=str).assign(passes=chosen.groupby(keys)["passes"].mean())
+    ranked = means.rename(columns=str).assign(
+        passes=chosen.groupby(keys)["passes"].mean(),
+    )
     order = means.mean(axis=1).sort_values().index
     return ranked.loc[order].reset_index().rename_axis(columns=None)
 
@@ -296,8 +313,8 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 def generated_layout(table: pd.DataFrame) -> Layout:
     """Lay out p of the tests on texts and on log-probabilities: a row for each set and model.
 
-    `table` holds rows of `reproduction.notebooks.beyond.measure.score_texts`. The clean model has
-    read no set, so its duplication count is 0.
+    `table` holds rows of `reproduction.notebooks.beyond.measure.score_texts`. The clean
+    model has read no set, so its duplication count is 0.
     """
     rows = table.assign(dup_count=table["dup_count"].where(table["model"] != "clean", 0))
     return lay_out(

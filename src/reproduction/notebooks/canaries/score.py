@@ -29,7 +29,11 @@ def score_canaries(experiment: Experiment, model: str) -> None:
     )
     tokens = {}
     for spec, test in bar:
-        plan, permutations = store_plan(experiment.profile.scoring, TESTS[test], spec.examples)
+        plan, permutations = store_plan(
+            experiment.profile.scoring,
+            TESTS[test],
+            spec.examples,
+        )
         store = experiment.score(model, spec.name, plan, permutations)
         key = store.directory.relative_to(stores / model).as_posix()
         tokens[key] = store.tokens_read(permutations)

@@ -33,15 +33,17 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     Returns
     -------
     canaries
-        `dup_count` is how often the contaminated model read the set, `holm_p` is Holm's correction
-        over the sets of one model and test, `tokens_scored` counts the tokens that the model had to
-        read for the test. The columns `redrawn_*` are those of `null_calibration_counts`, with
-        rates and their intervals. The test of the whole set has too few orderings for it, and no
-        entry.
+        `dup_count` is how often the contaminated model read the set, `holm_p` is Holm's
+        correction over the sets of one model and test, `tokens_scored` counts the
+        tokens that the model had to read for the test. The columns `redrawn_*` are
+        those of `null_calibration_counts`, with rates and their intervals. The test of
+        the whole set has too few orderings for it, and no entry.
     """
     rows = []
     for model, spec, name in product(MODELS, experiment.profile.canaries, CANARY_TESTS):
-        rows.append(_test_set(experiment, model, spec, name, alpha=alpha, redrawn=redrawn))
+        rows.append(
+            _test_set(experiment, model, spec, name, alpha=alpha, redrawn=redrawn),
+        )
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTS, "Int64"))
     table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(_holm)
     return with_rates(table)
@@ -81,7 +83,14 @@ def _test_set(
     row["tokens_scored"] = store.tokens_read(permutations)
     is_of_whole_set = test.shard_size is None
     if not is_of_whole_set:
-        row |= null_calibration_counts(test, store, scores, result.p, orders=redrawn, alpha=alpha)
+        row |= null_calibration_counts(
+            test,
+            store,
+            scores,
+            result.p,
+            orders=redrawn,
+            alpha=alpha,
+        )
     return row
 
 
@@ -93,21 +102,28 @@ def _holm(log10_p: pd.Series) -> NDArray[np.float64]:
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
     """Lay out Table 1 for one model: a row for each set, a column for each test.
 
-    The exact test has a second column, its p-value after Holm's correction over the sets, bold
-    where at most `alpha`; so has the successor test, with the share of redrawn canonical orders
-    that it rejects. The clean model has read no set, so its duplication count is 0.
+    The exact test has a second column, its p-value after Holm's correction over the
+    sets, bold where at most `alpha`; so has the successor test, with the share of
+    redrawn canonical orders that it rejects. The clean model has read no set, so its
+    duplication count is 0.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
         label = TESTS[row["test"]].label
         shown = {label: format_p(row["p"], row["log10_p"])}
         if row["test"] == "sharded_exact":
-            shown[f"{label}, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
+            shown[f"{label}, Holm"] = format_p(
+                row["holm_p"],
+                bold=row["holm_p"] <= alpha,
+            )
         if row["test"] == "successor":
             shown["Redrawn"] = f"{row['redrawn_rate']:.1%}"
         return shown
 
-    rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")
+    rows = canaries[canaries["model"] == model].sort_values(
+        ["dup_count", "dataset"],
+        kind="stable",
+    )
     if model == "clean":
         rows = rows.assign(dup_count=0)
     keys = {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"}

@@ -1,14 +1,15 @@
 """The passes of notebook 09: the clean model trains on in every run, then all models score.
 
-Shi (section 6) train LLaMA-7B further, for one epoch at a constant learning rate, on text with
-injected examples, and look for these among others. Here the base is the clean model, an example is
-inserted whole between two documents, and one mixture holds both sorts of contaminants, where the
-paper has a mixture each. *Outliers*: there, examples of downstream sets in a web corpus; here,
-records like those of the canary sets, from sources that the corpus holds out. *In-distribution*:
-there, news in a corpus of news; here, documents of the corpus's own sources that were left out.
+Shi (section 6) train LLaMA-7B further, for one epoch at a constant learning rate, on
+text with injected examples, and look for these among others. Here the base is the clean
+model, an example is inserted whole between two documents, and one mixture holds both
+sorts of contaminants, where the paper has a mixture each. *Outliers*: there, examples
+of downstream sets in a web corpus; here, records like those of the canary sets, from
+sources that the corpus holds out. *In-distribution*: there, news in a corpus of news;
+here, documents of the corpus's own sources that were left out.
 
-Chance divides each set in halves of which one is injected, so a score that knows nothing of the
-training has an AUC of 0.5.
+Chance divides each set in halves of which one is injected, so a score that knows
+nothing of the training has an AUC of 0.5.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ from reproduction.run.texts import tuning_texts
 
 LEFT_OUT = "left-out documents"  # name of the in-distribution set
 SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
-# A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in its half.
+# A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in
+# its half.
 CONTAMINANT = ["contaminant", "dataset", "member", "text"]
 
 
@@ -46,7 +48,8 @@ class Run:
     """One training run."""
 
     name: str  # of its directory
-    corpus_tokens: int  # of the mixture, with contaminants; less than a block of them is dropped
+    # of the mixture, with contaminants; less than a block of them is dropped
+    corpus_tokens: int
     learning_rate: float
     dup_counts: tuple[int, ...] = (1,)  # member i has that of i mod their number
 
@@ -80,9 +83,10 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
 def training_runs(settings: Settings) -> dict[str, tuple[Run, ...]]:
     """Return the runs of every experiment, which changes one thing; some runs serve two.
 
-    Contaminants are injected once, but for `dup_counts`, each for an equal part of the members of
-    one mixture of `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises
-    InputError for fewer than two values of what is varied, or one that comes twice.
+    Contaminants are injected once, but for `dup_counts`, each for an equal part of the
+    members of one mixture of `fixed_tokens`, one of `sizes`; learning rates are
+    compared there, too. Raises InputError for fewer than two values of what is varied,
+    or one that comes twice.
     """
     rate = settings.learning_rate
     tokens = settings.fixed_tokens
@@ -114,8 +118,8 @@ def contaminant_sets(
 ) -> pd.DataFrame:
     """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
 
-    Text of the source (a kind of docstring, or a file) of the canary sets `outliers` that was never
-    planted becomes a set; canary sets of one source give one.
+    Text of the source (a kind of docstring, or a file) of the canary sets `outliers`
+    that was never planted becomes a set; canary sets of one source give one.
 
     Parameters
     ----------
@@ -131,8 +135,8 @@ def contaminant_sets(
     Raises
     ------
     InputError
-        For a source with too little text, a set in `validation_files` that is not made from a file,
-        or a file that cannot be read.
+        For a source with too little text, a set in `validation_files` that is not made
+        from a file, or a file that cannot be read.
     """
     examples = settings.examples
     groups = _outlier_groups(experiment, settings)
@@ -142,8 +146,9 @@ def contaminant_sets(
     for (contaminant, name), texts in groups.items():
         if len(texts) < 2 * examples:
             raise InputError(
-                f"{name}: {len(texts)} texts, {2 * examples} wanted, of which half is injected: "
-                "lower `examples`, or name a file with more text in `validation_files`"
+                f"{name}: {len(texts)} texts, {2 * examples} wanted, of which half is "
+                "injected: lower `examples`, or name a file with more text in "
+                "`validation_files`"
             )
         drawn = rng.permutation(len(texts))[: 2 * examples]
         for place, i in enumerate(drawn):
@@ -195,7 +200,8 @@ def collect_background(
     Returns
     -------
     documents : int32, each closed by the end-of-text token.
-    unread : tokens at their start that the base model has not read; the others it has, once.
+    unread : tokens at their start that the base model has not read; the others it has,
+        once.
 
     Raises
     ------
@@ -220,8 +226,8 @@ def collect_background(
             unread += len(document)
     if length < tokens:
         raise InputError(
-            f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
-            f"{tokens} wanted: lower the corpus sizes"
+            f"{experiment.corpus}: {length} tokens of documents that are no "
+            f"contaminants, {tokens} wanted: lower the corpus sizes"
         )
     return background, unread
 
@@ -244,9 +250,9 @@ def fine_tune_runs(
 ) -> dict[str, Path]:
     """Train the clean model further, once for every run; return all models by name, it as `BASE`.
 
-    Of a mixture no token is left out; a member is injected whole at random boundaries between
-    documents, in the run for duplication counts those of outliers alone. Every run is trained in
-    one process, unless it was before.
+    Of a mixture no token is left out; a member is injected whole at random boundaries
+    between documents, in the run for duplication counts those of outliers alone. Every
+    run is trained in one process, unless it was before.
 
     Parameters
     ----------
@@ -260,8 +266,8 @@ def fine_tune_runs(
     Raises
     ------
     InputError
-        If the copies leave no room in a mixture, the background is too short, or the loss of a run
-        is not finite.
+        If the copies leave no room in a mixture, the background is too short, or the
+        loss of a run is not finite.
     """
     seed = experiment.profile.seed
     members = sets[sets["member"]]
@@ -272,7 +278,8 @@ def fine_tune_runs(
     folder = experiment.build / "controlled"
     tasks = {}
     for run in dict.fromkeys(chain.from_iterable(runs.values())):
-        # Runs of one size have one mixture: what differs between learning rates is nothing else.
+        # Runs of one size have one mixture: what differs between learning rates is
+        # nothing else.
         blocks, _ = fill_blocks(
             documents,
             ends,
@@ -331,10 +338,10 @@ def score_runs(
     Returns
     -------
     scored
-        A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a
-        column per score, larger for members. Under the base model corpus_tokens and learning_rate
-        are 0, and dup_count is what will be injected. Non-members have a row for every duplication
-        count.
+        A row per experiment, model and text: `KEYS`, member, text (its number in its
+        half) and a column per score, larger for members. Under the base model
+        corpus_tokens and learning_rate are 0, and dup_count is what will be injected.
+        Non-members have a row for every duplication count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
     texts = sets["example"].tolist()

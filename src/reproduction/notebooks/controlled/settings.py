@@ -18,7 +18,8 @@ class Settings(NotebookSettings):
     batch_size : blocks of an optimiser step.
     k : percentage of Min-K%.
     neighbours : of each text for "Neighbor"; 0 leaves it out.
-    validation_files : canary set -> file of the data directory, instead of the set's own file.
+    validation_files : canary set -> file of the data directory, instead of the set's
+        own file.
     """
 
     outliers: tuple[str, ...]

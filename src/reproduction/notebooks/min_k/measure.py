@@ -17,14 +17,14 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     Returns
     -------
     sets : dataset, dup_count, length, validation_set: the source of the text like it.
-    scored : model, group, name, and a column per score, larger for members; a row per span, in
-        order.
+    scored : model, group, name, and a column per score, larger for members; a row per
+        span, in order.
 
     Raises
     ------
     InputError
-        If a set in `validation_files` is not made from a file, there are too few docstrings, or a
-        file cannot be read.
+        If a set in `validation_files` is not made from a file, there are too few
+        docstrings, or a file cannot be read.
     """
     length = min(settings.length, experiment.profile.model.n_positions)
     sources, texts = tuning_texts(
@@ -51,12 +51,17 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
             keys += [(model, PLANTED, name)] * len(own)
             spans += own
         folder = parts_of(experiment, "min_k") / model
-        scores = stored_scores(folder, scorer, spans, columns=columns).reset_index(drop=True)
+        scores = stored_scores(folder, scorer, spans, columns=columns).reset_index(
+            drop=True,
+        )
         tables.append(pd.concat([pd.DataFrame(keys, columns=KEYS), scores], axis=1))
     sets = []
     for name, source in sources.items():
         sets.append((name, experiment.spec(name).dup_count, length, source))
     return {
-        "sets": pd.DataFrame(sets, columns=["dataset", "dup_count", "length", "validation_set"]),
+        "sets": pd.DataFrame(
+            sets,
+            columns=["dataset", "dup_count", "length", "validation_set"],
+        ),
         "scored": pd.concat(tables, ignore_index=True),
     }

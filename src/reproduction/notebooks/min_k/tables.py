@@ -1,9 +1,10 @@
 """Min-K% on planted test sets, and the provable test (Oren, Table 5).
 
-A threshold of Min-K% Prob (Shi, section 3) is tuned on text that was never planted, and the share
-of a set's spans above it is what the heuristic calls members. No theorem bounds how often it is
-wrong: that is measured on more such text, and under a model that has read none of the sets. The
-text for tuning is of the same kind as the set, which is the kindest setting for a heuristic.
+A threshold of Min-K% Prob (Shi, section 3) is tuned on text that was never planted, and
+the share of a set's spans above it is what the heuristic calls members. No theorem
+bounds how often it is wrong: that is measured on more such text, and under a model that
+has read none of the sets. The text for tuning is of the same kind as the set, which is
+the kindest setting for a heuristic.
 """
 
 import math
@@ -24,7 +25,8 @@ from reproduction.run.experiment import MODELS
 PLANTED = "planted"
 VALIDATION = "never planted"
 KEYS = ["model", "group", "name"]  # of a scored span
-COMPARED_TESTS = ("sharded_t", "sharded_exact", "successor")  # with which scores are compared
+# with which scores are compared
+COMPARED_TESTS = ("sharded_t", "sharded_exact", "successor")
 
 
 def min_k_baseline(
@@ -37,8 +39,9 @@ def min_k_baseline(
 ) -> pd.DataFrame:
     """Measure the share of the spans of every canary set that scores call members, by model.
 
-    Half of the spans that were never planted tune the threshold, of which at most a share `fpr` may
-    be called members, and more where half would allow no false positive; the others check it.
+    Half of the spans that were never planted tune the threshold, of which at most a
+    share `fpr` may be called members, and more where half would allow no false
+    positive; the others check it.
 
     Parameters
     ----------
@@ -50,39 +53,50 @@ def min_k_baseline(
     Returns
     -------
     table
-        A row per model, set and score: dup_count (how often the contaminated model read the set),
-        tuning_spans, checking_spans, threshold, validation_fpr (share of the checking spans called
-        members; NaN of none), share_detected with _low and _high (Clopper and Pearson, 95%, as if
-        spans were independent), and auc and tpr_at_5_fpr with _low and _high (95%), of the
-        set against all text that was never planted.
+        A row per model, set and score: dup_count (how often the contaminated model read
+        the set), tuning_spans, checking_spans, threshold, validation_fpr (share of the
+        checking spans called members; NaN of none), share_detected with _low and _high
+        (Clopper and Pearson, 95%, as if spans were independent), and auc and
+        tpr_at_5_fpr with _low and _high (95%), of the set against all text that was
+        never planted.
 
     Raises
     ------
     InputError
-        For an `fpr` that cannot be, and a set without a span or with too little text for the
-        threshold.
+        For an `fpr` that cannot be, and a set without a span or with too little text
+        for the threshold.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
-    fewest = math.ceil(1 / fpr - 1e-9)  # spans of which a single one is a share of at most `fpr`
+    # spans of which a single one is a share of at most `fpr`
+    fewest = math.ceil(1 / fpr - 1e-9)
     groups = {key: table.drop(columns=KEYS) for key, table in scored.groupby(KEYS)}
     none = scored.iloc[:0].drop(columns=KEYS)
     tables = []
-    for model, (name, dup_count, length, source) in product(MODELS, sets.itertuples(index=False)):
+    for model, (name, dup_count, length, source) in product(
+        MODELS,
+        sets.itertuples(index=False),
+    ):
         planted = groups.get((model, PLANTED, name), none)
         validation = groups.get((model, VALIDATION, source), none)
         if not len(planted) or len(validation) < fewest:
             raise InputError(
                 f"canary set {name}: {len(planted)} spans of {length} tokens, and "
-                f"{len(validation)} of text never planted ({source}), of 1 and {fewest} needed "
-                f"(fewer allow no false positive at {fpr:g}): shorten `length`, raise "
-                "`validation_spans`, or name a file with more text in `validation_files`"
+                f"{len(validation)} of text never planted ({source}), of 1 and {fewest} "
+                f"needed (fewer allow no false positive at {fpr:g}): shorten `length`, "
+                "raise `validation_spans`, or name a file with more text in "
+                "`validation_files`"
             )
         half = math.ceil(len(validation) / 2)
         tuning = validation[: max(fewest, half)]
         checking = validation[len(tuning) :]
         truth = [True] * len(planted) + [False] * len(validation)
-        judged = evaluate(pd.concat([planted, validation]), truth, rng=rng, resamples=resamples)
+        judged = evaluate(
+            pd.concat([planted, validation]),
+            truth,
+            rng=rng,
+            resamples=resamples,
+        )
         shares = _shares(judged["score"], planted, tuning, checking, fpr=fpr)
         table = pd.concat([shares, judged.filter(regex="^(auc|tpr_at_5_)")], axis=1)
         facts = pd.DataFrame(
@@ -123,7 +137,11 @@ def _shares(
 
 
 def shares_and_p_values(
-    table: pd.DataFrame, canaries: pd.DataFrame, model: str, labels: Mapping[str, str], alpha: float
+    table: pd.DataFrame,
+    canaries: pd.DataFrame,
+    model: str,
+    labels: Mapping[str, str],
+    alpha: float,
 ) -> Layout:
     """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
 
@@ -135,7 +153,8 @@ def shares_and_p_values(
     canaries : the table of notebook 01.
     model : contaminated or clean.
     labels : score -> its heading.
-    alpha : the p-value of a test is bold where Holm's correction over the sets leaves at most this.
+    alpha : the p-value of a test is bold where Holm's correction over the sets leaves
+        at most this.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]

@@ -1,8 +1,9 @@
 """Everything that is known of MMLU, in one table: Table 4 of Oren, and what was measured here.
 
 The table joins three sources. The paper prints p-values of five models. The profile
-`pocket` asked a released model. Two small models, which were trained here and never read MMLU, took
-the same tests in `benchmarks`; a run that measured MMLU itself replaces their numbers.
+`pocket` asked a released model. Two small models, which were trained here and never
+read MMLU, took the same tests in `benchmarks`; a run that measured MMLU itself replaces
+their numbers.
 """
 
 from dataclasses import dataclass
@@ -22,10 +23,22 @@ from reproduction.output.published import AUDITED, CONTROLS, MEASURED, load_publ
 TABLES = ("mmlu_subsets", "mmlu_lines")  # of notebook 04
 TABLE4, TABLE2 = "oren2024_table4_mmlu", "oren2024_table2_open_models"
 COMBINED = "MMLU (Fisher)"  # the row of Table 2
-PUBLISHED_RULE = "published"  # the paper's rule of exclusion; others are named after their test
-# "contaminated" is a model that has read ten other test sets: here it would be misunderstood.
+# the paper's rule of exclusion; others are named after their test
+PUBLISHED_RULE = "published"
+# "contaminated" is a model that has read ten other test sets: here it would be
+# misunderstood.
 OWN_MODELS = {"contaminated": "our canary model", "clean": "our clean model"}
-COLUMNS = ("curve", "model", "test", "rule", "subset", "log10_p", "excluded", "reason", "control")
+COLUMNS = (
+    "curve",
+    "model",
+    "test",
+    "rule",
+    "subset",
+    "log10_p",
+    "excluded",
+    "reason",
+    "control",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +47,9 @@ class Evidence:
 
     Attributes
     ----------
-    p_values : a row for each model, test and subset, `COLUMNS`. `curve` is the name of model and
-        test for readers; `rule` says who decides which subsets are kept; `control` is true of a
-        model that cannot have read MMLU and decides itself.
+    p_values : a row for each model, test and subset, `COLUMNS`. `curve` is the name of
+        model and test for readers; `rule` says who decides which subsets are kept;
+        `control` is true of a model that cannot have read MMLU and decides itself.
     lines : rows of `reproduction.notebooks.mmlu.tables.line_table`.
     table2 : what Table 2 prints for Fisher's method, by curve.
     source : where the measured numbers come from, as a sentence.
@@ -77,7 +90,10 @@ def curve_of(model: str, test: str) -> str:
 
 
 def load_evidence(
-    published: Path | str, measurements: Path | str, released: Path | str, results: Path | str
+    published: Path | str,
+    measurements: Path | str,
+    released: Path | str,
+    results: Path | str,
 ) -> Evidence:
     """Read all p-values of the subsets of MMLU.
 

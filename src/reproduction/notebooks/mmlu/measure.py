@@ -1,12 +1,13 @@
 """The 57 subsets of MMLU (Hendrycks et al., ICLR 2021), and the passes of notebook 04 over them.
 
-The data registry knows where they come from and how long they are. Table 4 of Oren lists 56 of them
-under the same names; professional_law is the one that it lacks.
+The data registry knows where they come from and how long they are. Table 4 of Oren
+lists 56 of them under the same names; professional_law is the one that it lacks.
 
-Oren (section 4.3) exclude the subsets whose order is preferred by a negative control, a model that
-cannot know them. Their public script takes a JSON list of examples, or else the lines of a file. A
-CSV record whose question holds line breaks then falls apart, and shuffled lines make less sense
-than the text that they come from. So subsets are read in both segmentations, by record and by line.
+Oren (section 4.3) exclude the subsets whose order is preferred by a negative control, a
+model that cannot know them. Their public script takes a JSON list of examples, or else
+the lines of a file. A CSV record whose question holds line breaks then falls apart, and
+shuffled lines make less sense than the text that they come from. So subsets are read in
+both segmentations, by record and by line.
 """
 
 import csv
@@ -56,7 +57,8 @@ STORES = Path("stores") / "mmlu"  # in the build directory
 CELLS = ("model", "segmentation", "subset", "test", "store", "status")
 NOTHING = pd.DataFrame(columns=list(CELLS))  # where nothing is measured
 
-Segmented = Mapping[str, Mapping[str, ExampleSet]]  # segmentation -> subset -> its examples
+# segmentation -> subset -> its examples
+Segmented = Mapping[str, Mapping[str, ExampleSet]]
 
 
 def subset_names() -> list[str]:
@@ -70,15 +72,21 @@ def title(subset: str) -> str:
     return " ".join(special.get(word, word.capitalize()) for word in subset.split("_"))
 
 
-def subsets_at_hand(max_records: int, access: Access = ACCESS) -> dict[str, ExampleSet | str]:
+def subsets_at_hand(
+    max_records: int,
+    access: Access = ACCESS,
+) -> dict[str, ExampleSet | str]:
     """Open every subset by its name, at most `max_records` records of each, or say why not.
 
-    A reason is a status of `reproduction.run.grid`; after one that is out of reach no other is
-    asked for.
+    A reason is a status of `reproduction.run.grid`; after one that is out of reach no
+    other is asked for.
     """
 
     def load(name: str) -> ExampleSet:
-        return replace(access.open_set(FAMILY + name, max_records=max_records), name=name)
+        return replace(
+            access.open_set(FAMILY + name, max_records=max_records),
+            name=name,
+        )
 
     return load_each(subset_names(), load, at_hand=lambda name: available(FAMILY + name))
 
@@ -86,8 +94,8 @@ def subsets_at_hand(max_records: int, access: Access = ACCESS) -> dict[str, Exam
 def physical_lines(record: Record) -> list[str]:
     """Write a record as lines of a CSV file, without blank ones and without their ends.
 
-    Fields are quoted where they must be, as in the files in which MMLU is published; the choices
-    may be four fields or a list.
+    Fields are quoted where they must be, as in the files in which MMLU is published;
+    the choices may be four fields or a list.
     """
     fields: list[object] = []
     for value in record.values():
@@ -157,7 +165,11 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
                 seed=seed,
                 shards=plan.shards,
             )
-            row: Row = {"subset": subset, "segmentation": segmentation, "examples": count}
+            row: Row = {
+                "subset": subset,
+                "segmentation": segmentation,
+                "examples": count,
+            }
             row |= facts
             row |= {"verdict": diagnosis.verdict, "compressor_log10_p": control.log10_p}
             rows.append(row)
@@ -195,8 +207,8 @@ def measure(
     Returns
     -------
     cells
-        A row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in
-        `STORES`; where there is none, `status` says why.
+        A row for each model, segmentation, subset and test, `CELLS`: `store` is its
+        folder in `STORES`; where there is none, `status` says why.
 
     Raises
     ------
@@ -216,8 +228,17 @@ def measure(
 
     def cells_of(entry: ModelEntry) -> Iterator[tuple[Row, Cell | str]]:
         segmentations = SEGMENTATIONS if entry in controls else SEGMENTATIONS[:1]
-        for segmentation, name, test in product(segmentations, sets, request.order_tests):
-            row = {"segmentation": segmentation, "subset": name, "test": test, "store": ""}
+        for segmentation, name, test in product(
+            segmentations,
+            sets,
+            request.order_tests,
+        ):
+            row = {
+                "segmentation": segmentation,
+                "subset": name,
+                "test": test,
+                "store": "",
+            }
             subset = sets[name]
             if isinstance(subset, str):
                 yield row, subset
@@ -234,7 +255,8 @@ def measure(
             scorer,
             example_set.start_each(cell.examples, settings.start_each),
             replace(request, name=entry.name, shards=shards),
-            # The directory belongs to this run: models trained anew replace their stores.
+            # The directory belongs to this run: models trained anew replace their
+            # stores.
             keep_revisions=False,
         )
         return {"store": store}

@@ -9,7 +9,8 @@ class Settings(NotebookSettings):
     Attributes
     ----------
     models : names of the models that are audited, by record.
-    controls : names of models that cannot have read MMLU; they score by record and by line.
+    controls : names of models that cannot have read MMLU; they score by record and by
+        line.
     tests : names of the tests.
     permutations : m, shuffled orderings per shard.
     max_records : most records of a subset, from its start.

@@ -1,8 +1,8 @@
 """One subset of MMLU at a time: a view for each question that a reader has of it.
 
-Every view takes `Evidence` and the name of a subset, and returns a table or a sentence. It raises
-InputError for a name that is none of the subsets. The notebook explore_mmlu calls them one by one,
-and the page of a run shows the same.
+Every view takes `Evidence` and the name of a subset, and returns a table or a sentence.
+It raises InputError for a name that is none of the subsets. The notebook explore_mmlu
+calls them one by one, and the page of a run shows the same.
 """
 
 from typing import Any
@@ -13,15 +13,20 @@ import pandas as pd
 from contamination.statistics import fisher
 from contamination.tables import MISSING, Layout, format_p, lay_out
 from contamination.testsets.sources import available, open_test_set
-from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, Evidence, check_subset, curve_of
+from reproduction.notebooks.mmlu.evidence import (
+    PUBLISHED_RULE,
+    Evidence,
+    check_subset,
+    curve_of,
+)
 from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS
 
 
 def p_values_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     """Return the p-value of every model: columns curve, kind, log10_p and excluded.
 
-    `kind` is "published", "control" (published as well, of a model that cannot know MMLU) or
-    "measured".
+    `kind` is "published", "control" (published as well, of a model that cannot know
+    MMLU) or "measured".
     """
     rows = evidence.of_subset(subset)
     published = rows["curve"] == rows["model"]
@@ -40,7 +45,9 @@ def exclusion_of(evidence: Evidence, subset: str) -> str:
         if rule == PUBLISHED_RULE:
             said.append(_said_by_the_paper(reason))
         elif reason:
-            said.append(f"Our control excludes it in the {rule.replace('_', ' ')} test: {reason}.")
+            said.append(
+                f"Our control excludes it in the {rule.replace('_', ' ')} test: {reason}.",
+            )
     return " ".join(said)
 
 
@@ -51,8 +58,8 @@ def _said_by_the_paper(reason: str) -> str:
         return "Table 4 of the paper does not list it, so its rule cannot keep it."
     named = reason.replace(", ", " and ")
     return (
-        f"The paper excludes it: {named}. Its controls cannot know MMLU, so something other than "
-        "memory makes this order likely."
+        f"The paper excludes it: {named}. Its controls cannot know MMLU, so something "
+        "other than memory makes this order likely."
     )
 
 
@@ -107,8 +114,8 @@ def lines_of(evidence: Evidence, subset: str) -> str:
 def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     """Return its place among the subsets that each audited model keeps.
 
-    Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a p-value at
-    most as large, itself included) and subsets (all that are kept).
+    Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a
+    p-value at most as large, itself included) and subsets (all that are kept).
     """
     check_subset(subset)
     rows = []
@@ -133,8 +140,8 @@ def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
 def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, with this subset and without it.
 
-    Columns curve, log10_p_with, log10_p_without and others (how many others are kept). The law is
-    that of independent subsets; p is one-sided.
+    Columns curve, log10_p_with, log10_p_without and others (how many others are kept).
+    The law is that of independent subsets; p is one-sided.
     """
     check_subset(subset)
     rows = []

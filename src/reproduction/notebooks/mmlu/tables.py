@@ -1,8 +1,9 @@
 """Tables of MMLU: which subsets stay, what they come to, and how records and lines differ.
 
-Oren (section 4.3) drop a subset where a negative control rejects, a model that cannot be
-contaminated, and combine the p-values of the others by Fisher's method. Published p-values (Table 4
-of Oren) and those measured here go through the same filter and the same combination.
+Oren (section 4.3) drop a subset where a negative control rejects, a model that cannot
+be contaminated, and combine the p-values of the others by Fisher's method. Published
+p-values (Table 4 of Oren) and those measured here go through the same filter and the
+same combination.
 """
 
 import math
@@ -18,8 +19,20 @@ from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
 from contamination.tables import format_estimate, format_p, lay_out, outcome_row
-from reproduction.notebooks.mmlu.measure import COMPRESSOR, FAMILY, SEGMENTATIONS, STORES, Segmented
-from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, published_p
+from reproduction.notebooks.mmlu.measure import (
+    COMPRESSOR,
+    FAMILY,
+    SEGMENTATIONS,
+    STORES,
+    Segmented,
+)
+from reproduction.output.published import (
+    AUDITED,
+    CONTROLS,
+    MEASURED,
+    STRICTER,
+    published_p,
+)
 from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import Row, p_or_status
 
@@ -35,7 +48,16 @@ SUBSET_COLUMNS = (
 TYPES = dict.fromkeys(("examples", "shards", "permutations"), "Int64")
 TYPES |= dict.fromkeys(("p", "log10_p", "published_p"), "float64")
 FISHER_COLUMNS = (
-    *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
+    *(
+        "model",
+        "source",
+        "test",
+        "subsets_kept",
+        "statistic",
+        "p",
+        "log10_p",
+        "published_p",
+    ),
     *("cauchy_p", "harmonic_mean_p", "status"),
 )
 
@@ -66,12 +88,15 @@ def judge_stores(
 def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     """Bring Table 4 into long form, a row per model and subset: `SUBSET_COLUMNS`.
 
-    `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
-    `log10_p` are for values measured here, and empty.
+    `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below
+    `exclude_below`. `p` and `log10_p` are for values measured here, and empty.
     """
     models = AUDITED | CONTROLS
     long = table4.rename(columns={"size": "examples"} | models).melt(
-        ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
+        ["subset", "examples"],
+        list(models.values()),
+        var_name="model",
+        value_name="published_p",
     )
     rows = long.assign(source="published", test=TEST)
     return _excluded(rows, _of_controls(rows, exclude_below), exclude_below)
@@ -92,18 +117,22 @@ def measured_subsets(
 ) -> pd.DataFrame:
     """Apply two filters to what was measured by record, a row for each: `SUBSET_COLUMNS`.
 
-    `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could not be
-    measured, which come last, `status` says why. The paper's (`MEASURED`): a control
-    excludes a subset where its p-value is below `exclude_below` in the same test; without any
-    `controls` those of Table 4 decide, as `published_subsets` has it `printed`, and a subset that
-    it lacks is out. Ours (`STRICTER`) lets a compressor exclude as well, in all tests.
+    `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could
+    not be measured, which come last, `status` says why. The paper's (`MEASURED`): a
+    control excludes a subset where its p-value is below `exclude_below` in the same
+    test; without any `controls` those of Table 4 decide, as `published_subsets` has it
+    `printed`, and a subset that it lacks is out. Ours (`STRICTER`) lets a compressor
+    exclude as well, in all tests.
     """
     rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
     tests = rows[["test"]].drop_duplicates()
     rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
     if not controls:
-        rejected = _of_controls(printed, exclude_below)[["subset", "model"]].merge(tests, "cross")
+        rejected = _of_controls(printed, exclude_below)[["subset", "model"]].merge(
+            tests,
+            "cross",
+        )
     silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
     compressed = silent[["subset"]].merge(tests, "cross")
     both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
@@ -118,11 +147,20 @@ def measured_subsets(
     return pd.concat([*found, lost], ignore_index=True)
 
 
-def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+def _excluded(
+    rows: pd.DataFrame,
+    rejected: pd.DataFrame,
+    exclude_below: float,
+) -> pd.DataFrame:
     keys = ["subset", "test"]
-    why = f"p < {exclude_below:g} under " + rejected.groupby(keys)["model"].agg(", ".join)
+    why = f"p < {exclude_below:g} under " + rejected.groupby(keys)["model"].agg(
+        ", ".join,
+    )
     found = rows.reset_index(drop=True).join(why.rename("reason"), on=keys).assign(status=OK)
-    found = found.assign(excluded=found["reason"].notna(), reason=found["reason"].fillna(""))
+    found = found.assign(
+        excluded=found["reason"].notna(),
+        reason=found["reason"].fillna(""),
+    )
     # Of no row, too: pandas joins columns without a type to the others as objects.
     return found.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
@@ -135,17 +173,21 @@ def fisher_table(
 ) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, by audited model, source and test.
 
-    published_p is printed to three decimals, cut off and not rounded; cauchy_p and harmonic_mean_p
-    are of rules that do not assume independent subsets. Where no subset is kept, or none of the
-    `controls` was measured, which choose the subsets, there is no p-value and `status` says so.
-    `measured` maps the audited models that were to be measured here to their column of Table 2,
-    where they have one; those of the paper are always combined.
+    published_p is printed to three decimals, cut off and not rounded; cauchy_p and
+    harmonic_mean_p are of rules that do not assume independent subsets. Where no subset
+    is kept, or none of the `controls` was measured, which choose the subsets, there is
+    no p-value and `status` says so. `measured` maps the audited models that were to be
+    measured here to their column of Table 2, where they have one; those of the paper
+    are always combined.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
     rows: list[Row] = []
     audited = subsets[subsets["model"].isin(columns)]
-    for (model, source, test), found in audited.groupby(["model", "source", "test"], sort=False):
+    for (model, source, test), found in audited.groupby(
+        ["model", "source", "test"],
+        sort=False,
+    ):
         ours = source != "published"
         status = _obstacle(found, subsets, controls) if ours else OK
         kept = found[~found["excluded"] & (found["status"] == OK) & (status == OK)]
@@ -161,7 +203,11 @@ def fisher_table(
     return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
 
 
-def _obstacle(found: pd.DataFrame, subsets: pd.DataFrame, controls: Collection[str]) -> str:
+def _obstacle(
+    found: pd.DataFrame,
+    subsets: pd.DataFrame,
+    controls: Collection[str],
+) -> str:
     """Say why the rows of one model and test cannot be combined; "ok" if they can."""
     measured = subsets[(subsets["status"] == OK) & (subsets["test"] == found["test"].iloc[0])]
     if not (found["status"] == OK).any():
@@ -181,7 +227,12 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
     show = partial(format_estimate, interval=False)
     return lay_out(
         combined.assign(test=[TESTS[name].label for name in combined["test"]]),
-        {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
+        {
+            "model": "Model",
+            "source": "p-values",
+            "test": "Test",
+            "subsets_kept": "Subsets kept",
+        },
         lambda row: {
             "Fisher statistic": show(row["statistic"], digits=1),
             "p": show(row["p"], digits=4) if row["status"] == OK else row["status"].split(":")[0],
@@ -193,8 +244,9 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
-    `subsets` are rows of `published_subsets` and `measured_subsets`. Bold are those that the
-    paper's filter excludes; "failed" or "not run here" where there is no p-value.
+    `subsets` are rows of `published_subsets` and `measured_subsets`. Bold are those
+    that the paper's filter excludes; "failed" or "not run here" where there is no
+    p-value.
     """
     subsets = subsets[subsets["source"] != STRICTER]
 
@@ -213,27 +265,35 @@ def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
 
 
 def line_table(
-    free: pd.DataFrame, measured: pd.DataFrame, table4: pd.DataFrame, exclude_below: float
+    free: pd.DataFrame,
+    measured: pd.DataFrame,
+    table4: pd.DataFrame,
+    exclude_below: float,
 ) -> pd.DataFrame:
     """Compare the segmentations, the p-values of models, and the exclusions of the paper.
 
-    A row for each subset, segmentation, model and test: the columns of `model_free`, those of
-    `judge_stores` on the model, published_biomedlm and published_gpt2_xl of Table 4, and
-    excluded_in_paper, where either of these is below `exclude_below`.
+    A row for each subset, segmentation, model and test: the columns of `model_free`,
+    those of `judge_stores` on the model, published_biomedlm and published_gpt2_xl of
+    Table 4, and excluded_in_paper, where either of these is below `exclude_below`.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
     controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
     tested = measured.drop(columns=["examples", "published_p"])
-    return free.merge(tested, "left", ["subset", "segmentation"]).merge(controls, "left", "subset")
+    return free.merge(tested, "left", ["subset", "segmentation"]).merge(
+        controls,
+        "left",
+        "subset",
+    )
 
 
 def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     """Judge which segmentation each piece of evidence rejects, subset by subset of `line_table`.
 
-    Evidence is "compressor" or a model and test, which reject where p is below `exclude_below`, or
-    "diagnostics", which reject where the order carries information. `record` and `line` say whether
-    it rejects that segmentation, `outcome` says so in words.
+    Evidence is "compressor" or a model and test, which reject where p is below
+    `exclude_below`, or "diagnostics", which reject where the order carries information.
+    `record` and `line` say whether it rejects that segmentation, `outcome` says so in
+    words.
     """
     level = math.log10(exclude_below)
     free = lines.drop_duplicates(["subset", "segmentation"])
@@ -257,8 +317,9 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
 def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
 
-    Each evidence says which segmentation it rejects, bold where that is the lines only of records
-    that span several: elsewhere both are the same, and only chance sets them apart.
+    Each evidence says which segmentation it rejects, bold where that is the lines only
+    of records that span several: elsewhere both are the same, and only chance sets them
+    apart.
     """
 
     def cells(row: Row) -> dict[str, str]:
@@ -275,5 +336,7 @@ def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     facts = lines.drop_duplicates("subset").drop(columns="excluded_in_paper")
     rows = excluded.merge(facts, on="subset").sort_values(["subset", "evidence"])
     return lay_out(
-        rows.assign(subset=rows["subset"].str.replace("_", " ")), {"subset": "Subset"}, cells
+        rows.assign(subset=rows["subset"].str.replace("_", " ")),
+        {"subset": "Subset"},
+        cells,
     )

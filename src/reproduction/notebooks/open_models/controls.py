@@ -1,7 +1,7 @@
 """The controls of an audit: what the sets alone give away, and models that cannot have read them.
 
-A negative control is a model that cannot be contaminated (Oren, section 4.3). Where an audit has
-none, a compressor takes its place.
+A negative control is a model that cannot be contaminated (Oren, section 4.3). Where an
+audit has none, a compressor takes its place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,11 +40,20 @@ class Controls:
         """Return the verdict on the order of records within the shards of a store."""
         key = ("order", name, header.shards, header.seed)
         if key not in self._cached:
-            diagnosis = diagnose_order(self.sets[name], shards=header.shards, seed=header.seed)
+            diagnosis = diagnose_order(
+                self.sets[name],
+                shards=header.shards,
+                seed=header.seed,
+            )
             self._cached[key] = diagnosis.verdict
         return str(self._cached[key])
 
-    def compressor_scores(self, name: str, header: Header, permutations: int) -> np.ndarray:
+    def compressor_scores(
+        self,
+        name: str,
+        header: Header,
+        permutations: int,
+    ) -> np.ndarray:
         """Return the compressor's scores of the orderings of a store, (r, m + 1).
 
         Parameters
@@ -77,7 +86,11 @@ class Controls:
         if key not in self._cached:
             request = Request(axis="options", arrangements=arrangements, seed=seed)
             test_set = self.sets[name]
-            diagnosis = diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+            diagnosis = diagnose_arrangements(
+                test_set,
+                seed=request.seed,
+                keep=request.keep,
+            )
             p = zlib_option_test(request.option_variants(test_set)).p
             self._cached[key] = {"verdict": diagnosis.verdict, "compressor_p": p}
         return dict(self._cached[key])
@@ -86,8 +99,8 @@ class Controls:
 def add_controls(rows: Sequence[Row]) -> None:
     """Add to each row with a p-value that of the first negative control.
 
-    Of a row without such a control it is that of a compressor: `compressor_p`, or the exact test
-    of `control_scores`, where it reads what the model has read.
+    Of a row without such a control it is that of a compressor: `compressor_p`, or the
+    exact test of `control_scores`, where it reads what the model has read.
     """
     done = [row for row in rows if row["status"] == OK]
     controls: dict[tuple[str, str], Row] = {}

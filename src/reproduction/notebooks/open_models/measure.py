@@ -19,12 +19,18 @@ from contamination.testsets.options import items_of
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available
 from reproduction.notebooks.open_models.settings import Settings
-from reproduction.run.experiment import Experiment, named_models, store_plan, trained_here
+from reproduction.run.experiment import (
+    Experiment,
+    named_models,
+    store_plan,
+    trained_here,
+)
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 
 STORES = Path("stores") / "open_models"  # in the build directory
 CELLS = ("model", "asked", "test", "permutations", "store", "model_revision", "status")
-OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
+# before a canary set's name; needed where a registered set is called alike
+OF_PROFILE = "profile/"
 # Subsets that notebook 04 combines; text to train on; lines that no template renders.
 NOT_ALONE = ("mmlu/", "wikitext/", "contam-1.4b/")
 
@@ -54,20 +60,26 @@ def open_sets(
 ) -> dict[str, ExampleSet | str]:
     """Open each set, or say why not, in the order of the settings; canary sets as `profile/<name>`.
 
-    Without sets in the settings these are the profile's canary sets, and the registered sets that
-    need no network but the subsets of MMLU, which notebook 04 combines. Raises InputError for two
-    sets that tables could not tell apart.
+    Without sets in the settings these are the profile's canary sets, and the registered
+    sets that need no network but the subsets of MMLU, which notebook 04 combines.
+    Raises InputError for two sets that tables could not tell apart.
     """
 
     def load(name: str) -> ExampleSet:
         if name.startswith(OF_PROFILE):
             return experiment.test_set(name.removeprefix(OF_PROFILE))
-        return access.open_set(name, max_records=settings.max_records, lines=settings.by_line)
+        return access.open_set(
+            name,
+            max_records=settings.max_records,
+            lines=settings.by_line,
+        )
 
     names = _set_names(experiment, settings.sets)
     for name, count in Counter(map(label, dict.fromkeys(names))).items():
         if count > 1:
-            raise InputError(f"{count} sets are called {name!r}: audit them one after the other")
+            raise InputError(
+                f"{count} sets are called {name!r}: audit them one after the other",
+            )
     return load_each(names, load)
 
 
@@ -102,10 +114,11 @@ def measure(
     Returns
     -------
     cells
-        A row for each, `CELLS`: `store` is the folder of the store in `STORES`, "" where the
-        profile's own stages scored it. `model_revision` is the commit of a hub id, else the
-        checksum of what was loaded; `status` is that of `reproduction.run.grid.grid`, or "not
-        asked: reason" for the order of options in a set without any.
+        A row for each, `CELLS`: `store` is the folder of the store in `STORES`, ""
+        where the profile's own stages scored it. `model_revision` is the commit of a
+        hub id, else the checksum of what was loaded; `status` is that of
+        `reproduction.run.grid.grid`, or "not asked: reason" for the order of options in
+        a set without any.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """All sets of a model and a test in one p-value.
 
-A set that was read once shows next to nothing alone, but the exact test adds the shards of all
-sets, and what all show a little they show together.
+A set that was read once shows next to nothing alone, but the exact test adds the shards
+of all sets, and what all show a little they show together.
 """
 
 import math
@@ -21,18 +21,19 @@ FEWEST = 2  # sets to pool
 def pooled_rows(rows: Sequence[Row]) -> list[Row]:
     """Return a row for each model and test that several sets have taken.
 
-    `rows` have their controls, and where they are done `texts`, their examples, and `scores` and
-    `control_scores`: functions that return the scores of all shards, (r, m + 1). Tests that take
-    the best of several statistics have no such scores and no row, nor have those of options, which
-    test no order of records. All others are pooled by
-    `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is that of every
-    set, whose orders are independent draws given the model.
+    `rows` have their controls, and where they are done `texts`, their examples, and
+    `scores` and `control_scores`: functions that return the scores of all shards, (r, m
+    + 1). Tests that take the best of several statistics have no such scores and no row,
+    nor have those of options, which test no order of records. All others are pooled by
+    `contamination.statistics.pooled_exact_test`, the paper's t-test among them; H0 is
+    that of every set, whose orders are independent draws given the model.
 
-    `pooled` counts the sets that went in, `left_out` names the others: without a p-value, with an
-    order that is not quiet, with an example of a set before (the draws are independent without
-    one), or with a control that rejects at 0.05 after Holm's correction over the sets. Without that
-    correction one quiet set in twenty would be lost to chance, and the control, which is that of
-    the same sets, pooled, would be reassuring for having lost its smallest p-values.
+    `pooled` counts the sets that went in, `left_out` names the others: without a
+    p-value, with an order that is not quiet, with an example of a set before (the draws
+    are independent without one), or with a control that rejects at 0.05 after Holm's
+    correction over the sets. Without that correction one quiet set in twenty would be
+    lost to chance, and the control, which is that of the same sets, pooled, would be
+    reassuring for having lost its smallest p-values.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

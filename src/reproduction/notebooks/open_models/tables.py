@@ -1,8 +1,8 @@
 """Oren's Tables 1 and 2: every cell tested, with controls and corrections.
 
-Every p-value has a verdict on the order of the records, the p-value of a control (`controls`), and
-what the command would conclude (`contamination.audit.decision`). The last row of an audit has all
-sets of a model and a test in one p-value (`pooling`).
+Every p-value has a verdict on the order of the records, the p-value of a control
+(`controls`), and what the command would conclude (`contamination.audit.decision`). The
+last row of an audit has all sets of a model and a test in one p-value (`pooling`).
 """
 
 import math
@@ -86,19 +86,21 @@ def audit_models(
     settings : those of `measure`.
     published : directory of the papers' tables.
     alpha : level of the conclusions.
-    redrawn : canonical orders of each set that are drawn anew, for null calibration; 0 for none.
+    redrawn : canonical orders of each set that are drawn anew, for null calibration; 0
+        for none.
 
     Returns
     -------
     audit
-        A row for each model, set and test, those that failed included, and at the end one for each
-        model and test with all sets pooled, see `pooled_rows`. `holm_p`, `bh_p` (FDR) and
-        `conclusion` are those of `judged`, `published_p` that of
+        A row for each model, set and test, those that failed included, and at the end
+        one for each model and test with all sets pooled, see `pooled_rows`. `holm_p`,
+        `bh_p` (FDR) and `conclusion` are those of `judged`, `published_p` that of
         `reproduction.output.published.published_p`, `verdict` that of
-        `contamination.audit.controls.records` on the records. `dup_count` says how often the set
-        was planted, where that is known. `control_p` is the same test under the first negative
-        control of the audit, or the exact test under a compressor; `control` says which. Null
-        calibration adds the columns of `reproduction.run.null_calibration`.
+        `contamination.audit.controls.records` on the records. `dup_count` says how
+        often the set was planted, where that is known. `control_p` is the same test
+        under the first negative control of the audit, or the exact test under a
+        compressor; `control` says which. Null calibration adds the columns of
+        `reproduction.run.null_calibration`.
     """
     entries = {entry.name: entry for entry in measure.entries_of(experiment, settings.models)}
     opened = measure.open_sets(experiment, settings)
@@ -110,7 +112,14 @@ def audit_models(
     rows: list[Row] = []
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
         row = _describe(cell, entries[cell["model"]], opened[cell["asked"]], published)
-        compute = partial(_test_cell, experiment, controls, cell, alpha=alpha, redrawn=redrawn)
+        compute = partial(
+            _test_cell,
+            experiment,
+            controls,
+            cell,
+            alpha=alpha,
+            redrawn=redrawn,
+        )
         rows.append(attempt(row, compute))
     add_controls(rows)
     table = judged([*rows, *pooled_rows(rows)], alpha)
@@ -120,7 +129,12 @@ def audit_models(
     return table
 
 
-def _describe(cell: Row, entry: ModelEntry, opened: ExampleSet | str, published: Path | str) -> Row:
+def _describe(
+    cell: Row,
+    entry: ModelEntry,
+    opened: ExampleSet | str,
+    published: Path | str,
+) -> Row:
     """Return the columns that describe a cell; its status says if the set is unavailable."""
     name = cell["asked"]
     row: Row = {
@@ -161,7 +175,11 @@ def _test_cell(
     result["tokens_scored"] = store.tokens_read(permutations)
     if test.kind == "alternatives":
         arrangements = permutations + 1
-        return result | controls.of_options(name, arrangements=arrangements, seed=store.header.seed)
+        return result | controls.of_options(
+            name,
+            arrangements=arrangements,
+            seed=store.header.seed,
+        )
     if redrawn:
         result |= null_calibration_counts(
             test,
@@ -172,7 +190,12 @@ def _test_cell(
             alpha=alpha,
         )
     result["scores"] = partial(test.scores, store, permutations)
-    result["control_scores"] = partial(controls.compressor_scores, name, store.header, permutations)
+    result["control_scores"] = partial(
+        controls.compressor_scores,
+        name,
+        store.header,
+        permutations,
+    )
     result["verdict"] = controls.order_verdict(name, store.header)
     return result
 
@@ -180,11 +203,14 @@ def _test_cell(
 def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
     """Return the table, with two corrections and the verdict on every audited model and set.
 
-    The corrections, Holm's and that of Benjamini and Hochberg, are over all that the table shows as
-    evidence: every test of every cell, and the pooled rows; those of negative controls count for
-    nothing and get none. `conclusion` is that of `contamination audit` at `alpha`, from all tests.
+    The corrections, Holm's and that of Benjamini and Hochberg, are over all that the
+    table shows as evidence: every test of every cell, and the pooled rows; those of
+    negative controls count for nothing and get none. `conclusion` is that of
+    `contamination audit` at `alpha`, from all tests.
     """
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(COUNTS, "Int64"))
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).astype(
+        dict.fromkeys(COUNTS, "Int64"),
+    )
     table["holm_p"] = math.nan
     table["bh_p"] = math.nan
     table["conclusion"] = None
@@ -228,9 +254,10 @@ def _evidence(row: Any, log10_least: float | None, *, tests: int) -> Evidence:
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit as the paper does: a row for each set and test, models side by side.
 
-    Order is the verdict on the records. A model's p-value is bold where Holm's correction leaves
-    p <= alpha, or says "failed" or "not run here". After it come the paper's value, the verdict
-    on an audited model (on all tests of a set), and last the compressor where it is the control.
+    Order is the verdict on the records. A model's p-value is bold where Holm's
+    correction leaves p <= alpha, or says "failed" or "not run here". After it come the
+    paper's value, the verdict on an audited model (on all tests of a set), and last the
+    compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)
@@ -240,7 +267,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
         examples=groups["examples"].transform(_same_count),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
-        compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
+        # of several models, the same
+        compressor_p=groups["compressor_p"].transform("min"),
     )
 
     def cells(row: Row) -> dict[str, str]:
@@ -268,8 +296,8 @@ def _same_count(counts: pd.Series) -> Any:
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
 
-    As `paper_layout`; where the order of records within the shards of one test is judged otherwise
-    than within those of another, both are named.
+    As `paper_layout`; where the order of records within the shards of one test is
+    judged otherwise than within those of another, both are named.
     """
     has_published = rows["published_p"].notna().any()
 

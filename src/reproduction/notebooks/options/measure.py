@@ -1,10 +1,11 @@
 """The passes of notebook 14: the clean model reads planted sets, then both score all of them.
 
-A question asks what a function does; the options are the first paragraph of its own docstring and
-those of three others of the same module. Packages that the training corpus holds out give them, as
-they give the canary records. A seed has drawn the arrangement of the options, so that the null is a
-fact. No docstring serves two items, in whatever role, so that what a model learns from one item
-says nothing about the options of another.
+A question asks what a function does; the options are the first paragraph of its own
+docstring and those of three others of the same module. Packages that the training
+corpus holds out give them, as they give the canary records. A seed has drawn the
+arrangement of the options, so that the null is a fact. No docstring serves two items,
+in whatever role, so that what a model learns from one item says nothing about the
+options of another.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,7 +30,13 @@ from contamination.testsets.tokens import id_type, tokenize
 from contamination.testsets.variants import FixedOptions, option_variants
 from reproduction.notebooks.options import tables
 from reproduction.notebooks.options.settings import Settings
-from reproduction.run.corpus import DOCUMENTS, Docstring, first_paragraph, harvest, read_documents
+from reproduction.run.corpus import (
+    DOCUMENTS,
+    Docstring,
+    first_paragraph,
+    harvest,
+    read_documents,
+)
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.injection import PLANTINGS, Injection, fill_blocks, planted_copies
@@ -46,7 +53,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     Returns
     -------
     outcomes : for each set and axis, with `tables.COLUMNS`.
-    text : tokens of the text that was read, planted: tokens of items in it, places: of copies.
+    text : tokens of the text that was read, planted: tokens of items in it, places: of
+        copies.
     items : item: the first example of every set.
     """
     seed = experiment.profile.seed
@@ -72,7 +80,10 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         batch_size=settings.batch_size,
     )
     (planted,) = deal("plant", [task])
-    scorers = {tables.PLANTED: TransformersScorer(planted), tables.CLEAN: TransformersScorer(clean)}
+    scorers = {
+        tables.PLANTED: TransformersScorer(planted),
+        tables.CLEAN: TransformersScorer(clean),
+    }
     outcomes = []
     for cell in cells:
         stores = {}
@@ -94,7 +105,11 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         )
         outcomes.append(table)
     planted_tokens = sum(injection.stop - injection.start for injection in injections)
-    text = {"tokens": [blocks.size], "planted": [planted_tokens], "places": [len(injections)]}
+    text = {
+        "tokens": [blocks.size],
+        "planted": [planted_tokens],
+        "places": [len(injections)],
+    }
     first_items = [test_set.examples[0] for test_set in sets.values()]
     return {
         "outcomes": pd.concat(outcomes, ignore_index=True)[list(tables.COLUMNS)],
@@ -125,7 +140,13 @@ def _planted_text(
     copies: dict[str, tuple[np.ndarray, int]] = {}
     for cell in cells:
         records = tokenize(tokenizer, sets[cell.name].examples)
-        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
+        copies |= planted_copies(
+            cell.name,
+            cell.planting,
+            cell.dup_count,
+            records,
+            rng=rng,
+        )
     background, ends = read_background(experiment, settings.background_tokens)
     return fill_blocks(
         background,
@@ -138,18 +159,24 @@ def _planted_text(
 
 
 def item_sets(
-    experiment: Experiment, sizes: Mapping[str, int], *, packages: Sequence[str], longest: int
+    experiment: Experiment,
+    sizes: Mapping[str, int],
+    *,
+    packages: Sequence[str],
+    longest: int,
 ) -> dict[str, ExampleSet]:
     """Make disjoint sets of items, by name, in canonical order.
 
-    All items are shuffled together and dealt out, and the options of each are shuffled alone: order
-    of records and arrangement of options are what the seed of the profile drew.
+    All items are shuffled together and dealt out, and the options of each are shuffled
+    alone: order of records and arrangement of options are what the seed of the profile
+    drew.
 
     Parameters
     ----------
     experiment : the run.
     sizes : name of a set -> number of its items.
-    packages : whose docstrings become items; without any those that the corpus holds out.
+    packages : whose docstrings become items; without any those that the corpus holds
+        out.
     longest : characters of an option, at most.
 
     Raises
@@ -171,8 +198,9 @@ def item_sets(
     wanted = sum(sizes.values())
     if len(records) < wanted:
         raise InputError(
-            f"only {len(records)} items can be made of {', '.join(sources) or 'no package'}, "
-            f"{wanted} wanted; lower `examples`, raise `longest` or name more `packages`"
+            f"only {len(records)} items can be made of "
+            f"{', '.join(sources) or 'no package'}, {wanted} wanted; lower `examples`, "
+            "raise `longest` or name more `packages`"
         )
     numbered = iter([(f"item {i}", record) for i, record in enumerate(records, start=1)])
     return {
@@ -186,15 +214,16 @@ def usable(
 ) -> list[list[tuple[str, str]]]:
     """Find functions and the first paragraphs of their docstrings, (name, text), module by module.
 
-    Left out are names and texts that come twice, and texts that are known from elsewhere. Copies
-    are compared in lower case, with single blanks.
+    Left out are names and texts that come twice, and texts that are known from
+    elsewhere. Copies are compared in lower case, with single blanks.
 
     Parameters
     ----------
     documents : the docstrings.
     longest : characters of a text, at most.
     planted : text of the sets that are planted elsewhere.
-    read : first paragraphs of the documents that the models read, as `first_paragraph` writes them.
+    read : first paragraphs of the documents that the models read, as `first_paragraph`
+        writes them.
     """
     planted = " ".join(planted.lower().split())
     names: set[str] = set()
@@ -209,7 +238,9 @@ def usable(
         if is_fit and is_new and lower_case not in planted:
             names.add(document.name)
             texts.add(lower_case)
-            modules.setdefault((document.package, document.path), []).append((document.name, text))
+            modules.setdefault((document.package, document.path), []).append(
+                (document.name, text),
+            )
     return list(modules.values())
 
 
@@ -218,8 +249,8 @@ def make_records(
 ) -> list[dict[str, str]]:
     """Make an item of every four functions of a module, as many as there are, and shuffle them.
 
-    Which four, which of them is asked for, and where its text stands among the options is drawn
-    uniformly and independently.
+    Which four, which of them is asked for, and where its text stands among the options
+    is drawn uniformly and independently.
     """
     records = []
     count = len(LETTERS)
@@ -236,7 +267,10 @@ def make_records(
     return [records[i] for i in rng.permutation(len(records))]
 
 
-def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np.ndarray]:
+def read_background(
+    experiment: Experiment,
+    tokens: int,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the first documents of the corpus, at least this number of tokens, and their ends.
 
     All models have read them once. Raises InputError if the corpus is shorter.

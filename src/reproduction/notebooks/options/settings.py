@@ -11,7 +11,8 @@ class Settings(NotebookSettings):
     examples : items of a set.
     dup_counts : how often sets are planted.
     permutations : other arrangements of the options of an item.
-    packages : whose docstrings become items; without any those that the corpus holds out.
+    packages : whose docstrings become items; without any those that the corpus holds
+        out.
     longest : characters of an option, at most.
     background_tokens : of the corpus in which the sets are planted.
     learning_rate : of the model that reads them.

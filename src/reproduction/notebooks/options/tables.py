@@ -1,7 +1,7 @@
 """The table of notebook 14: both axes on every planted set, and its layout for readers.
 
-The axes are the order of the records of a set and the order of its items' options. The last row of
-each set combines them by `contamination.audit.run.combine_axes`.
+The axes are the order of the records of a set and the order of its items' options. The
+last row of each set combines them by `contamination.audit.run.combine_axes`.
 """
 
 from collections.abc import Mapping
@@ -54,11 +54,14 @@ class Cell:
         return f"{self.planting}-{self.dup_count}"
 
 
-def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> pd.DataFrame:
+def axis_outcomes(
+    planted: Mapping[str, Store],
+    clean: Mapping[str, Store],
+) -> pd.DataFrame:
     """Test one set by its stores, of `ORDER` and of `OPTION_TEST`: a row for each of `AXES`.
 
-    Columns test, p, log10_p, the same under the `clean` model as control_p and control_log10_p, and
-    tokens_scored, the tokens that one model reads for it.
+    Columns test, p, log10_p, the same under the `clean` model as control_p and
+    control_log10_p, and tokens_scored, the tokens that one model reads for it.
     """
     from contamination.audit.run import combine_axes  # figures are drawn without torch
 
@@ -71,16 +74,20 @@ def axis_outcomes(planted: Mapping[str, Store], clean: Mapping[str, Store]) -> p
         outcomes[f"{prefix}log10_p"] = [result.log10_p for result in results]
     order_tokens = planted[ORDER].tokens_read(0)
     option_tokens = planted[OPTION_TEST].tokens_read(0)
-    outcomes["tokens_scored"] = [order_tokens, option_tokens, order_tokens + option_tokens]
+    outcomes["tokens_scored"] = [
+        order_tokens,
+        option_tokens,
+        order_tokens + option_tokens,
+    ]
     return outcomes
 
 
 def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     """Lay out p by planting and number of copies, a column for each axis.
 
-    Bold: at most `alpha` after Holm's correction over the planted sets of the table. `table` has
-    `COLUMNS`. The last line is the control: the smallest p of each axis among the same sets under
-    the clean model.
+    Bold: at most `alpha` after Holm's correction over the planted sets of the table.
+    `table` has `COLUMNS`. The last line is the control: the smallest p of each axis
+    among the same sets under the clean model.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
@@ -91,7 +98,9 @@ def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     parts = [table[table["planting"] == name].assign(kind=kind) for name, kind in KINDS.items()]
     lowest = table.loc[table.groupby("test", sort=False)["control_log10_p"].idxmin()]
     clean = f"the clean model, smallest of {table['dataset'].nunique()}"
-    control = lowest.assign(kind=clean, dup_count=0, holm_p=1.0).drop(columns=["p", "log10_p"])
+    control = lowest.assign(kind=clean, dup_count=0, holm_p=1.0).drop(
+        columns=["p", "log10_p"],
+    )
     control.columns = control.columns.str.removeprefix("control_")
     return lay_out(
         pd.concat([*parts, control]),

@@ -1,8 +1,9 @@
 """Each number that the papers print on released models, and the number that a run measured.
 
-Two key tables and a merge: `PUBLISHED` says where numbers stand, `OURS` which result tables measure
-them. Left out are the counts of Oren's section 4.3 (notebook 04 has them), their Table 5, and
-averages: all of Shi's Table 6, and Fu's, which are over 19 scores, of which the paper prints 12.
+Two key tables and a merge: `PUBLISHED` says where numbers stand, `OURS` which result
+tables measure them. Left out are the counts of Oren's section 4.3 (notebook 04 has
+them), their Table 5, and averages: all of Shi's Table 6, and Fu's, which are over 19
+scores, of which the paper prints 12.
 """
 
 import re
@@ -21,7 +22,17 @@ from reproduction.output.published import AUDITED, CONTROLS, PRINTED, load_publi
 OREN = "Oren et al. (2024)"
 SHI = "Shi et al. (2024)"
 FU = "Fu et al. (2025)"
-COLUMNS = ("paper", "table", "model", "row", "column", "ours", "published", "difference", "unit")
+COLUMNS = (
+    "paper",
+    "table",
+    "model",
+    "row",
+    "column",
+    "ours",
+    "published",
+    "difference",
+    "unit",
+)
 NOT_ASKED = "not asked: this run leaves it out"
 KEYS = ["what", "model", "row", "column"]
 # Units.
@@ -66,8 +77,8 @@ FISHER = "MMLU (Fisher)"  # row of Oren's Table 2
 # File of `data/published`, paper and place; `of` are models or tests with a column each.
 UNITS |= {"within": "AUC, percent", "across": "AUC, percent", PERPLEXITY: PERPLEXITY}
 
-# File of `data/published`, paper; then `KEYS`, table, number: its columns, or a word for all rows.
-# `of` are models or tests with a column each.
+# File of `data/published`, paper; then `KEYS`, table, number: its columns, or a word
+# for all rows. `of` are models or tests with a column each.
 HIGHER, T_TEST, FISHER = "contam-1.4b-dupcount-higher", "sharded_t", "MMLU (Fisher)"
 FU_WITHIN = Place("within", "model", "metric", "domain", "auc_percent", table="table")
 PUBLISHED = (
@@ -81,8 +92,16 @@ PUBLISHED = (
         OREN,
         Place("open", "of", "dataset", T_TEST, "p", table="Table 2"),
     ),
-    ("oren2024_table4_mmlu", OREN, Place("mmlu", "of", "subset", T_TEST, "p", table="Table 4")),
-    ("shi2023_headline", SHI, Place(AUC, "model", "method", "variant", "value", table="table")),
+    (
+        "oren2024_table4_mmlu",
+        OREN,
+        Place("mmlu", "of", "subset", T_TEST, "p", table="Table 4"),
+    ),
+    (
+        "shi2023_headline",
+        SHI,
+        Place(AUC, "model", "method", "variant", "value", table="table"),
+    ),
     ("fu2025_table3", FU, FU_WITHIN),
     ("fu2025_within_domain_auc", FU, FU_WITHIN),
     (
@@ -93,7 +112,14 @@ PUBLISHED = (
     (
         "fu2025_cross_domain_auc",
         FU,
-        Place("across", "model", "seen_domain", "unseen_domain", "auc_percent", table="figure"),
+        Place(
+            "across",
+            "model",
+            "seen_domain",
+            "unseen_domain",
+            "auc_percent",
+            table="figure",
+        ),
     ),
 )
 # Result table, its rows that count, and place.
@@ -106,8 +132,16 @@ OURS = (
     ("mmlu_fisher", MEASURED, Place("open", "model", FISHER, "test", "log10_p")),
     ("mmlu_subsets", MEASURED, Place("mmlu", "model", "subset", "test", "log10_p")),
     ("wikimia", "source == 'wikimia'", Place(AUC, "model", "score", "variant", "auc")),
-    ("assumptions_within", ONCE, Place("within", "model", "metric", "domain", "auc_percent")),
-    ("assumptions_perplexity", ONCE, Place(PERPLEXITY, "model", "side", "domain", PERPLEXITY)),
+    (
+        "assumptions_within",
+        ONCE,
+        Place("within", "model", "metric", "domain", "auc_percent"),
+    ),
+    (
+        "assumptions_perplexity",
+        ONCE,
+        Place(PERPLEXITY, "model", "side", "domain", PERPLEXITY),
+    ),
     (
         "assumptions_cross",
         MIN_25,
@@ -127,7 +161,8 @@ WORDS = {
 }
 WORDS |= {"PPL": "loss", "Min-20% Prob": "min_k_20"}
 WORDS |= {f"Min {k}% token": f"min_prob_{k}" for k in (5, 15, 25)}
-# log10 p up to these could not be printed smaller: 0.009 is 1/101, cut off; 1e-38 stands for zero.
+# log10 p up to these could not be printed smaller: 0.009 is 1/101, cut off; 1e-38
+# stands for zero.
 FLOORS = {"permutation": -2.04, T_TEST: -37.9}
 
 
@@ -162,8 +197,13 @@ def published_cells(directory: Path | str) -> pd.DataFrame:
             kept = [name for name in table if name not in wide]
             table = table.melt(kept, var_name="of", value_name="p")
             table = table.assign(of=table["of"].map(wide), p=np.log10(table["p"]))
-        if "setting" in table:  # "NeoX-20B original"; the other tables are of models that train
-            table[["model", "variant"]] = table["setting"].str.split(" ", n=1, expand=True)
+        # "NeoX-20B original"; the other tables are of models that train
+        if "setting" in table:
+            table[["model", "variant"]] = table["setting"].str.split(
+                " ",
+                n=1,
+                expand=True,
+            )
             table = table[(table["table"] == "Table 1") & table["variant"].notna()]
         part = _columns(table, place).rename(columns={"number": "published"})
         parts.append(part.assign(table=table.get(place.table, place.table), paper=paper))
@@ -194,10 +234,10 @@ def measured(results: Path | str) -> pd.DataFrame:
 def compare(directory: Path | str, results: Path | str) -> pd.DataFrame:
     """Put every published number next to our own: one row each, `COLUMNS` and status.
 
-    `ours`, `published` and `difference` (ours minus published) are in `unit`; p-values are on the
-    log10 scale, and have no difference where the published one is the smallest that could be
-    printed. Of WikiMIA ours is the mean over the lengths of texts. `status` is "ok", that of the
-    row that failed, or `NOT_ASKED`.
+    `ours`, `published` and `difference` (ours minus published) are in `unit`; p-values
+    are on the log10 scale, and have no difference where the published one is the
+    smallest that could be printed. Of WikiMIA ours is the mean over the lengths of
+    texts. `status` is "ok", that of the row that failed, or `NOT_ASKED`.
     """
     cells = published_cells(directory)
     rows = measured(results)
@@ -211,14 +251,18 @@ def compare(directory: Path | str, results: Path | str) -> pd.DataFrame:
     cells["ours"] = keyed["ours"]
     at_floor = cells["published"] <= cells["column"].map(FLOORS)
     cells["difference"] = (cells["ours"] - cells["published"]).mask(at_floor)
-    cells["row"] = cells["row"].mask(cells["unit"] == PERPLEXITY, "PPL_200, " + cells["row"])
+    cells["row"] = cells["row"].mask(
+        cells["unit"] == PERPLEXITY,
+        "PPL_200, " + cells["row"],
+    )
     return cells[list(COLUMNS)].assign(status=_statuses(keyed, rows[~is_done]))
 
 
 def _statuses(keyed: pd.DataFrame, lost: pd.DataFrame) -> pd.Series:
     """Return the status of every published number, from the rows that were not measured.
 
-    The row with the most keys comes first; a row that lacks a key stands for all its values.
+    The row with the most keys comes first; a row that lacks a key stands for all its
+    values.
     """
     statuses = keyed["ours"].map(lambda value: OK, na_action="ignore").astype(object)
     rows = lost.drop_duplicates().to_dict("records")

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from contamination.scoring.status import OK
-from contamination.tables import MISSING, SIGNIFICANT, Layout, format_estimate, format_p, lay_out
+from contamination.tables import (
+    MISSING,
+    SIGNIFICANT,
+    Layout,
+    format_estimate,
+    format_p,
+    lay_out,
+)
 from reproduction.notebooks.papers.measure import AUC, LOG10_P
 
 
@@ -49,7 +56,10 @@ def summary_layout(rows: pd.DataFrame) -> Layout:
     """
     level = np.log10(SIGNIFICANT)
     sums = []
-    for (paper, table, unit), cells in rows.groupby(["paper", "table", "unit"], sort=False):
+    for (paper, table, unit), cells in rows.groupby(
+        ["paper", "table", "unit"],
+        sort=False,
+    ):
         measured = cells[cells["status"] == OK]
         is_same = (measured["ours"] <= level) == (measured["published"] <= level)
         verdicts = MISSING

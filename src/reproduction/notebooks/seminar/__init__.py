@@ -1,5 +1,6 @@
 """A seminar on the tests of Oren et al., with tiny models that are trained while the class watches.
 
-`made_up_sets` draws test sets, `classroom` trains the models, `tables` and `figures` show what the
-sections need, `exercises` judges answers; `docs/seminar-guide.md` is the instructor's guide.
+`made_up_sets` draws test sets, `classroom` trains the models, `tables` and `figures`
+show what the sections need, `exercises` judges answers; `docs/seminar-guide.md` is the
+instructor's guide.
 """

@@ -1,9 +1,9 @@
 """Two tiny models, trained while the class watches: one has read the test sets, the other has not.
 
-The experiment of Oren (section 4.1) in a minute: a made-up corpus, test sets planted in it whole
-and in their order, a known number of times, and a second model that reads the corpus alone. Records
-of one document share their town, as paragraphs of real text share a topic; the records of a test
-set do not.
+The experiment of Oren (section 4.1) in a minute: a made-up corpus, test sets planted in
+it whole and in their order, a known number of times, and a second model that reads the
+corpus alone. Records of one document share their town, as paragraphs of real text share
+a topic; the records of a test set do not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,9 +51,11 @@ class Classroom:
 
     Attributes
     ----------
-    directory : where models and stores lie; a second run with the same settings finds them there.
+    directory : where models and stores lie; a second run with the same settings finds
+        them there.
     dup_counts : name of a test set -> how often the contaminated model has read it.
-    sets : name -> test set; each was shuffled by the draw, so it is exchangeable by construction.
+    sets : name -> test set; each was shuffled by the draw, so it is exchangeable by
+        construction.
     """
 
     directory: Path
@@ -110,7 +112,12 @@ class Classroom:
 
 
 def open_classroom(
-    directory: Path | str, *, dup_counts: Sequence[int], examples: int, documents: int, seed: int
+    directory: Path | str,
+    *,
+    dup_counts: Sequence[int],
+    examples: int,
+    documents: int,
+    seed: int,
 ) -> Classroom:
     """Train both models, unless the same ones are there already, and open them.
 
@@ -125,10 +132,13 @@ def open_classroom(
     Raises
     ------
     InputError
-        For a dup_count that comes twice or is below 1, and for too little text to train on.
+        For a dup_count that comes twice or is below 1, and for too little text to train
+        on.
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
-        raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
+        raise InputError(
+            f"dup_counts is {list(dup_counts)}: give different numbers of at least 1",
+        )
     rng = random_stream(seed, "made-up text")
     planted = {f"x{count}": count for count in dup_counts}
     sets = {name: made_up_set(name, examples, rng=rng) for name in planted}
@@ -148,7 +158,9 @@ def open_classroom(
     rng = random_stream(seed, "injection of the classroom")
     pieces, _ = mix(clean, ends, copies, end, rng=rng)
     streams = {"contaminated": np.concatenate(pieces), "clean": clean}
-    settings = repr((asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()))
+    settings = repr(
+        (asdict(SHAPE), asdict(SPEC), seed, tokenizer.backend_tokenizer.to_str()),
+    )
     contents = [stream.tobytes() for stream in streams.values()]
     key = sha256_of(settings, *contents)[:16]
     room = Classroom(Path(directory) / key, planted, sets, seed)

@@ -1,9 +1,9 @@
 """The exercises: titles, right answers, usual mistakes with a hint for each, and their check.
 
-Right and wrong answers are computed from the facts of the notebook at hand, so they fit whatever
-the model said on that machine. An answer is compared with a tolerance, and a mistake is recognised
-by its value. An exercise that was not tried is not an error, so the notebook of a student runs to
-its end at any time.
+Right and wrong answers are computed from the facts of the notebook at hand, so they fit
+whatever the model said on that machine. An answer is compared with a tolerance, and a
+mistake is recognised by its value. An exercise that was not tried is not an error, so
+the notebook of a student runs to its end at any time.
 """
 
 import itertools
@@ -27,8 +27,8 @@ WRONG = "wrong"
 TOLERANCE = 1e-4  # relative: a p-value of four right digits is right
 ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
-# The right answer (a number, an array or a dictionary), and hint -> the usual mistake that it fits,
-# the likeliest first, at last any other: None.
+# The right answer (a number, an array or a dictionary), and hint -> the usual mistake
+# that it fits, the likeliest first, at last any other: None.
 Solution = tuple[Any, dict[str, Any]]
 
 
@@ -53,7 +53,8 @@ def permutation_p(scores: np.ndarray) -> Solution:
     above = (shuffled > canonical).sum()
     below = (shuffled <= canonical).sum()
     return permutation_test(scores).p, {
-        "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p can be 0, "
+        "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p "
+        "can be 0, "
         "which no finite experiment supports.": hits / m,
         "Ties count against the canonical ordering: >= instead of >.": (1 + above) / (1 + m),
         "This is the other tail: large log-probabilities are evidence.": (1 + below) / (1 + m),
@@ -91,8 +92,11 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
         "np.std divides by r unless it is given ddof=1: give it that.": biased.p,
         ONE_SIDED: 2 * right.p,
         "This is the other tail: use the survival function, sf.": 1 - right.p,
-        "This is the normal law: the standard deviation was estimated from few shards, so take "
-        "Student's t with r - 1 degrees of freedom.": scipy.stats.norm.sf(right.statistic),
+        "This is the normal law: the standard deviation was estimated from few shards, "
+        "so take "
+        "Student's t with r - 1 degrees of freedom.": scipy.stats.norm.sf(
+            right.statistic,
+        ),
         "s_i = L[i, 0] - mean of L[i, 1:]; t = sqrt(r) mean(s) / sd(s); then the upper tail.": None,
     }
 
@@ -108,7 +112,8 @@ def sharded_exact_p(log_probs: np.ndarray) -> Solution:
         "Ties count, and the canonical combination is one of all: >= instead of >.": above,
         "All combinations are listed, the canonical one among them: no further +1.": counted_twice,
         "A product of p-values is no p-value: count combinations whose sum is large.": product,
-        "List all combinations of one column per row: which share has at least the sum of the "
+        "List all combinations of one column per row: which share has at least the sum "
+        "of the "
         "first column?": None,
     }
 
@@ -127,7 +132,8 @@ def successor_score(successors: np.ndarray) -> Solution:
 def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
     """Share of p-values that a test at level alpha rejects."""
     return (p_values <= alpha).mean(), {
-        "A test at level alpha rejects where p <= alpha. Permutation p-values are multiples of "
+        "A test at level alpha rejects where p <= alpha. Permutation p-values are "
+        "multiples of "
         "1 / (1 + m), and here alpha is one of them.": (p_values < alpha).mean(),
         "This is how many: give the share.": (p_values <= alpha).sum(),
         "The share of p-values that are at most alpha.": None,
@@ -140,9 +146,11 @@ def holm(p_values: np.ndarray) -> Solution:
     stepwise = p_values * (count + 1 - scipy.stats.rankdata(p_values, method="ordinal"))
     return adjust(np.log10(p_values), method="holm").p, {
         "Uncorrected: one clean set in twenty falls below 0.05 by chance.": p_values,
-        "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the next by "
+        "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the "
+        "next by "
         "n - 1, and so on.": np.minimum(1, p_values * count),
-        "Nearly: a larger p-value never has a smaller correction. Take the running maximum, "
+        "Nearly: a larger p-value never has a smaller correction. Take the running "
+        "maximum, "
         "from the smallest p-value on.": np.minimum(1, stepwise),
         "Sort; the smallest times n, the next times n - 1, ...; running maximum; at most 1.": None,
     }
@@ -154,7 +162,8 @@ def bonferroni(p_values: np.ndarray) -> Solution:
     count = len(p_values)
     return min(1.0, count * smallest), {
         "This is the best of them, as if it had been the only one.": smallest,
-        "This holds for independent tests; these read the same scores. Multiply instead: "
+        "This holds for independent tests; these read the same scores. Multiply "
+        "instead: "
         "Bonferroni holds under any dependence.": 1 - (1 - smallest) ** count,
         "The smallest of q p-values, times q (Bonferroni), and at most 1.": None,
     }
@@ -165,11 +174,13 @@ def verdicts() -> Solution:
     right = dict.fromkeys("ABCD", "no evidence")
     right |= {"A": "contaminated", "C": "the order carries information"}
     return right, {
-        "Look at C again: what do the diagnostics and the compressor say, which have read "
+        "Look at C again: what do the diagnostics and the compressor say, which have "
+        "read "
         "no training data?": right | {"C": "contaminated"},
         "Look at D again: how many sets were tested?": right | {"D": "contaminated"},
         "Look at B again: a large p-value proves nothing.": right | {"B": "not contaminated"},
-        "Small p, and diagnostics and control quiet: contaminated. Small p, but they are not "
+        "Small p, and diagnostics and control quiet: contaminated. Small p, but they "
+        "are not "
         "quiet: the order carries information. Else: no evidence.": None,
     }
 
@@ -221,8 +232,9 @@ def _hint(answer: object, mistakes: dict[str, Any]) -> str:
 class Checks:
     """Checks the answers of one notebook: `check("1", answer_1, flips=10, heads=9)`.
 
-    With `strict`, for machines, a wrong answer raises InputError, and so does `finish` while an
-    exercise is open. `outcomes` has the outcome of every exercise and the answer as text.
+    With `strict`, for machines, a wrong answer raises InputError, and so does `finish`
+    while an exercise is open. `outcomes` has the outcome of every exercise and the
+    answer as text.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -263,5 +275,7 @@ class Checks:
         missing = table.loc[table["outcome"] != RIGHT, "exercise"]
         print(f"{len(table) - len(missing)} of {len(table)} exercises are right.")
         if self.strict and len(missing):
-            raise InputError(f"exercises {', '.join(missing)} are not right: answer them first")
+            raise InputError(
+                f"exercises {', '.join(missing)} are not right: answer them first",
+            )
         return table

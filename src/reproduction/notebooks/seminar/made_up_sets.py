@@ -1,8 +1,9 @@
 """Made-up test sets for a class, and ways to spoil them.
 
-Every record is drawn from short lists of words, so a small model speaks the language after seconds
-of training, and nobody can know an answer without having read it. Test sets can be spoiled on
-purpose: segmented wrongly, or in an order that carries information.
+Every record is drawn from short lists of words, so a small model speaks the language
+after seconds of training, and nobody can know an answer without having read it. Test
+sets can be spoiled on purpose: segmented wrongly, or in an order that carries
+information.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,10 @@ theatre quarry museum /
 Ardel Brenna Cusk Dorran Elvane Fenwick Gallow Hestle Ivory Jarrow Kelmore Lunden Morrick Norvale
 Ostrand Pellan
 """
-NAMES, TRADES, QUALITIES, THINGS, RELATIONS, PLACES, TOWNS = map(str.split, WORDS.split("/"))
+NAMES, TRADES, QUALITIES, THINGS, RELATIONS, PLACES, TOWNS = map(
+    str.split,
+    WORDS.split("/"),
+)
 TEMPLATE = "question/1"  # two physical lines, and still one example
 
 
@@ -67,7 +71,7 @@ def made_up_set(
     return make_test_set(name, numbered, TEMPLATE, name)
 
 
-# --- sets that are spoiled on purpose -------------------------------------------------------------
+# --- sets that are spoiled on purpose -------------------------------------------------
 
 
 def by_physical_line(test_set: ExampleSet) -> ExampleSet:
@@ -95,7 +99,10 @@ def numbered(test_set: ExampleSet) -> ExampleSet:
 
 
 def _spoiled(
-    test_set: ExampleSet, how: str, examples: Sequence[str], records: tuple[dict[str, object], ...]
+    test_set: ExampleSet,
+    how: str,
+    examples: Sequence[str],
+    records: tuple[dict[str, object], ...],
 ) -> ExampleSet:
     """Return the set with other examples, under a name and a revision of its own."""
     return replace(

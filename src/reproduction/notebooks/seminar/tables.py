@@ -24,8 +24,8 @@ def power_table(
 ) -> pd.DataFrame:
     """Run every test on every planted set under both models.
 
-    Columns are model, dataset, dup_count (how often the contaminated model has read the set), and
-    those of `outcome_row`.
+    Columns are model, dataset, dup_count (how often the contaminated model has read the
+    set), and those of `outcome_row`.
 
     Parameters
     ----------
@@ -36,10 +36,20 @@ def power_table(
     """
     spec = ScoringSpec(shards, permutations, whole_set_permutations)
     rows = []
-    for model, (name, test_set), test_name in product(MODELS, room.sets.items(), POWER_TESTS):
+    for model, (name, test_set), test_name in product(
+        MODELS,
+        room.sets.items(),
+        POWER_TESTS,
+    ):
         test = TESTS[test_name]
         plan, m = store_plan(spec, test, len(test_set.examples))
-        store = room.store(model, test_set, shards=plan.shards, permutations=m, kind=plan.kind)
+        store = room.store(
+            model,
+            test_set,
+            shards=plan.shards,
+            permutations=m,
+            kind=plan.kind,
+        )
         row = {"model": model, "dataset": name, "dup_count": room.dup_counts[name]}
         rows.append(row | outcome_row(test.result(store, m)))
     return pd.DataFrame(rows)
@@ -56,8 +66,8 @@ def verdict_table(
 ) -> pd.DataFrame:
     """Run a test on several sets, with the evidence of their order that needs no model.
 
-    Columns are dataset, examples, p (under the model), compressor_p (the control) and diagnostics
-    (their verdict).
+    Columns are dataset, examples, p (under the model), compressor_p (the control) and
+    diagnostics (their verdict).
 
     Parameters
     ----------
@@ -90,16 +100,21 @@ def verdict_table(
     return pd.DataFrame(rows)
 
 
-def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:
+def chosen_afterwards(
+    scores: np.ndarray,
+    *,
+    trials: int,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
     """Simulate the smallest p-value of several statistics where H0 holds, raw and corrected.
 
-    A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is", "best,
-    times q" and "min_p".
+    A row for each trial; "fixed in advance" (the first statistic alone), "best, as it
+    is", "best, times q" and "min_p".
 
     Parameters
     ----------
-    scores : (q, r, m+1), of a model that has not read the set, so that any ordering may be called
-        canonical; an ordering has the same place in all statistics.
+    scores : (q, r, m+1), of a model that has not read the set, so that any ordering may
+        be called canonical; an ordering has the same place in all statistics.
     trials : relabellings.
     rng : draws them.
     """

@@ -6,9 +6,10 @@
     data/stores/<model>/<canary set>/orderings-<r>/          as in build/<profile>/stores/
     data/stores/<model>/<canary set>/successors-<r>/
 
-Every directory is a store that `contamination.scoring.store.open_store` opens; most were summed. Of
-two sets, chosen by their duplication counts alone, the tokens in shards stay. No file holds text or
-tokens of a test set: they are numbers that models gave to places in it.
+Every directory is a store that `contamination.scoring.store.open_store` opens; most
+were summed. Of two sets, chosen by their duplication counts alone, the tokens in shards
+stay. No file holds text or tokens of a test set: they are numbers that models gave to
+places in it.
 """
 
 import shutil
@@ -36,7 +37,8 @@ from reproduction.run.experiment import Experiment, store_plan
 from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
 
 CONTENTS = "stores.json"
-NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
+# a test for each store that is shipped
+NEEDS = ("permutation", "sharded_exact", "successor")
 SHOWN = ("permutation", "sharded_t", "sharded_exact", "successor")
 FEW = 4  # copies of a set, which are hard to see
 RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", "models")
@@ -59,7 +61,9 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
     path = results / "manifest.json"
     manifest = read_json(path)
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
-        raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
+        raise InputError(
+            f"{path}: of other test sets than {experiment.build}: run it again",
+        )
     canaries = experiment.profile.canaries
     with_tokens = _sets_with_tokens(canaries)
     with replacing(directory) as target:
@@ -113,8 +117,9 @@ def _checksum(store: Path) -> str:
 class Shipped:
     """Shipped stores, opened: every file is the one that was shipped.
 
-    `run` and `scoring` say which run they come from, and `canaries`, by name, what it recorded of a
-    set: kind, examples, dup_count, tokens ...; `with_tokens` are sets whose tokens are there, too.
+    `run` and `scoring` say which run they come from, and `canaries`, by name, what it
+    recorded of a set: kind, examples, dup_count, tokens ...; `with_tokens` are sets
+    whose tokens are there, too.
     """
 
     directory: Path
@@ -135,7 +140,11 @@ class Shipped:
 
         Raises InputError if it is not shipped.
         """
-        plan, permutations = store_plan(self.scoring, test, self.canaries[dataset]["examples"])
+        plan, permutations = store_plan(
+            self.scoring,
+            test,
+            self.canaries[dataset]["examples"],
+        )
         return open_store(plan.path(self.directory, model, dataset)), permutations
 
 
@@ -145,11 +154,13 @@ def open_shipped(directory: Path | str) -> Shipped:
     contents = read_json(directory / CONTENTS)
     for name, checksum in contents.pop("sha256").items():
         if _checksum(directory / name) != checksum:
-            raise InputError(f"{directory / name}: not the store that was shipped; restore it")
+            raise InputError(
+                f"{directory / name}: not the store that was shipped; restore it",
+            )
     return Shipped(directory, **contents)
 
 
-# --- what notebook 00 computes of them ------------------------------------------------------------
+# --- what notebook 00 computes of them ------------------------------------------------
 
 
 def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
@@ -175,8 +186,8 @@ def token_gains(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
 def p_values(shipped: Shipped) -> pd.DataFrame:
     """Test every set under both models: a row for each model, set and test of `SHOWN`.
 
-    `dup_count` is how often the contaminated model met the set; `holm_p` is Holm's correction over
-    the sets of one model and test.
+    `dup_count` is how often the contaminated model met the set; `holm_p` is Holm's
+    correction over the sets of one model and test.
     """
     rows = []
     sets = shipped.sets[["dataset", "examples", "dup_count"]].to_dict("records")

@@ -1,7 +1,7 @@
 """MMLU on the page: every subset, the measurements of each, and Fisher's combination.
 
-The browser combines p-values itself, since a reader chooses the subsets; so the page holds the
-p-values of every subset, and which of them are kept.
+The browser combines p-values itself, since a reader chooses the subsets; so the page
+holds the p-values of every subset, and which of them are kept.
 """
 
 from collections.abc import Sequence
@@ -36,9 +36,10 @@ SMALLEST = -300.0  # log10 of the smallest p-value that a curve shows as a numbe
 def mmlu_payload(evidence: Evidence) -> dict[str, Any]:
     """Return the data of MMLU on the page.
 
-    A curve is an audited model of Table 4, or a model that was measured in one test. Its subsets
-    are those that the paper's rule keeps, or that our controls keep in its test. If the file of a
-    subset is on this machine, its measured examples are shown; nothing is fetched.
+    A curve is an audited model of Table 4, or a model that was measured in one test.
+    Its subsets are those that the paper's rule keeps, or that our controls keep in its
+    test. If the file of a subset is on this machine, its measured examples are shown;
+    nothing is fetched.
 
     Raises
     ------
@@ -137,7 +138,10 @@ def _band(curves: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
     return band
 
 
-def _fisher_table(evidence: Evidence, curves: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _fisher_table(
+    evidence: Evidence,
+    curves: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
     """Lay out Fisher's p of the kept subsets of every curve, and the p that Table 2 prints."""
     rows = []
     for curve in curves:

@@ -1,9 +1,10 @@
 """The explorer as one HTML file: no server, no network, all data inside.
 
-The charts are drawn by Vega-Lite and the tables by DataTables; both come from wheels and stand in
-the page. Texts of test sets are other people's. They travel as compressed JSON in base64, which
-holds no markup, and are shown as text alone. The content security policy names the scripts of the
-page by their hash and allows no other, and no connection.
+The charts are drawn by Vega-Lite and the tables by DataTables; both come from wheels
+and stand in the page. Texts of test sets are other people's. They travel as compressed
+JSON in base64, which holds no markup, and are shown as text alone. The content security
+policy names the scripts of the page by their hash and allows no other, and no
+connection.
 """
 
 import base64
@@ -58,14 +59,19 @@ def make_page(
 def frame(page: str) -> IFrame:
     """Return the page within a notebook, whose server need not serve the directory of results.
 
-    The page stands in the frame's own markup: browsers limit the length of an address. The markup
-    is escaped, so that the browser reads the same bytes and the hashes of the scripts hold.
+    The page stands in the frame's own markup: browsers limit the length of an address.
+    The markup is escaped, so that the browser reads the same bytes and the hashes of
+    the scripts hold.
     """
     content = html.escape(page, quote=True)
     return IFrame("about:srcdoc", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{content}"'])
 
 
-def payload(outcomes: Sequence[Outcome], mmlu: Mapping[str, Any], title: str) -> dict[str, Any]:
+def payload(
+    outcomes: Sequence[Outcome],
+    mmlu: Mapping[str, Any],
+    title: str,
+) -> dict[str, Any]:
     """Return the data of the page, ready for JSON; there may be no outcome.
 
     Parameters
@@ -132,8 +138,8 @@ def _outcome_panel(outcome: Outcome, holm: float) -> dict[str, Any]:
 def corrected_p_values(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """Return log10 of the smallest exact p of each model, group and set, corrected.
 
-    `joint` pays for all exact tests of the set (Bonferroni), `holm` for the sets of its model and
-    group as well.
+    `joint` pays for all exact tests of the set (Bonferroni), `holm` for the sets of its
+    model and group as well.
     """
     exact = []
     for outcome in outcomes:
@@ -193,7 +199,8 @@ def render(data: dict[str, Any]) -> str:
 def reading(outcome: Outcome, holm_log10_p: float) -> str:
     """Return in a sentence what an outcome proves, in the words of the command.
 
-    `holm_log10_p` is that of its set over all tests and sets. The larger of both p-values decides.
+    `holm_log10_p` is that of its set over all tests and sets. The larger of both
+    p-values decides.
     """
     result = outcome.result
     evidence = Evidence(

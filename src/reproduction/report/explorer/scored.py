@@ -52,8 +52,8 @@ class Outcome:
     Attributes
     ----------
     diagnosis : of the order of the set in this number of shards; no model changes it.
-    by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
-        nats.
+    by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the
+        sharded t-test nats.
     control_p : of the zlib baseline on the same shards.
     """
 
@@ -67,8 +67,8 @@ class Outcome:
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
     """Yield the sets that a run has scored: canary sets, subsets of MMLU, and sets of notebook 03.
 
-    Only the stores that the profile plans for a canary set count: a number of shards that is picked
-    after looking, as in notebook 02, proves nothing.
+    Only the stores that the profile plans for a canary set count: a number of shards
+    that is picked after looking, as in notebook 02, proves nothing.
     """
     stores = experiment.build / "stores"
     copies = {spec.name: spec.dup_count for spec in experiment.profile.canaries}
@@ -98,15 +98,17 @@ def _planned_stores(experiment: Experiment, scored: ScoredSet) -> tuple[Path, ..
     for name in ("permutation", *COMPARED):
         examples = len(scored.test_set.examples)
         plan, _ = store_plan(experiment.profile.scoring, TESTS[name], examples)
-        planned.add(plan.path(experiment.build / "stores", scored.model, scored.test_set.name))
+        planned.add(
+            plan.path(experiment.build / "stores", scored.model, scored.test_set.name),
+        )
     return tuple(path for path in scored.stores if path in planned)
 
 
 def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
     """Yield the sets whose stores are in `directory/<model>/<test set>/<store>/`.
 
-    Models and sets are named as in their stores. Sets that are segmented by line are left out; a
-    set that cannot be opened is left out, and the terminal says why.
+    Models and sets are named as in their stores. Sets that are segmented by line are
+    left out; a set that cannot be opened is left out, and the terminal says why.
 
     Parameters
     ----------
@@ -151,8 +153,8 @@ def _directory_outcomes(
 ) -> list[Outcome]:
     """Run every test on one store of a set.
 
-    `diagnoses` by revision and number of shards are filled here: other models share them. Raises
-    InputError if the store cannot be used.
+    `diagnoses` by revision and number of shards are filled here: other models share
+    them. Raises InputError if the store cannot be used.
     """
     store = open_store(directory)
     header = store.header
@@ -160,11 +162,19 @@ def _directory_outcomes(
         raise InputError(f"{directory}: scored from another revision; score it again")
     key = (header.dataset_revision, header.shards)
     if key not in diagnoses:
-        diagnoses[key] = diagnose_order(scored.test_set, seed=header.seed, shards=header.shards)
+        diagnoses[key] = diagnose_order(
+            scored.test_set,
+            seed=header.seed,
+            shards=header.shards,
+        )
     return _store_outcomes(store, scored, diagnoses[key])
 
 
-def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> list[Outcome]:
+def _store_outcomes(
+    store: Store,
+    scored: ScoredSet,
+    diagnosis: Diagnosis,
+) -> list[Outcome]:
     """Run every test that the store allows.
 
     Raises InputError if the store is not scored to its end, or is damaged.
