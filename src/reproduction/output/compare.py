@@ -79,6 +79,12 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFram
 
     `tolerances` is `docs/measurements/tolerances.csv`. Raises InputError if one holds
     no finished run, or if they are of two profiles.
+
+    Parameters
+    ----------
+    run : directory of the results of a run.
+    reference : directory of other results.
+    tolerances : the table `docs/measurements/tolerances.csv`.
     """
     for folder in (run, reference):
         if not (folder / "manifest.json").is_file():

@@ -118,6 +118,12 @@ def measurement_of(
 
     Parameters are those of `notebook_parameters`.
 
+    Parameters
+    ----------
+    source : the notebook.
+    experiment : the run.
+    profile : file of its profile.
+
     Raises
     ------
     InputError

@@ -46,7 +46,14 @@ def store_plan(
     test: StoreNeed,
     examples: int,
 ) -> tuple[StorePlan, int]:
-    """Return the store and the permutations of a test on a set with this number of examples."""
+    """Return the store and the permutations of a test on a set with this number of examples.
+
+    Parameters
+    ----------
+    spec : shards and permutations of the profile.
+    test : the test.
+    examples : number of examples of the set.
+    """
     whole_set = test.shard_size is None
     shards = spec.shards if test.kind == "orderings" else None
     permutations = spec.whole_set_permutations if whole_set else spec.permutations
@@ -61,7 +68,14 @@ class Experiment(RunFiles):
         self._scorers: dict[str, Scorer] = {}
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Open the store that a test of a canary set reads here; also return its permutations."""
+        """Open the store that a test of a canary set reads here; also return its permutations.
+
+        Parameters
+        ----------
+        model : contaminated or clean.
+        dataset : name of the canary set.
+        test : the test.
+        """
         plan, permutations = store_plan(
             self.profile.scoring,
             test,
@@ -115,7 +129,15 @@ class Experiment(RunFiles):
         plan: StorePlan,
         permutations: int = 0,
     ) -> Store:
-        """Score what a store lacks, on all processes; see `contamination.scoring.score.score`."""
+        """Score what a store lacks, on all processes; see `contamination.scoring.score.score`.
+
+        Parameters
+        ----------
+        model : contaminated or clean.
+        name : of the canary set.
+        plan : kind and shards of the store.
+        permutations : orderings of a shard besides the canonical one.
+        """
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer
         from contamination.scoring.score import score

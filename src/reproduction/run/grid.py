@@ -167,7 +167,14 @@ class Access:
         max_records: int | None,
         lines: bool = False,
     ) -> ExampleSet:
-        """Open a test set by its records, or by the `lines` of its file."""
+        """Open a test set by its records, or by the `lines` of its file.
+
+        Parameters
+        ----------
+        name : registered name, file or directory.
+        max_records : number of records to read; None reads all.
+        lines : whether each line of the file is an example.
+        """
         template = "line/1" if lines else None
         return open_test_set(name, template=template, max_records=max_records)
 
@@ -244,6 +251,13 @@ class Access:
         """Return the table of `contamination.membership.api.stored_scores`, with its `options`.
 
         The files in `folder` are named by the options, so none is added here.
+
+        Parameters
+        ----------
+        folder : of the files with the scores, whose name says the options.
+        scorer : of the model.
+        texts : that are scored.
+        options : of `stored_scores`.
         """
         from contamination.membership.api import stored_scores
 

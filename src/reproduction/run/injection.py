@@ -82,6 +82,7 @@ def mix(
     canaries : name -> (token ids of the whole set in canonical order, duplication
         count).
     end_of_text : id written after every copy.
+    rng : draws the places.
     """
     copies: list[str] = []
     for name, (_, dup_count) in canaries.items():

@@ -21,7 +21,14 @@ BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
-    """Return the transformers configuration; no dropout, since the corpus is read only once."""
+    """Return the transformers configuration; no dropout, since the corpus is read only once.
+
+    Parameters
+    ----------
+    shape : widths and layers.
+    vocabulary : number of tokens.
+    end_of_text : id of the token that starts and ends texts.
+    """
     return GPT2Config(
         vocab_size=vocabulary,
         **asdict(shape),
@@ -47,6 +54,13 @@ def plain_attention(
 
     For rows without padding, of which transformers gives no mask. Several heads may
     share a key.
+
+    Parameters
+    ----------
+    module : the layer; it is not read.
+    query, key, value : [rows, heads, tokens, d]; keys may have fewer heads.
+    attention_mask : None, for rows without padding.
+    scaling : of the products of queries and keys.
     """
     tokens = query.shape[-2]
     heads_per_key = query.shape[1] // key.shape[1]

@@ -66,7 +66,14 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
-    """Return the rate of a step: linear warm-up, then a cosine from the peak to a tenth of it."""
+    """Return the rate of a step: linear warm-up, then a cosine from the peak to a tenth of it.
+
+    Parameters
+    ----------
+    step : from 0.
+    steps : number of all steps.
+    spec : of the training.
+    """
     if step < spec.warmup_steps:
         return spec.learning_rate * (step + 1) / spec.warmup_steps
     progress = (step - spec.warmup_steps) / max(1, steps - spec.warmup_steps)
@@ -282,7 +289,15 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     state: Mapping[str, Any],
 ) -> None:
-    """Write model, optimiser and state (step, seconds, losses) of the run named `key`."""
+    """Write model, optimiser and state (step, seconds, losses) of the run named `key`.
+
+    Parameters
+    ----------
+    path : directory of the checkpoint.
+    key : of the run.
+    model, optimizer : whose tensors are written.
+    state : step, seconds and losses.
+    """
     with replacing(path) as temporary:
         temporary.mkdir()
         file = temporary / "tensors.pt"
@@ -293,7 +308,14 @@ def save_checkpoint(
 def load_checkpoint(
     path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
-    """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
+    """Load a checkpoint of this very run into model and optimiser, or start at step 0.
+
+    Parameters
+    ----------
+    path : directory of the checkpoint.
+    key : of the run; a checkpoint of another run is not read.
+    model, optimizer : that get the tensors.
+    """
     # Unreadable or damaged: training from the start costs time, never correctness.
     with contextlib.suppress(OSError):
         for file in path.glob("*"):

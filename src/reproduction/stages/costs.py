@@ -120,7 +120,14 @@ class Counting(Access):
         max_records: int | None,
         lines: bool = False,
     ) -> ExampleSet:
-        """Open a set that is at hand; of another one make up as many records and tokens."""
+        """Open a set that is at hand; of another one make up as many records and tokens.
+
+        Parameters
+        ----------
+        name : registered name, file or directory.
+        max_records : number of records to read; None reads all.
+        lines : whether each line of the file is an example.
+        """
         is_registered = name in entries()
         is_at_hand = available(name) if is_registered else Path(name).exists()
         if is_at_hand:
@@ -139,7 +146,14 @@ class Counting(Access):
         count: int,
         tokens: float,
     ) -> tuple[list[Record], str, str]:
-        """Read a file that is at hand; of another one make up what is expected of it."""
+        """Read a file that is at hand; of another one make up what is expected of it.
+
+        Parameters
+        ----------
+        entry : of the registry.
+        count : records that are made up of another file.
+        tokens : of each of them, about.
+        """
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
         made = []
@@ -170,7 +184,16 @@ class Counting(Access):
         *,
         keep_revisions: bool = True,
     ) -> str:
-        """Count the work of a store, once for all tests that read it."""
+        """Count the work of a store, once for all tests that read it.
+
+        Parameters
+        ----------
+        test : name of the test.
+        scorer : of the model.
+        examples : the set.
+        request : shards and permutations.
+        keep_revisions : whether the name of the store holds the revisions.
+        """
         (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
         self._add(scorer, (examples.name, part.store), part.work)
         return ""
@@ -178,7 +201,15 @@ class Counting(Access):
     def score_texts(
         self, folder: Path, scorer: Any, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
-        """Count the texts, as they are, in lower case and changed, and once for a reference."""
+        """Count the texts, as they are, in lower case and changed, and once for a reference.
+
+        Parameters
+        ----------
+        folder : of the scores; its name says what they are for.
+        scorer : of the model.
+        texts : that would be scored.
+        options : neighbours and reference of `stored_scores`.
+        """
         columns = options["columns"]
         times = 1 + options.get("neighbours", 0)
         if "lowercase" in columns:

@@ -39,7 +39,14 @@ EXACT = TESTS["sharded_exact"].label
 
 
 def t_p_values(scores: Floats, canonical: NDArray[np.int64], *, ddof: int) -> Floats:
-    """Compute p of `sharded_t_test` for each choice of the canonical orderings, (b,)."""
+    """Compute p of `sharded_t_test` for each choice of the canonical orderings, (b,).
+
+    Parameters
+    ----------
+    scores : (r, m+1).
+    canonical : (b, r), the orderings that are called canonical in each trial.
+    ddof : of the standard deviation over shards.
+    """
     shards, orderings = scores.shape
     chosen = scores[np.arange(shards), canonical]
     others = (scores.sum(axis=1) - chosen) / (orderings - 1)
@@ -84,6 +91,12 @@ def sampled_p_values(
     All choices are compared with one sample of the null law. Each p-value keeps its
     level for itself; that twenty of them share a sample adds 1% to the variance of a
     count.
+
+    Parameters
+    ----------
+    scores : (r, m+1).
+    canonical : (b, r), the orderings that are called canonical in each trial.
+    rng : draws the sample.
     """
     shares = contributions(scores, weights="inverse_sd")
     shards, orderings = shares.shape
@@ -105,7 +118,14 @@ def _log_e_values(shard: bytes) -> Floats:
 def anytime_p_values(
     scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
 ) -> Floats:
-    """Compute the always-valid p of `anytime_test` for each choice of canonical orderings, (b,)."""
+    """Compute the always-valid p of `anytime_test` for each choice of canonical orderings, (b,).
+
+    Parameters
+    ----------
+    scores : (r, m+1).
+    canonical : (b, r), the orderings that are called canonical in each trial.
+    rng : is not used, since the test draws nothing.
+    """
     shards = len(scores)
     log_e = np.stack([_log_e_values(shard.tobytes()) for shard in scores])
     wealth = np.cumsum(log_e[np.arange(shards), canonical], axis=1)  # (b, r, bets)
@@ -135,7 +155,14 @@ P_VALUES: dict[str, Calibrated] = {
 def heavy_tailed(
     permutations: Sequence[int], *, shards: int, rng: np.random.Generator
 ) -> dict[tuple[str, int], Floats]:
-    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance."""
+    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance.
+
+    Parameters
+    ----------
+    permutations : numbers of them, with one array of scores each.
+    shards : of each array.
+    rng : draws the numbers.
+    """
     return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
 
 

@@ -110,6 +110,12 @@ def score_texts(
 ) -> list[dict[str, Any]]:
     """Test the order of a canary set by the texts that a model writes after each record.
 
+    Parameters
+    ----------
+    experiment : the run.
+    by : the generator of the model.
+    dataset : name of the canary set.
+
     Returns
     -------
     Two rows with `tables.GENERATED`: one of the texts, one of the successor test of notebook 01 on

@@ -106,6 +106,12 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
     sets, bold where at most `alpha`; so has the successor test, with the share of
     redrawn canonical orders that it rejects. The clean model has read no set, so its
     duplication count is 0.
+
+    Parameters
+    ----------
+    canaries : the table of notebook 01.
+    model : the one that is shown.
+    alpha : level of the p-values in bold.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:

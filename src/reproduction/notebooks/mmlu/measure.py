@@ -204,6 +204,12 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score the subsets: models by record, controls also by line.
 
+    Parameters
+    ----------
+    experiment : the run.
+    settings : models and sets.
+    access : opens models and sets; another one counts what they cost.
+
     Returns
     -------
     cells

@@ -72,6 +72,14 @@ def judge_stores(
     """Test every cell of `reproduction.notebooks.mmlu.measure` that was scored: rows as `ROWS`.
 
     published_p is that of the model in Table 4, by record, in the directory `published`.
+
+    Parameters
+    ----------
+    experiment : the run.
+    cells : the table of `measure`.
+    sets : segmentation -> subset -> its examples.
+    permutations : of each shard.
+    published : directory of the papers' tables.
     """
     rows: list[Row] = cells[cells["status"] == OK].to_dict("records")
     for row in rows:
@@ -123,6 +131,15 @@ def measured_subsets(
     test; without any `controls` those of Table 4 decide, as `published_subsets` has it
     `printed`, and a subset that it lacks is out. Ours (`STRICTER`) lets a compressor
     exclude as well, in all tests.
+
+    Parameters
+    ----------
+    cells : the table of `measure`.
+    rows : of `judge_stores`.
+    free : of `model_free`.
+    controls : names of control models that were measured.
+    exclude_below : p-value of a control below which a subset is out.
+    printed : of `published_subsets`.
     """
     rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
@@ -179,6 +196,14 @@ def fisher_table(
     no p-value and `status` says so. `measured` maps the audited models that were to be
     measured here to their column of Table 2, where they have one; those of the paper
     are always combined.
+
+    Parameters
+    ----------
+    subsets : of `published_subsets` and `measured_subsets`.
+    table2 : the published Table 2.
+    measured : audited model that was to be measured here -> its column of Table 2, None
+        where it has none.
+    controls : names of the models that choose the subsets.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
@@ -275,6 +300,13 @@ def line_table(
     A row for each subset, segmentation, model and test: the columns of `model_free`,
     those of `judge_stores` on the model, published_biomedlm and published_gpt2_xl of
     Table 4, and excluded_in_paper, where either of these is below `exclude_below`.
+
+    Parameters
+    ----------
+    free : of `model_free`.
+    measured : of `judge_stores`.
+    table4 : the published Table 4.
+    exclude_below : p-value of a control of the paper below which a subset is out.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")

@@ -63,6 +63,12 @@ def open_sets(
     Without sets in the settings these are the profile's canary sets, and the registered
     sets that need no network but the subsets of MMLU, which notebook 04 combines.
     Raises InputError for two sets that tables could not tell apart.
+
+    Parameters
+    ----------
+    experiment : the run.
+    settings : models and sets.
+    access : opens models and sets; another one counts what they cost.
     """
 
     def load(name: str) -> ExampleSet:
@@ -110,6 +116,12 @@ def measure(
     experiment: Experiment, settings: Settings, access: Access = ACCESS
 ) -> dict[str, pd.DataFrame]:
     """Score every set under every model for every test.
+
+    Parameters
+    ----------
+    experiment : the run.
+    settings : models and sets.
+    access : opens models and sets; another one counts what they cost.
 
     Returns
     -------

@@ -139,6 +139,12 @@ class Shipped:
         """Open the store that a test of a set reads, of sums in most; return its permutations, too.
 
         Raises InputError if it is not shipped.
+
+        Parameters
+        ----------
+        model : contaminated or clean.
+        dataset : name of the set.
+        test : the test.
         """
         plan, permutations = store_plan(
             self.scoring,

@@ -20,7 +20,15 @@ def layout(
     rows: list[list[Any]],
     last: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return a table of the page: columns of text, of cells of `p_cell`, and of text again."""
+    """Return a table of the page: columns of text, of cells of `p_cell`, and of text again.
+
+    Parameters
+    ----------
+    titles : of all columns.
+    p_values : titles of the columns of `p_cell`.
+    rows : of cells.
+    last : titles of columns of text after these.
+    """
     render = {"_": "text", "sort": "value", "type": "value"}
     columns: list[dict[str, Any]] = [{"title": title} for title in titles]
     columns += [{"title": title, "render": render} for title in p_values]

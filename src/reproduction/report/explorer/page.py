@@ -50,6 +50,14 @@ def make_page(
     """Make the page of a run as HTML: MMLU, and everything that the run has scored.
 
     The directories are those of `reproduction.notebooks.mmlu.evidence.load_evidence`.
+
+    Parameters
+    ----------
+    experiment : the run.
+    results : directory of its results.
+    published : directory of the papers' tables.
+    measurements : directory of measurements.
+    released : directory of the results of released models.
     """
     evidence = load_evidence(published, measurements, released, results)
     outcomes = find_outcomes(list(scored_sets(experiment)))
