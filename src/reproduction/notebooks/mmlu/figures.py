@@ -23,9 +23,10 @@ LINES = 1.1  # per record, from which on a subset is drawn
 def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets") -> Figure:
     """Draw ECDFs of p-values against the uniform law with its 95% DKW band (Oren, Figure 4).
 
-    `panels` give what each panel is called, and its p-values by the name of their curve. A curve
-    without a p-value is left out, and a panel without a curve. The band, of simultaneous coverage,
-    is that of the panel's shortest curve, so it is wide enough for all.
+    `panels` give what each panel is called, and its p-values by the name of their
+    curve. A curve without a p-value is left out, and a panel without a curve. The band,
+    of simultaneous coverage, is that of the panel's shortest curve, so it is wide
+    enough for all.
     """
     drawn = {}
     for name, curves in panels.items():
@@ -48,8 +49,9 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
 def plot_segmentations(lines: pd.DataFrame) -> Figure:
     """Draw -log10 p by record and by line, a panel for the compressor and for each model and test.
 
-    Subsets are those that the paper excludes, in bold, and those with records on several lines: the
-    more lines, the further up. `lines` comes from `line_table`, and is not empty.
+    Subsets are those that the paper excludes, in bold, and those with records on
+    several lines: the more lines, the further up. `lines` comes from `line_table`, and
+    is not empty.
     """
     excluded = lines["excluded_in_paper"].fillna(False).astype(bool)
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]
@@ -80,7 +82,7 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     return figure
 
 
-# --- one subset -----------------------------------------------------------------------------------
+# --- one subset -----------------------------------------------------------------------
 
 KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
     "published": ("published", MODEL_COLOURS[1]),
@@ -92,8 +94,8 @@ KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
 def plot_subset(rows: pd.DataFrame) -> Figure:
     """Draw the p-value of every model on one axis, evidence to the right, with the level.
 
-    `rows` come from `reproduction.notebooks.mmlu.subset.p_values_of`. Hollow: this model's rule
-    excludes the subset.
+    `rows` come from `reproduction.notebooks.mmlu.subset.p_values_of`. Hollow: this
+    model's rule excludes the subset.
     """
     height = 0.9 + 0.26 * len(rows)
     figure, axes = plt.subplots(figsize=(6.4, height))
@@ -126,8 +128,8 @@ def _circle(label: str, colour: str, face: str) -> Line2D:
 def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
     """Draw the ECDF of every audited model over the kept subsets, and one subset's place on it.
 
-    `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow circle: the
-    subset is not among those of this curve.
+    `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow
+    circle: the subset is not among those of this curve.
     """
     figure, axes = plt.subplots(figsize=(6.4, 4.2))
     kept = audited[~audited["excluded"]]

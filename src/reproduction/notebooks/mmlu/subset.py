@@ -37,21 +37,20 @@ def p_values_of(evidence: Evidence, subset: str) -> pd.DataFrame:
 
 
 def exclusion_of(evidence: Evidence, subset: str) -> str:
-    """Say who excludes a subset and why, or that it is kept."""
+    """Return who excludes a subset and why, or that it is kept, in sentences."""
     rows = evidence.of_subset(subset)
-    said = []
-    for rule, found in rows.groupby("rule", sort=False):
-        reason = found["reason"].iloc[0]
+    sentences = []
+    for rule, of_rule in rows.groupby("rule", sort=False):
+        reason = of_rule["reason"].iloc[0]
         if rule == PUBLISHED_RULE:
-            said.append(_said_by_the_paper(reason))
+            sentences.append(_verdict_of_the_paper(reason))
         elif reason:
-            said.append(
-                f"Our control excludes it in the {rule.replace('_', ' ')} test: {reason}.",
-            )
-    return " ".join(said)
+            test = rule.replace("_", " ")
+            sentences.append(f"Our control excludes it in the {test} test: {reason}.")
+    return " ".join(sentences)
 
 
-def _said_by_the_paper(reason: str) -> str:
+def _verdict_of_the_paper(reason: str) -> str:
     if not reason:
         return "The paper keeps it: neither BioMedLM nor GPT-2 XL has p below 0.05."
     if "Table 4" in reason:
@@ -64,28 +63,30 @@ def _said_by_the_paper(reason: str) -> str:
 
 
 def segmentation_of(evidence: Evidence, subset: str) -> Layout:
-    """Lay out what its examples give away by record and by line: diagnosis, compressor, models."""
+    """Lay out what its examples give away, by record and by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     shown = []
     for segmentation in SEGMENTATIONS:
-        found = rows[rows["segmentation"] == segmentation]
-        if len(found):
-            shown.append(_segmentation_row(found))
+        segmented = rows[rows["segmentation"] == segmentation]
+        if len(segmented):
+            shown.append(_segmentation_row(segmented))
     laid_out: Layout = Layout(shown, dtype=object).fillna(MISSING)
     return laid_out
 
 
-def _segmentation_row(found: pd.DataFrame) -> dict[str, str]:
-    first = found.iloc[0]
+def _segmentation_row(segmented: pd.DataFrame) -> dict[str, str]:
+    """Return the cells of one segmentation: diagnosis, compressor, models."""
+    first = segmented.iloc[0]
     row = {
         "Read by": str(first["segmentation"]),
         "Examples": str(first["examples"]),
         "Order": str(first["verdict"]),
         "Compressor": _p_text(first["compressor_log10_p"]),
     }
-    for _, one in found.dropna(subset="model").iterrows():
-        row[curve_of(one["model"], one["test"])] = _p_text(one["log10_p"])
+    for _, tested in segmented.dropna(subset="model").iterrows():
+        curve = curve_of(tested["model"], tested["test"])
+        row[curve] = _p_text(tested["log10_p"])
     return row
 
 
@@ -94,7 +95,7 @@ def _p_text(log10_p: float) -> str:
 
 
 def lines_of(evidence: Evidence, subset: str) -> str:
-    """Say how its records lie in lines, and which models have no p-value by line."""
+    """Return how its records lie in lines, and which models have no p-value by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     if rows.empty:
@@ -119,12 +120,12 @@ def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     """
     check_subset(subset)
     rows = []
-    for curve, found in evidence.audited().groupby("curve", sort=False):
-        own = found[found["subset"] == subset]
+    for curve, of_curve in evidence.audited().groupby("curve", sort=False):
+        own = of_curve[of_curve["subset"] == subset]
         if own.empty:
             continue
         log10_p = float(own["log10_p"].iloc[0])
-        kept = found[~found["excluded"]]
+        kept = of_curve[~of_curve["excluded"]]
         rows.append(
             {
                 "curve": curve,
@@ -145,11 +146,12 @@ def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
     """
     check_subset(subset)
     rows = []
-    for curve, found in evidence.audited().groupby("curve", sort=False):
-        own = found[found["subset"] == subset]
+    for curve, of_curve in evidence.audited().groupby("curve", sort=False):
+        own = of_curve[of_curve["subset"] == subset]
         if own.empty:
             continue
-        others = found[~found["excluded"] & (found["subset"] != subset)]
+        is_other = of_curve["subset"] != subset
+        others = of_curve[~of_curve["excluded"] & is_other]
         everything = pd.concat([others, own])
         rows.append(
             {
@@ -179,9 +181,10 @@ def _combination_cells(row: dict[str, Any]) -> dict[str, str]:
 
 
 def examples_of(evidence: Evidence, subset: str) -> list[str]:
-    """Return the text of its examples, as many as were measured; none if its file is not at hand.
+    """Return the text of its examples, as many as were measured.
 
-    Nothing is fetched. Raises InputError if the file is not what the registry says.
+    Nothing is fetched: there are none if its file is not at hand. Raises InputError if
+    the file is not what the registry says.
     """
     check_subset(subset)
     name = FAMILY + subset

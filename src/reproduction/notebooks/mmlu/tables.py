@@ -111,8 +111,9 @@ def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFram
 
 
 def _of_controls(rows: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Published p-values of the paper's controls below that level."""
-    return rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
+    """Return the published p-values of the paper's controls below that level."""
+    is_control = rows["model"].isin(CONTROLS.values())
+    return rows[is_control & (rows["published_p"] < exclude_below)]
 
 
 def measured_subsets(
@@ -146,22 +147,24 @@ def measured_subsets(
     tests = rows[["test"]].drop_duplicates()
     rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
     if not controls:
-        rejected = _of_controls(printed, exclude_below)[["subset", "model"]].merge(
-            tests,
-            "cross",
-        )
-    silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
-    compressed = silent[["subset"]].merge(tests, "cross")
+        published = _of_controls(printed, exclude_below)[["subset", "model"]]
+        rejected = published.merge(tests, "cross")
+    by_record = free[free["segmentation"] == "record"]
+    telling = by_record[by_record["compressor_log10_p"] < level]
+    compressed = telling[["subset"]].merge(tests, "cross")
     both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
-    filters = {MEASURED: rejected, STRICTER: both}
-    found = [_excluded(rows.assign(source=s), out, exclude_below) for s, out in filters.items()]
-    for each in found if not controls else ():
-        unjudged = ~each["excluded"] & ~each["subset"].isin(printed["subset"])
-        each.loc[unjudged, ["excluded", "reason"]] = True, "not in Table 4"
+    tables = []
+    for source, excluding in {MEASURED: rejected, STRICTER: both}.items():
+        table = _excluded(rows.assign(source=source), excluding, exclude_below)
+        if not controls:
+            unjudged = ~table["excluded"] & ~table["subset"].isin(printed["subset"])
+            table.loc[unjudged, "excluded"] = True
+            table.loc[unjudged, "reason"] = "not in Table 4"
+        tables.append(table)
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
     lost = lost.assign(source=MEASURED, excluded=False, reason="")
     lost = lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
-    return pd.concat([*found, lost], ignore_index=True)
+    return pd.concat([*tables, lost], ignore_index=True)
 
 
 def _excluded(
@@ -169,17 +172,15 @@ def _excluded(
     rejected: pd.DataFrame,
     exclude_below: float,
 ) -> pd.DataFrame:
+    """Return the rows with the subsets excluded that a control has rejected."""
     keys = ["subset", "test"]
-    why = f"p < {exclude_below:g} under " + rejected.groupby(keys)["model"].agg(
-        ", ".join,
-    )
-    found = rows.reset_index(drop=True).join(why.rename("reason"), on=keys).assign(status=OK)
-    found = found.assign(
-        excluded=found["reason"].notna(),
-        reason=found["reason"].fillna(""),
-    )
+    models = rejected.groupby(keys)["model"].agg(", ".join)
+    reasons = (f"p < {exclude_below:g} under " + models).rename("reason")
+    joined = rows.reset_index(drop=True).join(reasons, on=keys).assign(status=OK)
+    joined["excluded"] = joined["reason"].notna()
+    joined["reason"] = joined["reason"].fillna("")
     # Of no row, too: pandas joins columns without a type to the others as objects.
-    return found.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
+    return joined.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
 
 def fisher_table(
@@ -209,19 +210,26 @@ def fisher_table(
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
     rows: list[Row] = []
     audited = subsets[subsets["model"].isin(columns)]
-    for (model, source, test), found in audited.groupby(
-        ["model", "source", "test"],
-        sort=False,
-    ):
+    keys = ["model", "source", "test"]
+    for (model, source, test), tested in audited.groupby(keys, sort=False):
         ours = source != "published"
-        status = _obstacle(found, subsets, controls) if ours else OK
-        kept = found[~found["excluded"] & (found["status"] == OK) & (status == OK)]
+        status = _obstacle(tested, subsets, controls) if ours else OK
+        is_kept = ~tested["excluded"] & (tested["status"] == OK)
+        kept = tested[is_kept & (status == OK)]
         log10_p = kept["log10_p"] if ours else np.log10(kept["published_p"])
-        row = {"model": model, "source": source, "test": test, "subsets_kept": len(kept)}
-        row |= {"published_p": printed.get(columns[model], math.nan), "status": status}
+        row = {
+            "model": model,
+            "source": source,
+            "test": test,
+            "subsets_kept": len(kept),
+            "published_p": printed.get(columns[model], math.nan),
+            "status": status,
+        }
         if len(kept):
             combined = fisher(log10_p=log10_p)
-            row |= {name: getattr(combined, name) for name in ("statistic", "p", "log10_p")}
+            row["statistic"] = combined.statistic
+            row["p"] = combined.p
+            row["log10_p"] = combined.log10_p
             row["cauchy_p"] = cauchy(log10_p=log10_p).p
             row["harmonic_mean_p"] = harmonic_mean(log10_p=log10_p).p
         rows.append(row)
@@ -229,17 +237,18 @@ def fisher_table(
 
 
 def _obstacle(
-    found: pd.DataFrame,
+    tested: pd.DataFrame,
     subsets: pd.DataFrame,
     controls: Collection[str],
 ) -> str:
-    """Say why the rows of one model and test cannot be combined; "ok" if they can."""
-    measured = subsets[(subsets["status"] == OK) & (subsets["test"] == found["test"].iloc[0])]
-    if not (found["status"] == OK).any():
-        return str(found["status"].iloc[0])
+    """Return why the rows of one model and test cannot be combined; "ok" if they can."""
+    same_test = subsets["test"] == tested["test"].iloc[0]
+    measured = subsets[same_test & (subsets["status"] == OK)]
+    if not (tested["status"] == OK).any():
+        return str(tested["status"].iloc[0])
     if controls and not measured["model"].isin(controls).any():
         return "failed: no control was measured, and controls choose the subsets"
-    if found.loc[found["status"] == OK, "excluded"].all():
+    if tested.loc[tested["status"] == OK, "excluded"].all():
         return "failed: the controls exclude every subset"
     return OK
 
@@ -312,28 +321,25 @@ def line_table(
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
     controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
     tested = measured.drop(columns=["examples", "published_p"])
-    return free.merge(tested, "left", ["subset", "segmentation"]).merge(
-        controls,
-        "left",
-        "subset",
-    )
+    by_segmentation = free.merge(tested, "left", ["subset", "segmentation"])
+    return by_segmentation.merge(controls, "left", "subset")
 
 
 def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Judge which segmentation each piece of evidence rejects, subset by subset of `line_table`.
+    """Return which segmentation each piece of evidence rejects, by subset.
 
-    Evidence is "compressor" or a model and test, which reject where p is below
-    `exclude_below`, or "diagnostics", which reject where the order carries information.
-    `record` and `line` say whether it rejects that segmentation, `outcome` says so in
-    words.
+    `lines` come from `line_table`. Evidence is "compressor" or a model and test, which
+    reject where p is below `exclude_below`, or "diagnostics", which reject where the
+    order carries information. `record` and `line` say whether it rejects that
+    segmentation, `outcome` says so in words.
     """
     level = math.log10(exclude_below)
     free = lines.drop_duplicates(["subset", "segmentation"])
     tested = lines[lines["log10_p"].notna()]
     evidence = tested["model"] + ", " + tested["test"]
-    told = free["verdict"] == "order carries information"
+    telling = free["verdict"] == "order carries information"
     pieces = (
-        free.assign(evidence="diagnostics", rejects=told),
+        free.assign(evidence="diagnostics", rejects=telling),
         free.assign(evidence=COMPRESSOR, rejects=free["compressor_log10_p"] < level),
         tested.assign(evidence=evidence, rejects=tested["log10_p"] < level),
     )
@@ -342,29 +348,30 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
     table = excluded.merge(wide, on="subset")
     both = [table["record"] & table["line"], table["record"], table["line"]]
-    said = ["by both", "by record only", "by line only"]
-    return table.assign(outcome=np.select(both, said, "by neither"))
+    words = ["by both", "by record only", "by line only"]
+    return table.assign(outcome=np.select(both, words, "by neither"))
 
 
-def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
+def exclusions_layout(lines: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the subsets that the paper excludes: its controls, and each evidence here.
 
-    Each evidence says which segmentation it rejects, bold where that is the lines only
-    of records that span several: elsewhere both are the same, and only chance sets them
-    apart.
+    `lines` come from `line_table`, and `judged` from `outcomes`. Each evidence says
+    which segmentation it rejects, bold where that is the lines only of records that
+    span several: elsewhere both are the same, and only chance sets them apart.
     """
 
     def cells(row: Row) -> dict[str, str]:
         outcome = row["outcome"].removeprefix("by ")
         explains = outcome == "line only" and row["spanning"] > 0
         shown = f"**{outcome}**" if explains else outcome
-        return {
-            "Lines per record": f"{row['lines_per_record']:.1f}",
-            **{name: format_p(row[f"published_{column}"]) for column, name in CONTROLS.items()},
-            row["evidence"].replace("_", " ").capitalize(): shown,
-        }
+        cells_of_row = {"Lines per record": f"{row['lines_per_record']:.1f}"}
+        for column, name in CONTROLS.items():
+            cells_of_row[name] = format_p(row[f"published_{column}"])
+        evidence = row["evidence"].replace("_", " ").capitalize()
+        cells_of_row[evidence] = shown
+        return cells_of_row
 
-    excluded = found[found["excluded_in_paper"].fillna(False).astype(bool)]
+    excluded = judged[judged["excluded_in_paper"].fillna(False).astype(bool)]
     facts = lines.drop_duplicates("subset").drop(columns="excluded_in_paper")
     rows = excluded.merge(facts, on="subset").sort_values(["subset", "evidence"])
     return lay_out(

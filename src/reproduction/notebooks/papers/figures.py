@@ -18,13 +18,13 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
         return figures.say_nothing("no cell was measured")
     units = dict(list(done.groupby("unit", sort=False)))
     figure, panels = figures.panel_row(units, size=(3.2 * len(units), 4.2))
-    for axes, (unit, found) in zip(panels, units.items(), strict=True):
+    for axes, (unit, of_unit) in zip(panels, units.items(), strict=True):
         sign = -1 if unit == LOG10_P else 1
-        for (paper, table), part in found.groupby(["paper", "table"], sort=False):
+        for (paper, table), part in of_unit.groupby(["paper", "table"], sort=False):
             published = sign * part["published"]
             ours = sign * part["ours"]
             axes.plot(published, ours, "o", ms=4, alpha=0.7, label=f"{paper.split()[0]}, {table}")
-        ends = sign * found[["published", "ours"]].stack().agg(["min", "max"])
+        ends = sign * of_unit[["published", "ours"]].stack().agg(["min", "max"])
         axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0, label="equal")
         if unit == LOG10_P:
             for sideways in (False, True):
