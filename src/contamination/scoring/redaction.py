@@ -8,7 +8,8 @@ from urllib.parse import unquote
 
 STRUCK = "***"
 MOST_ENCODED = 8  # times that a text may be encoded over
-_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/]))")
+_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/nrt]))")
+_NAMED = {"n": "\n", "r": "\r", "t": "\t"}
 # Base64 in its usual form or that of URLs, maybe in lines; hexadecimal digits, maybe apart.
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{4,}(?:[ \t\r]*\n[ \t]*[A-Za-z0-9+/_-]+)*")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}(?:[ :,-]?[0-9a-fA-F]{2})+")
@@ -70,7 +71,9 @@ def _decoded_once(text: str) -> str:
 
 def _character(escape: re.Match[str]) -> str:
     digits = escape[1] or escape[2]
-    return chr(int(digits, 16)) if digits else escape[3]
+    if digits:
+        return chr(int(digits, 16))
+    return _NAMED.get(escape[3], escape[3])
 
 
 def _decoded(run: str) -> Iterator[str]:
