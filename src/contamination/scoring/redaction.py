@@ -84,8 +84,7 @@ def _decoded(run: str) -> Iterator[str]:
         encoded = usual[start:]
         if len(encoded) % 4 == 1:  # a character that says nothing alone
             encoded = encoded[:-1]
-        padding = "=" * (-len(encoded) % 4)
-        yield base64.b64decode(encoded + padding).decode("latin-1")
+        yield base64.b64decode(f"{encoded}==").decode("latin-1")  # padding may be too long
     digits = re.sub(r"[^0-9a-fA-F]", "", run)
     for start in range(2):
         pairs = digits[start:]
