@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from records import damage
+from records import damage, kept_folder
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint import EndpointScorer
@@ -123,7 +123,7 @@ def _refusal_of(field: str, body: dict[str, Any]) -> str:
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="attack-"))
+    folder = kept_folder()
     _tokenizer().save_pretrained(folder)
     return folder
 
