@@ -46,6 +46,7 @@ FRONTS = [
     "commands",
     "stores",
     "servers",
+    "writers",
 ]
 
 

@@ -43,6 +43,7 @@ from records import attack_records, attack_templates
 from servers import attack_servers
 from stores import attack_stores
 from tqdm import tqdm
+from writers import attack_writers
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
@@ -62,6 +63,7 @@ FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
     "commands": (attack_commands, 400),
     "stores": (attack_stores, 2000),
     "servers": (attack_servers, 1000),
+    "writers": (attack_writers, 1000),
 }
 
 

@@ -51,7 +51,7 @@ def attack_servers(rng: Rng, folder: Path) -> str:
         if number > good and rng.random() < share:
             spoil(answer, answers, rng)
         elif number > good and rng.random() < share / 4:
-            server.failures.append(_failure(answer, rng))
+            server.failures.append(failed_answer(answer, rng))
 
     wrong_row = rng.random() < 0.05
     with serving(_shifted() if wrong_row else _network(), style) as server:
@@ -228,7 +228,7 @@ def _places(answer: Any) -> list[tuple[Any, Any]]:
     return list(walk(answer))
 
 
-def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
+def failed_answer(answer: dict[str, Any], rng: Rng) -> Failure:
     """Make an answer that is none."""
     body = json.dumps(answer).encode()
     elsewhere = str(rng.choice(["/v1/completions", "http://[", ""]))
