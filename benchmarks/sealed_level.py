@@ -23,8 +23,9 @@ from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
 from contamination.audit.registry import TESTS
+from contamination.audit.wordings import wordings_test
 from contamination.files import replacing
-from contamination.seal.audit import combine_parts, wording_variants, wordings_test
+from contamination.seal.audit import combine_parts, wording_variants
 from contamination.seal.draws import Statement, Variants, draw
 from contamination.seal.files import Seal, SealedSet
 from contamination.seal.prepare import prepare

@@ -1,10 +1,14 @@
 """The attack of `make attack`, a few attempts of it, and that it would see what it looks for."""
 
 import importlib
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, settings
@@ -42,6 +46,7 @@ FRONTS = [
     "commands",
     "stores",
     "servers",
+    "writers",
 ]
 
 
@@ -80,3 +85,22 @@ BLIND = {
 def test_what_a_blind_check_lets_through_is_found_out(run, monkeypatch, front, check, blind):
     monkeypatch.setattr(check, blind)
     assert any(run.attempt(front, 9, number)[0] == "failed" for number in range(20))
+
+
+def test_the_driver_kills_a_stage_keeps_other_rows_and_leaves_no_temporary_file(
+    tmp_path: Path,
+) -> None:
+    tables = tmp_path / "results" / "tables"
+    temporary = tmp_path / "temporary"
+    tables.mkdir(parents=True)
+    temporary.mkdir()
+    header = "front,tried,refused,repaired,survived,failed,seconds"
+    (tables / "attack.csv").write_text(f"{header}\ntemplates,9,9,0,0,0,9\nseals,7,7,0,0,0,7\n")
+    fronts = ["templates", "rendering killed"]
+    command = [sys.executable, str(ROOT / "benchmarks" / "attack" / "run.py"), "--fronts", *fronts]
+    command += ["--times", "3", "--kills", "1", "--results", str(tmp_path / "results")]
+    subprocess.run(command, check=True, env=os.environ | {"TMPDIR": str(temporary)}, timeout=300)
+    rows = pd.read_csv(tables / "attack.csv").set_index("front")
+    assert rows["tried"].to_dict() == {"rendering killed": 1, "templates": 3, "seals": 7}
+    assert rows.loc["rendering killed", "repaired"] == 1
+    assert not list(temporary.glob("attack-*"))

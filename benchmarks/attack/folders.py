@@ -13,7 +13,6 @@ import io
 import json
 import shutil
 import sys
-import tempfile
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -21,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 from hypothesis import strategies as st
+from records import kept_folder
 from safetensors.torch import load_file, save_file
 from sealing import JSON, by_properties
 from transformers import AutoConfig, AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
@@ -47,7 +47,7 @@ ADDED = (
 @cache
 def model() -> Path:
     """Make a small random model once; every attempt changes a copy of it."""
-    folder = Path(tempfile.mkdtemp(prefix="attack-"))
+    folder = kept_folder()
     tokenizer = train_tokenizer([f"The record of number {i} says {i}.\n" for i in range(200)], 300)
     torch.manual_seed(0)
     shape = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": CONTEXT, "vocab_size": 300}

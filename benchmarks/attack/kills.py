@@ -18,6 +18,8 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import chdir
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -28,7 +30,7 @@ os.environ["ACCELERATE_USE_CPU"] = "true"
 import yaml
 from tqdm import tqdm
 
-from contamination.files import write_text
+from contamination.files import TEMPORARY, write_text
 from contamination.scoring import local, score  # noqa: F401
 from contamination.scoring import work as scoring_work
 from contamination.testsets.sources import DATA_VARIABLE
@@ -98,9 +100,15 @@ def fork(work: Callable[[], object], log: Path, *, kill_after: float | None = No
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file by its path, without locks, records of runs and reported seconds."""
+    """SHA-256 of every file by its path, but of locks, records of runs and reported seconds.
+
+    What a killed process left under a temporary name is left out: it goes a day later.
+    """
     found = {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        parts = path.relative_to(folder).parts
+        if any(fnmatch(part, TEMPORARY) for part in parts):
+            continue
         if path.name == ".lock" or path.name.startswith("run-"):
             continue
         data = path.read_bytes()
@@ -162,7 +170,8 @@ def _score(folder: Path) -> None:
 def _write_paper(folder: Path) -> None:
     """Write a report and slides of a few lines under the headers of the real ones."""
     paper = Path(__file__).parents[2] / "paper"
-    shutil.copytree(paper, folder / "paper", ignore=shutil.ignore_patterns("*.qmd"))
+    ignored = shutil.ignore_patterns("*.qmd")
+    shutil.copytree(paper, folder / "paper", ignore=ignored, symlinks=True)
     for name in ("report.qmd", "slides.qmd"):
         header, _, _ = (paper / name).read_text(encoding="utf-8").partition("\n---\n")
         text = f"{header}\n---\n\n## A result\n\n| Set | p |\n|---|---|\n| planted | 0.01 |\n"
@@ -170,8 +179,9 @@ def _write_paper(folder: Path) -> None:
 
 
 def _render(folder: Path) -> None:
-    write_text(folder / "results" / "variables.yml", "{}\n")
-    stage.report(results=folder / "results", paper=folder / "paper")
+    write_text(folder / "results" / "variables.yml", "corpus: {}\n")
+    with chdir(folder):  # where the stage looks for the paper
+        stage.report(folder / "results")
 
 
 Stage = Callable[[Path], None]

@@ -6,6 +6,7 @@ What is accepted must be what Python's own readers and `str.format` make of the 
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -18,10 +19,20 @@ from contamination.testsets.sources import open_test_set
 
 Rng = np.random.Generator
 Record = dict[str, object]
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
 
 WORDS = ("order", "of", "records,", "«naïve»", "数", "42", "\u2028", "tab\there", "end.")
 HUGE = "an integer of 5,000 digits"  # which Python refuses to write
 TEMPLATE = "{question}\n{answer}\n"
+
+
+def kept_folder() -> Path:
+    """Return a new folder for what all attempts share; it is removed when the process ends."""
+    folder = tempfile.TemporaryDirectory(prefix="attack-")
+    _KEPT.append(folder)
+    return Path(folder.name)
+
+
 # Each makes a value that a file may hold and a text should not.
 ODD: tuple[Callable[[Rng], object], ...] = (
     lambda rng: None,

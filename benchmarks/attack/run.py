@@ -3,6 +3,8 @@
     make attack                                  # all of it, about ten minutes
     python benchmarks/attack/run.py --fronts stores --seed 7 --first 1234 --times 1   # one attempt
 
+All temporary files stand in one folder, which is removed at the end.
+
 Every attempt draws from a stream of its own, so that it can be repeated alone. It ends in one of
 
 - refused: `InputError`, one line that says why;
@@ -10,21 +12,23 @@ Every attempt draws from a stream of its own, so that it can be repeated alone. 
 - survived: accepted, with the result that an independent reading gives.
 
 Anything else has failed: another exception, a message of several lines, another result, or more
-than 20 seconds. Writes results/tables/attack.csv; `docs/trust.md` has the counts of one run, and
-what is not promised.
+than 20 seconds. Each front replaces its row of results/tables/attack.csv; `docs/trust.md` has the
+counts of one run of each, and what is not promised.
 """
 
 import argparse
+import os
 import signal
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
-from contextlib import redirect_stderr
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
@@ -39,6 +43,7 @@ from records import attack_records, attack_templates
 from servers import attack_servers
 from stores import attack_stores
 from tqdm import tqdm
+from writers import attack_writers
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
@@ -58,6 +63,7 @@ FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
     "commands": (attack_commands, 400),
     "stores": (attack_stores, 2000),
     "servers": (attack_servers, 1000),
+    "writers": (attack_writers, 1000),
 }
 
 
@@ -102,21 +108,56 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     asked = parser.parse_args()
     chosen = asked.fronts or [*kills.STAGES, *FRONTS]
-    rows = []
-    for front in sorted(chosen, key=list(FRONTS).count):  # kills first: threads and forks clash
-        clock = time.perf_counter()
-        if front in FRONTS:
-            times = asked.times or FRONTS[front][1]
-            ends = attack(front, seed=asked.seed, first=asked.first, times=times)
-        else:
-            ends = kills.attack(front, seed=asked.seed, times=asked.kills)
-        counts = {"tried": ends.total()} | {end: ends[end] for end in ENDS}
-        rows.append({"front": front, **counts, "seconds": round(time.perf_counter() - clock)})
-    table = pd.DataFrame(rows)
-    print(table.to_string(index=False))
-    if asked.fronts is None:
-        print(write_csv(table, asked.results, "attack"))
-    sys.exit(bool(table["failed"].any()))
+    failed = False
+    signal.signal(signal.SIGTERM, _ended)
+    with _temporary_files_in_one_folder():
+        for front in sorted(chosen, key=list(FRONTS).count):  # kills first: threads, forks clash
+            row = _row(front, asked)
+            failed = failed or row["failed"] > 0
+            _write_row(row, asked.results)
+    sys.exit(failed)
+
+
+def _row(front: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """Attack one front; return its counts."""
+    clock = time.perf_counter()
+    if front in FRONTS:
+        times = asked.times or FRONTS[front][1]
+        ends = attack(front, seed=asked.seed, first=asked.first, times=times)
+    else:
+        ends = kills.attack(front, seed=asked.seed, times=asked.kills)
+    counts = {end: ends[end] for end in ENDS}
+    seconds = round(time.perf_counter() - clock)
+    return {"front": front, "tried": ends.total(), **counts, "seconds": seconds}
+
+
+def _write_row(row: dict[str, Any], results: Path) -> None:
+    """Print a row, and put it into the table in the place of that front's earlier one."""
+    table = pd.DataFrame([row])
+    print(table.to_string(index=False), flush=True)
+    path = results / "tables" / "attack.csv"
+    if path.is_file():
+        earlier = pd.read_csv(path)
+        table = pd.concat([earlier[earlier["front"] != row["front"]], table])
+    places = {front: place for place, front in enumerate([*kills.STAGES, *FRONTS])}
+    write_csv(table.sort_values("front", key=lambda names: names.map(places)), results, "attack")
+
+
+@contextmanager
+def _temporary_files_in_one_folder() -> Iterator[None]:
+    """Let this process and those that it starts leave temporary files in one folder; remove it."""
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        os.environ["TMPDIR"] = folder
+        tempfile.tempdir = folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = None
+            del os.environ["TMPDIR"]
+
+
+def _ended(signum: int, frame: object) -> None:
+    raise SystemExit(f"ended by signal {signum}")
 
 
 def _too_long(signum: int, frame: object) -> None:

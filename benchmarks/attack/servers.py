@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from records import damage
+from records import damage, kept_folder
 
 from contamination.files import sha256_of
 from contamination.scoring.endpoint import EndpointScorer
@@ -51,7 +51,7 @@ def attack_servers(rng: Rng, folder: Path) -> str:
         if number > good and rng.random() < share:
             spoil(answer, answers, rng)
         elif number > good and rng.random() < share / 4:
-            server.failures.append(_failure(answer, rng))
+            server.failures.append(failed_answer(answer, rng))
 
     wrong_row = rng.random() < 0.05
     with serving(_shifted() if wrong_row else _network(), style) as server:
@@ -123,7 +123,7 @@ def _refusal_of(field: str, body: dict[str, Any]) -> str:
 
 @cache
 def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="attack-"))
+    folder = kept_folder()
     _tokenizer().save_pretrained(folder)
     return folder
 
@@ -228,7 +228,7 @@ def _places(answer: Any) -> list[tuple[Any, Any]]:
     return list(walk(answer))
 
 
-def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
+def failed_answer(answer: dict[str, Any], rng: Rng) -> Failure:
     """Make an answer that is none."""
     body = json.dumps(answer).encode()
     elsewhere = str(rng.choice(["/v1/completions", "http://[", ""]))

@@ -5,13 +5,12 @@ undamaged one held, or one line must say why it cannot be used.
 """
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from records import damage
+from records import damage, kept_folder
 
 from contamination.files import sha256_of
 from contamination.scoring import work
@@ -45,7 +44,7 @@ def attack_stores(rng: Rng, folder: Path) -> str:
 @cache
 def _whole(kind: str) -> tuple[Path, np.ndarray]:
     """Score once what all attempts of this process damage."""
-    directory = Path(tempfile.mkdtemp(prefix="attack-")) / kind
+    directory = kept_folder() / kind
     return directory, _values(_score(directory, kind))
 
 

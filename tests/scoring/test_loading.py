@@ -121,6 +121,16 @@ class TestDownload:
         np.testing.assert_array_equal(logprobs("org/name"), expected)
         assert not [line for line in server.seen[before:] if line.startswith("GET /lfs/")]
 
+    @pytest.mark.parametrize("complete", [False, True])
+    def test_of_an_adapter_is_refused(self, server, directory, complete):
+        """Whether or not there is a model beside it."""
+        (directory / "adapter_config.json").write_text("{}")
+        if not complete:
+            (directory / "config.json").unlink()
+        self.push(server, directory)
+        assert '.from_pretrained("org/name").merge_and_unload()' in refusal("org/name")
+        assert not server.downloaded() & {"model.safetensors"}
+
     def test_that_is_gated(self, server, monkeypatch, expected):
         server.models["org/name"].gated, server.token = True, "hf_right"
         for token in (None, "hf_other"):
@@ -194,6 +204,18 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
             (d / "model.safetensors.index.json").write_text('{"weight_map": {"a": "parts/pipe"}}'),
         ],
         "parts/pipe: no regular file",
+    ),
+    "an adapter beside its model": (
+        lambda d: (d / "adapter_model.safetensors").write_bytes(b""),
+        'merge_and_unload().save_pretrained("model-merged")',
+    ),
+    "an adapter alone": (
+        lambda d: [
+            (d / "config.json").unlink(),
+            (d / "model.safetensors").rename(d / "adapter_model.safetensors"),
+            (d / "adapter_config.json").write_text('{"peft_type": "LORA"}'),
+        ],
+        "which is not applied here; merge it (python -c",
     ),
     "no tokenizer": (
         lambda d: [file.unlink() for file in d.glob("tokenizer*")],

@@ -13,9 +13,11 @@ import pytest
 from scipy.stats import binom
 
 from contamination.audit import registry
+from contamination.audit.recompute import recompute
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
+from contamination.audit.wordings import wordings_test
 from contamination.seal import files
 from contamination.seal.audit import (
     NOT_CLAIMED,
@@ -30,7 +32,6 @@ from contamination.seal.audit import (
     sealed_generations,
     sealed_works,
     wording_variants,
-    wordings_test,
 )
 from contamination.seal.draws import Drawn, Statement, draw
 from contamination.seal.files import Seal, SealedSet, seal_file, verify
@@ -287,6 +288,17 @@ def test_a_model_that_has_read_single_records_is_found_and_no_other(sealed, toke
     assert found["wordings"] < 1e-4
     clean = found_by(MadeUpScorer(tokenizer), sealed, tmp_path, "clean")
     assert min(clean.combined.p, *(result.p for result in clean.results)) > 1e-3
+
+
+def test_stores_alone_give_every_test_again_by_its_name(sealed, tokenizer, tmp_path):
+    reader = RemembersText(tokenizer, *single(sealed.test_set))
+    found = found_by(reader, sealed, tmp_path, "reader")
+    stores = sorted(path.parent for path in tmp_path.rglob("store.json"))
+    computed = {row["test"]: row for store in stores for row in recompute(store)}
+    axes = {name: row["axis"] for name, row in computed.items()}
+    assert axes == {"successor": "order", "options": "options", "wordings": "wordings"}
+    for result in found.results:
+        assert computed[result.test]["log10 p"] == pytest.approx(result.log10_p)
 
 
 def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):

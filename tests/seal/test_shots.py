@@ -31,7 +31,12 @@ SHOTS = Shots(TEXTS, IDS, ANSWERS)
         ("r1: ash", None),
         ("r2: which one?", None),
         ("r2 has no answer that we know of, oak", None),
-        ("7: fir", None),  # a number may mean anything
+        ("7: fir", None),  # a number may mean anything, but here:
+        ("id 7: fir", 2),
+        ('{"id": 7, "answer": "fir"}', 2),
+        ("Question 7: fir", None),  # a prompt may count what it asks
+        ("id 7: which one?", None),
+        ("question 1 of 7: fir", None),
         ("", None),
     ],
 )
@@ -41,3 +46,29 @@ def test_another_record_in_the_prompt_of_the_first(prompt, shown) -> None:
 
 def test_a_text_within_the_own_text_is_not_another_record() -> None:
     assert SHOTS.shown(f"{TEXTS[2]} {TEXTS[4]}", 2) is None
+
+
+NUMBERED = Shots(
+    [f"Which tree of group {number} is tall?" for number in range(60)],
+    [str(number) for number in range(60)],
+    [["ash", "elm"][number % 2 :] for number in range(60)],
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("17: elm\n18: ash\n", 17),
+        ("17\telm\\n18\tash", 17),
+        ("17: elm", None),  # one line may be chance
+        ("17: elm\n17: elm", None),
+        ("17: elm grows\n18: ash grows", None),
+        ("17: oak\n18: oak", None),
+        ("Question 17\nAnswer: elm", 17),
+        ("1. elm\n2. ash\n3. elm\n4. ash", None),  # options
+        ("0: ash\n17: elm", None),  # of which one is its own
+        ("There are 17 elms and 18 ashes.", None),
+    ],
+)
+def test_short_numbers_count_in_lines_of_number_and_answer(prompt, shown) -> None:
+    assert NUMBERED.shown(prompt, 0) == shown

@@ -161,7 +161,8 @@ GOLD = {
     "correct": [False, True, False],
     "reasons": ["x", "y", "z"],
     "why": {"A": "no", "B": "yes", "C": "no"},
-    "id": "B",  # a number would be that of a record
+    "id": "B",
+    "idx": 1,  # different numbers would be those of records
 }
 
 
@@ -177,10 +178,11 @@ def test_whatever_looks_as_if_it_followed_the_options_has_to_be_declared(field) 
 
 def test_half_of_the_records_decide_what_has_to_be_declared() -> None:
     """A slip of an author does not hide a field, and what says nothing needs no declaration."""
-    other = {"id": 2, "year": 1999, "tags": ["x", "y"], "source": "A level"}
+    other = {"year": 1999, "tags": ["x", "y"], "source": "A level"}
     golds = ["?"] * 5 + [*"CABCABC"]
     records = [
-        {"question": f"{i}?", "choices": TEXTS, "gold": g} | other for i, g in enumerate(golds)
+        {"question": f"{i}?", "choices": TEXTS, "gold": g, "id": i} | other
+        for i, g in enumerate(golds)
     ]
     with pytest.raises(InputError, match="record 6: 'gold' looks like names of options"):
         items_of(set_of(*records), None)

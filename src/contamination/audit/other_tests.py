@@ -47,6 +47,12 @@ def note_test(store: Path, result: "TestResult") -> None:
         write_json(path, {"test": result.test, "permutations": result.permutations})
 
 
+def noted_tests(store: Path) -> set[str]:
+    """Return the names of the tests that have left word in a store."""
+    matches = [NOTE.fullmatch(path.name) for path in _notes_in(store)]
+    return {match["test"] for match in matches if match is not None}
+
+
 def other_tests(
     stores: Sequence[Path], results: Iterable[tuple[Path, "TestResult"]]
 ) -> list[OtherTest]:

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contamination.audit.other_tests import noted_tests
 from contamination.audit.registry import OPTION_TEST, TESTS, Test
+from contamination.audit.wordings import WORDINGS_TEST, wordings_test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, require_one_model
@@ -32,7 +34,7 @@ def columns_of(store: Store, result: TestResult) -> Row:
     columns: Row = {
         "model": header.model,
         "set": header.dataset,
-        "axis": "options" if header.kind == "alternatives" else "order",
+        "axis": _axis(header, result),
     }
     for name, value in outcome_row(result).items():
         columns[name.replace("_", " ")] = value
@@ -54,7 +56,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     directory : of the store.
     audited : rows of `read_audit`, whose tests of this store are computed. None takes
         all tests that read such a store by default; of variants that is the test of
-        options, though a sealed set may have wordings.
+        wordings where one has left word in the store, else that of options.
 
     Raises
     ------
@@ -66,6 +68,8 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     require_one_model(directory, store.served())
     held = store.permutations()
     permutations: dict[str, int] = {}  # of each test
+    if audited is None and WORDINGS_TEST in noted_tests(directory):
+        return [columns_of(store, wordings_test(store))]
     if audited is None:
         for name, test in TESTS.items():
             if _reads(test, store.header):
@@ -84,6 +88,13 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
         result = TESTS[name].result(store, count)
         rows.append(columns_of(store, result))
     return rows
+
+
+def _axis(header: Header, result: TestResult) -> str:
+    """Return what a test permutes: the order of records, or options or wordings within them."""
+    if header.kind != "alternatives":
+        return "order"
+    return WORDINGS_TEST if result.test == WORDINGS_TEST else "options"
 
 
 def _reads(test: Test, header: Header) -> bool:

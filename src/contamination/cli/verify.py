@@ -128,10 +128,6 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
         title="What the stores alone give, uncorrected",
         text=SHOWN[:4],
     )
-    if audited is None and any(result["axis"] == "options" for result in computed):
-        say(
-            "options: if the set is sealed, `contamination test --seal` tells its wordings apart",
-        )
     fail(problems)
     if against is not None:
         say(f"verified: the stores give every p of {against}", wrap=False)

@@ -5,6 +5,8 @@ hashed again when they have been read. The state of the files, as the system tel
 they were replaced and put back meanwhile.
 """
 
+import json
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ from contamination.files import FileState, read_json, states_of
 INDEX = ".index.json"  # ends the name of a file that says which weights are in which file
 USUAL = ("model.safetensors", f"model.safetensors{INDEX}")  # what transformers looks for first
 TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
+ADAPTER = "adapter_config.json"
 OTHERS = ("config.json", "special_tokens_map.json", "added_tokens.json", "adapter_*", *TOKENIZER)
 
 
@@ -107,3 +110,24 @@ def refuse_pipes(files: Iterable[Path]) -> None:
     for file in files:
         if file.exists() and not (file.is_file() or file.is_dir()):
             raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
+
+
+def refuse_adapter(model: Path) -> None:
+    """Raise `InputError` for a directory with an adapter, which nobody would apply."""
+    if (model / ADAPTER).is_file() or any(model.glob("adapter_model.*")):
+        raise unmerged(str(model))
+
+
+def unmerged(name: str) -> InputError:
+    """Return the error for an adapter in place of a model, or beside one."""
+    merged = f"{Path(name).name}-merged"
+    merge = (
+        "from peft import AutoPeftModelForCausalLM as M; "
+        f"M.from_pretrained({json.dumps(name)}).merge_and_unload()"
+        f".save_pretrained({json.dumps(merged)})"
+    )
+    return InputError(
+        f"{name}: it holds an adapter (adapter_*), which is not applied here; merge it (python -c "
+        f"{shlex.quote(merge)}), put the tokenizer there, and give {merged}; if these weights "
+        "have it already, take adapter_* out"
+    )

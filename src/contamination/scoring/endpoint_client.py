@@ -6,7 +6,6 @@ loop in a thread of its own, which works in notebooks too; an error or Ctrl-C ca
 way, and a request is sent only once the answer before it has been taken.
 """
 
-import html
 import os
 import re
 from collections import Counter
@@ -16,13 +15,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError, printable
+from contamination.scoring.redaction import strike_out
 
 ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
 LONGEST_TIMEOUT = 86_400.0  # seconds
@@ -33,8 +33,6 @@ MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousan
 SHORT = 200  # characters of a server's own message
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = (b"location", b"retry-after")  # headers
-MOST_ENCODED = 8  # times that a message may be encoded over
-_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 # What servers say, whatever the status, of a refusal that lasts, and of what is behind it.
@@ -51,12 +49,6 @@ WORDS_OF_A_FILTER = re.compile(
     "inappropriate content|flagged",
     re.I,
 )
-
-
-def decode(text: str) -> str:
-    """Return a text with what URLs, HTML and JSON escape in the place of the escapes."""
-    plain = html.unescape(unquote(text))
-    return _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), plain)
 
 
 class Rejected(InputError):
@@ -339,18 +331,8 @@ class Client:
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat, in any case and however often encoded.
-
-        A text that is encoded more than MOST_ENCODED times over is not shown.
-        """
-        if not self._key:
-            return text
-        for _ in range(MOST_ENCODED):
-            decoded = decode(text)
-            if decoded == text:
-                return re.sub(re.escape(self._key), "***", text, flags=re.I)
-            text = decoded
-        return "***"
+        """Strike out the key, which some servers repeat; see `strike_out`."""
+        return strike_out(self._key, text)
 
 
 def _parts_of(url: str) -> SplitResult:

@@ -15,12 +15,20 @@ from typing import Any
 import torch
 import transformers
 from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import EntryNotFoundError
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring import checkpoint
-from contamination.scoring.checkpoint import INDEX, changed, others_of, weights_of
+from contamination.scoring.checkpoint import (
+    ADAPTER,
+    INDEX,
+    changed,
+    others_of,
+    unmerged,
+    weights_of,
+)
 from contamination.scoring.configuration import (
     context_length,
     count_parameters,
@@ -63,15 +71,26 @@ def pin_commit(source: ModelSource) -> ModelSource:
     """Return a source with the commit that a hub id's branch or tag stands for now.
 
     A branch may move before the weights are loaded. A local source is returned as it is. Raises
-    InputError if there is nothing of that name, or no access to it.
+    InputError if there is nothing of that name, no access to it, or an adapter in it.
     """
     if Path(source.name).exists():
         return source
     from contamination.testsets.fetching import asked_once
 
     with explain_load_errors(source.name), asked_once():
+        if _has_adapter(source):
+            raise unmerged(source.name)
         file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
     return replace(source, revision=file.parent.name)
+
+
+def _has_adapter(source: ModelSource) -> bool:
+    """Return whether a repository of a hub holds an adapter."""
+    try:
+        hf_hub_download(source.name, ADAPTER, revision=source.revision)
+    except EntryNotFoundError:  # also where there is no network
+        return False
+    return True
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from contamination.errors import InputError
-from contamination.scoring.checkpoint import refuse_pipes
+from contamination.scoring.checkpoint import refuse_adapter, refuse_pipes
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -48,6 +48,7 @@ class ModelSource:
         if self.revision is not None and path.exists():
             raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
         refuse_pipes(path.glob("*"))
+        refuse_adapter(path)
 
     @property
     def location(self) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import CHOICES, Request
 from contamination.audit.result import Audit
 from contamination.audit.run import apply_tests, make_audit, score_work
+from contamination.audit.wordings import WORDINGS_TEST, token_scores, wordings_test
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator, Sampling
@@ -57,7 +58,6 @@ from contamination.testsets.variants import FEWEST, VariantSet, option_variants
 
 EFFECTS = (0.1, 0.2, 0.5, 1.0)
 POWER = 0.8
-WORDINGS_TEST = "wordings"
 NOT_CLAIMED = (
     "how the model came by the set, or whether it has read paraphrases or translations of it",
     "anything, if the key was known before training",
@@ -262,25 +262,6 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
     best = scores == scores.max(axis=1, keepdims=True)
     hits = int(best[:, 0].sum())
     return statistics.known_at_least(hits, best.mean(axis=1), level=level)
-
-
-def token_scores(store: Store) -> NDArray[np.float64]:
-    """Return mean log-probabilities of variants (nats a token), shape (n, N)."""
-    scores = store.variants()
-    return np.asarray(scores / np.reshape(store.header.example_tokens, scores.shape))
-
-
-def wordings_test(store: Store) -> TestResult:
-    """Return the test of whether published wordings are likelier, token for token.
-
-    The score of a wording is the mean log-probability (nats) of its tokens after the
-    beginning that all wordings of the record share: sums would compare lengths before
-    anything else. Any score that treats the wordings of a record alike keeps the test
-    exact. Of two wordings each record has one vote, whatever its scores: it is the sign
-    test.
-    """
-    result = statistics.sharded_exact_test(token_scores(store))
-    return replace(result, test=WORDINGS_TEST)
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> PValue:

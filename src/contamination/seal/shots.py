@@ -1,14 +1,25 @@
 """Prompts that show other records of a set, maybe with their published answers.
 
 Texts are compared word by word: blanks, line ends, case and punctuation do not matter.
+
+An id of fewer than five digits is a number that may mean anything. It counts where a word such as
+"id" stands before it. One above MOST_OPTIONS also counts behind "question" and the like, and where
+lines of a prompt are numbers and answers alone and show two or more records; options are numbered
+in the same way, so smaller ones do not.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from contamination.testsets.records import ID_FIELDS
+
 MOST_WORDS = 24  # of a record, from its start, by which it is recognised
 BESIDE = 3  # most words between the id of a record and its answer
+MOST_OPTIONS = 10
+# What may stand before the number of a record; prompts count by the latter what they ask, too.
+MARKS = (*ID_FIELDS, "record")
+COUNTING = ("question", "q", "item", "example", "no")
 _WORD = re.compile(r"[a-z0-9_]+|[^\sa-z0-9_\W]")
 _END = ""  # key of a tree's node whose words are whole; no word is empty
 
@@ -30,11 +41,14 @@ class Shots:
         self.answers = [list(map(words, names)) for names in answers]
         self.by_text: dict[str, Any] = {}
         self.by_id: dict[str, Any] = {}
+        self.by_number: dict[str, int] = {}
         for place, shown in enumerate(self.texts):
             _plant(self.by_text, shown, place)
         for place, name in enumerate(ids):
             if is_name(name):
                 _plant(self.by_id, words(name), place)
+            elif name.isascii() and name.isdigit():
+                self.by_number.setdefault(name, place)
 
     def shown(self, prompt: str, place: int) -> int | None:
         """Return another record that the prompt of one shows; None if it shows none."""
@@ -47,7 +61,37 @@ class Shots:
             for other, end in _found(self.by_id, read, start):
                 if other != place and self._answered(other, read[end : end + BESIDE + MOST_WORDS]):
                     return other
+        if not self.by_number:
+            return None
+        marked = self._marked(read, place)
+        return self._in_lines(prompt, place) if marked is None else marked
+
+    def _marked(self, read: list[str], place: int) -> int | None:
+        """Return another record whose number stands after a mark and before its answer."""
+        for start, word in enumerate(read):
+            other = self.by_number.get(word)
+            if start == 0 or other is None or other == place:
+                continue
+            mark = read[start - 1]
+            counts = mark in COUNTING and int(word) > MOST_OPTIONS
+            if mark not in MARKS and not counts:
+                continue
+            after = read[start + 1 : start + 1 + BESIDE + MOST_WORDS]
+            if self._answered(other, after):
+                return other
         return None
+
+    def _in_lines(self, prompt: str, place: int) -> int | None:
+        """Return the first of two or more other records shown in lines of number and answer."""
+        others = list[int]()
+        for line in prompt.replace("\\n", "\n").splitlines():
+            number, *rest = words(line) or [""]
+            other = self.by_number.get(number)
+            if other is None or other == place or int(number) <= MOST_OPTIONS:
+                continue
+            if any(rest == name for name in self.answers[other] if name):
+                others.append(other)
+        return others[0] if len(set(others)) > 1 else None
 
     def _answered(self, place: int, read: list[str]) -> bool:
         """Whether words begin, after at most BESIDE others, with a right answer of a record."""
@@ -63,7 +107,7 @@ def words(text: str) -> list[str]:
 
 
 def is_name(name: str) -> bool:
-    """Whether an id is recognised where it stands: not a small number, which may mean anything."""
+    """Whether an id is recognised wherever it stands: not a small number."""
     return bool(re.search(r"[^\W\d]|\d{5}", name))
 
 

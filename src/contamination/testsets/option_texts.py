@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from contamination.testsets.records import ID_FIELDS
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NUMBERS = tuple(map(str, range(27)))
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
@@ -103,12 +101,19 @@ def _unit(option: str) -> tuple[str, ...]:
 
 
 def to_declare(
-    name: str, value: Any, options: Sequence[str], labels: Sequence[Any]
+    name: str, value: Any, options: Sequence[str], labels: Sequence[Any], *, tells_apart: bool
 ) -> Literal["answer", "options"] | None:
     """Return the declaration that a field needs which looks as if it followed the options.
 
     It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
     "A, C", "AC", "0100", "B. river", or a list of such.
+
+    Parameters
+    ----------
+    name, value : of the field.
+    options : of the item, as texts.
+    labels : of the options.
+    tells_apart : the field is an id that tells the records apart.
     """
     count = len(options)
     numbered = {*labels, *NUMBERS[: count + 1]}
@@ -124,6 +129,6 @@ def to_declare(
     known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
     words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
     named = words and all(word in known or {*word} <= letters for word in words)
-    if name in ID_FIELDS and str(value).strip().isdigit():
+    if tells_apart and str(value).strip().isdigit():
         return None  # the number of a record, which may be that of an option by chance
     return "answer" if named else None

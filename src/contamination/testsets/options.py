@@ -33,6 +33,7 @@ from contamination.testsets.option_texts import (
     names_letter,
     to_declare,
 )
+from contamination.testsets.records import ID_FIELDS
 from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
@@ -319,13 +320,16 @@ def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> di
 def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: str) -> None:
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
+        tells_apart = name in ID_FIELDS and _tells_apart(name, items, beside)
         records = 0
         alike = list[tuple[int, Any, Literal["answer", "options"]]]()
         for number, (item, fields) in enumerate(zip(items, beside, strict=True), start=1):
             if name not in fields:
                 continue
             records += 1
-            option = to_declare(name, fields[name], item.options, item.labels)
+            option = to_declare(
+                name, fields[name], item.options, item.labels, tells_apart=tells_apart
+            )
             if option is not None:
                 alike.append((number, fields[name], option))
         if alike and 2 * len(alike) >= records:
@@ -336,3 +340,14 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
                 f"{option}={name}, or declare {name} as other if it says nothing of them",
                 parameter=option,
             )
+
+
+def _tells_apart(name: str, items: Sequence[Item], beside: Sequence[Record]) -> bool:
+    """Return whether a field differs between records, or has more values than items have options.
+
+    A field with fewer values may name options, whatever it is called.
+    """
+    values = [str(fields[name]) for fields in beside if name in fields]
+    most_options = max(len(item.options) for item in items)
+    different = len(set(values))
+    return different == len(values) or different > most_options
