@@ -100,3 +100,10 @@ def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path)
     # A quiet item of another opinion has no vote as loud as that of the others.
     loud = np.array([[5.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0.1, 0, 0]])
     assert test.judge(store, loud).p < sharded_exact_test(loud).p
+
+
+@pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
+def test_every_test_says_how_a_shard_is_scored(test):
+    """Options are read from the store as they are; all others need a function."""
+    has_scores = test.from_store is not None or (test.name, test.b) in registry.TOKEN_SCORES
+    assert has_scores or test.kind == "alternatives"
