@@ -67,6 +67,8 @@ NOTEBOOKS = {
     "07_min_k_baseline": Notebook("min_k", "both", reads=("01_canary_eval",)),
     "08_detection_assumptions": Notebook("assumptions", "all", also=DENSITY_FILES),
     "09_controlled_contamination": Notebook("controlled", "clean"),
+    "10_book_audit": Notebook("books", "clean"),
+    "11_unlearning_audit": Notebook("unlearning", "both"),
     "13_beside_the_papers": Notebook(
         "papers",
         reads=("notebooks",),

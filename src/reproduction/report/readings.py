@@ -11,6 +11,7 @@ import pandas as pd
 
 from contamination.tables import SIGNIFICANT, format_p, read_csv
 from reproduction.notebooks.table import NOTEBOOKS
+from reproduction.output.published import load_published
 from reproduction.report import readings_trained
 from reproduction.report.prose import Texts, escape_markdown, listed, texts
 from reproduction.report.readings_released import RELEASED, TableReader, read_section
@@ -77,8 +78,19 @@ def _trained_variables(
         "generated": readings_trained.read_generated(table("generated")),
         "min_k": readings_trained.read_min_k(table("min_k"), canaries, alpha),
         "assumptions": readings_trained.read_assumptions(table("assumptions_within")),
+        "books": readings_trained.read_books(table("books"), table("books_validation")),
+        "unlearning": readings_trained.read_unlearning(
+            table("unlearning"), table("unlearning_detection")
+        ),
+        "shi": _said_by_shi(published),
         "options": readings_trained.read_options(table("options")),
     }
+
+
+def _said_by_shi(published: Path) -> Texts:
+    """Return what the text of Shi et al. says of books and unlearning, as they write it."""
+    text = load_published(published, "shi2023_text")
+    return dict(zip(text["key"], text["value"], strict=True))
 
 
 def _corpus(corpus: dict[str, Any]) -> Texts:

@@ -14,6 +14,8 @@ from contamination.tables import MISSING, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
+from reproduction.notebooks.books.settings import SCORE, UNREAD
+from reproduction.notebooks.books.tables import VALIDATIONS
 from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.output.published import AUDITED, load_published
@@ -22,6 +24,7 @@ from reproduction.run.injection import PLANTINGS
 from reproduction.run.null_calibration import format_null_rejections, pooled_null_calibration
 
 MANY = 32  # dup_count from which on detection is expected beyond doubt
+PUBLISHED_WINDOW = 1.15  # of ratios, in Shi et al.; a window of notebook 11
 NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 
 
@@ -197,6 +200,55 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
 def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:
     """Return the values of a phase by metric."""
     return by_phase[by_phase.index.get_level_values("phase") == phase].droplevel("phase")
+
+
+def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
+    """Write what changes if the unread validation books are of other packages.
+
+    Parameters
+    ----------
+    rates : the table `books`.
+    aucs : the table `books_validation`.
+    """
+    unread = rates[rates["truth"] == UNREAD]
+    of_score = aucs[aucs["score"] == SCORE].set_index("validation")["auc"]
+    variables = texts(unread=unread["book"].nunique())
+    for key, validation in zip(("same", "other"), VALIDATIONS.values(), strict=True):
+        accused = unread.loc[unread["validation"] == validation, "rate"] > 0.5
+        variables[f"auc_{key}"] = rounded(of_score.get(validation, np.nan), digits=2)
+        variables[f"accused_{key}"] = count_text(accused) if len(accused) else MISSING
+    return variables
+
+
+def read_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
+    """Write what the published window finds, by either ratio, and what the model still answers.
+
+    Parameters
+    ----------
+    chunks : the table `unlearning`.
+    detection : the table `unlearning_detection`.
+    """
+    rows = detection[detection["window"] == PUBLISHED_WINDOW].set_index("score")
+    rows = rows.reindex(["ratio", "perplexity_ratio"])
+    row = rows.loc["ratio"]
+    answers = chunks["answers_unlearned"]
+    by_suspicion = answers.groupby(chunks["suspicious"]).mean()
+    by_truth = answers.groupby(chunks["treated"]).mean()
+    return texts(
+        chunks=len(chunks),
+        suspicious=chunks["suspicious"],
+        hits=rounded(row["hits"], digits=0),
+        untreated=~chunks["treated"],
+        missed=rounded(row["untreated"] - row["hits"], digits=0),
+        found_low=percent(row["recall_low"]),
+        found_high=percent(row["recall_high"]),
+        auc_ratio=rounded(row["auc_ratio"], digits=2),
+        by_perplexity=rounded(rows.loc["perplexity_ratio", "suspicious"], digits=0),
+        answers_suspicious=rounded(by_suspicion.get(True, np.nan), digits=2),
+        answers_others=rounded(by_suspicion.get(False, np.nan), digits=2),
+        answers_kept=rounded(by_truth[False], digits=2),
+        answers_forgotten=rounded(by_truth[True], digits=2),
+    )
 
 
 def read_options(options: pd.DataFrame) -> Texts:

@@ -1,0 +1,1 @@
+"""Notebook 10: which of several books a model has read (Shi, section 5)."""

@@ -1,0 +1,40 @@
+"""Settings of notebook 10, and the names of its kinds of books and of its scores."""
+
+from pydantic import Field
+
+from reproduction.run.settings import NotebookSettings
+
+AGAIN = "read again"
+ONCE = "read once"
+UNREAD = "unread"
+ELSEWHERE = "unread, elsewhere"
+TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
+
+SCORE = "min_k_20"  # of the threshold
+SCORES = {  # of Shi's figure 3, with their names there
+    SCORE: "Min-20% Prob",
+    "loss": "PPL",
+    "neighbour": "Neighbor",
+    "zlib": "Zlib",
+    "lowercase": "Lowercase",
+}
+
+
+class Settings(NotebookSettings):
+    """Books, how they are read again, and how they are cut.
+
+    Attributes
+    ----------
+    words : of a snippet.
+    snippets : of a book.
+    books : of each package and kind, for validation and for the audit each.
+    epochs, learning_rate : of the reading of books that are read again.
+    neighbours : of each snippet, for the score of that name.
+    """
+
+    words: int
+    snippets: int
+    books: int
+    epochs: int
+    learning_rate: float
+    neighbours: int = Field(ge=1)

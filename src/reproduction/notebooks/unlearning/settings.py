@@ -1,0 +1,36 @@
+"""Settings of notebook 11, and the names of its models."""
+
+from reproduction.run.settings import NotebookSettings
+
+ORIGINAL = "original"
+UNLEARNED = "unlearned"
+CLEAN = "clean"
+MODELS = (ORIGINAL, UNLEARNED, CLEAN)
+
+
+class Settings(NotebookSettings):
+    """The text, how a model learns it and is made to forget a part, and the score.
+
+    Attributes
+    ----------
+    dataset : canary set of questions with answers; a chunk is a record.
+    chunks : the first records of it, so many.
+    dup_count, learning_rate : how often, and at which rate, the original model reads all chunks.
+    share : of the chunks that are to be forgotten.
+    forget_dup_count : how often each of these is read with other answers.
+    keep_dup_count : how often each other chunk is read as it is.
+    forgetting_rate : learning rate of this.
+    batch_size : spans of an optimiser step.
+    k : percentage of Min-K%.
+    """
+
+    dataset: str
+    chunks: int
+    dup_count: int
+    learning_rate: float
+    share: float
+    forget_dup_count: int
+    keep_dup_count: int
+    forgetting_rate: float
+    batch_size: int
+    k: float
