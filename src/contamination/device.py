@@ -16,7 +16,8 @@ def has_bfloat16(device: torch.device) -> bool:
     if device.type == "cpu":
         able = torch.cpu.get_capabilities()
         is_intel = str(able.get("cpu_name")).startswith("Intel")
-        # A Xeon without AMX multiplied it at 0.57 of the rate of float32 (docs/throughput.md).
+        # A Xeon without AMX multiplied it at 0.57 of the rate of float32
+        # (docs/throughput.md).
         has_fast_avx512 = able.get("avx512_bf16") and not is_intel
         return bool(has_fast_avx512 or able.get("amx_bf16") or able.get("bf16"))
     return False

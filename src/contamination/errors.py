@@ -1,19 +1,20 @@
 """The one exception that a user's input can raise on purpose, and text that others have written.
 
-Names of models, sets and files are other people's. Wherever one is shown, it is to stay a name:
-`printable` is for terminals, `csv_text` for tables.
+Names of models, sets and files are other people's. Wherever one is shown, it is to stay
+a name: `printable` is for terminals, `csv_text` for tables.
 """
 
 
 class InputError(ValueError):
     """Bad input, explained in one line that names the thing and the fix.
 
-    The command line prints the message and exits with status 2; library callers catch it as the
-    ``ValueError`` that it is. Its text is `printable`.
+    The command line prints the message and exits with status 2; library callers catch
+    it as the ``ValueError`` that it is. Its text is `printable`.
 
     Parameters
     ----------
-    message : speaks of parameters as Python does (``axis='both'``), never of options of a command.
+    message : speaks of parameters as Python does (``axis='both'``), never of options of
+        a command.
     parameter : name of the parameter to give or to change. The command line names the
         option of that parameter in the message.
 
@@ -52,7 +53,8 @@ def brief(text: str, most: int) -> str:
 def csv_text(text: str) -> str:
     """Write text for a cell of a table: no program that opens the table takes it for a formula.
 
-    Line ends stay, since a table may hold them; other unprintable characters become their escapes.
+    Line ends stay, since a table may hold them; other unprintable characters become
+    their escapes.
     """
     shown = "\n".join(printable(line) for line in text.split("\n"))
     if not shown.lstrip().startswith(("=", "+", "-", "@")):

@@ -1,9 +1,10 @@
 """Files that are either whole or absent, and the checksums that name them.
 
-Everything that the project writes goes through `replacing`: a temporary file beside the target,
-flushed to disk, then renamed over it, and the new name flushed, too. A reader never meets half a
-file, whether the writer was interrupted, killed, out of disk or without power. Two processes may
-write the same file: each has a temporary file of its own, and whoever ends last has the last word.
+Everything that the project writes goes through `replacing`: a temporary file beside the
+target, flushed to disk, then renamed over it, and the new name flushed, too. A reader
+never meets half a file, whether the writer was interrupted, killed, out of disk or
+without power. Two processes may write the same file: each has a temporary file of its
+own, and whoever ends last has the last word.
 """
 
 import errno
@@ -30,11 +31,12 @@ TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
-    If it fails, the temporary file is removed and `path` is as it was. What killed processes left
-    in the folder of `path` is removed a day later. With `new` the block makes a directory, and
-    nothing gives way to it but an empty one: what is there already, or what another process puts
-    there meanwhile, stays. Raises InputError then, if the disk is full, or if `path` cannot be
-    written: it is a device, its name is too long, its folder is a file or not writable.
+    If it fails, the temporary file is removed and `path` is as it was. What killed
+    processes left in the folder of `path` is removed a day later. With `new` the block
+    makes a directory, and nothing gives way to it but an empty one: what is there
+    already, or what another process puts there meanwhile, stays. Raises InputError
+    then, if the disk is full, or if `path` cannot be written: it is a device, its name
+    is too long, its folder is a file or not writable.
     """
     path = Path(path)
     if not path.name:
@@ -143,7 +145,8 @@ def _rename(temporary: Path, path: Path, *, new: bool) -> None:
                 raise _exists(path) from error
         else:
             return
-        # A directory with something in it gives way to no other, which its own rename may.
+        # A directory with something in it gives way to no other, which its own rename
+        # may.
         old = _temporary(path)
         with suppress(FileNotFoundError):  # another process was faster
             path.replace(old)
@@ -164,7 +167,8 @@ def _exists(path: Path) -> InputError:
 
 
 def _is_full_disk(error: Exception) -> bool:
-    # Safetensors and tokenizers raise exceptions of their own that carry the system's words alone.
+    # Safetensors and tokenizers raise exceptions of their own that carry the system's
+    # words alone.
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return any(os.strerror(code) in str(error) for code in codes)
 
@@ -224,8 +228,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
     """Return the state of each file that is there.
 
-    Another state says that the file was written or replaced, even by equal bytes: the last of the
-    three is the system's own, and no program can set it back.
+    Another state says that the file was written or replaced, even by equal bytes: the
+    last of the three is the system's own, and no program can set it back.
     """
     states = {}
     for file in files:

@@ -57,18 +57,21 @@ def lay_out(
 ) -> Layout:
     """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
 
-    The table holds text under its headings, "—" where nothing is known; `write_markdown` takes it
-    without headers, and a notebook shows the same. Raises ValueError if two rows give different
-    texts for one cell: then `index` does not tell them apart.
+    The table holds text under its headings, "—" where nothing is known;
+    `write_markdown` takes it without headers, and a notebook shows the same. Raises
+    ValueError if two rows give different texts for one cell: then `index` does not tell
+    them apart.
 
     Parameters
     ----------
     rows : tidy, one row for each measurement, in the order of the lines.
-    index : column of `rows` -> its heading. Rows that agree in all of these columns share a line.
-    cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text. None leaves
-        the cell to other rows.
-    rows_first, columns_first : values of the first index column whose lines stand first, in this
-        order, and headings of `cells`. Those that do not occur are left out.
+    index : column of `rows` -> its heading. Rows that agree in all of these columns
+        share a line.
+    cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text.
+        None leaves the cell to other rows.
+    rows_first, columns_first : values of the first index column whose lines stand
+        first, in this order, and headings of `cells`. Those that do not occur are left
+        out.
     """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
@@ -93,9 +96,10 @@ def lay_out(
 def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -> str:
     """Write a table as a pipe table of Markdown.
 
-    `headers` maps the columns to be shown to their headings; None shows all under their own names.
-    Columns of text stand left, those of numbers and of text that starts with a digit, bold or not,
-    right. Numbers get a true minus sign, the floats of a column equally many decimals.
+    `headers` maps the columns to be shown to their headings; None shows all under their
+    own names. Columns of text stand left, those of numbers and of text that starts with
+    a digit, bold or not, right. Numbers get a true minus sign, the floats of a column
+    equally many decimals.
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
@@ -125,7 +129,8 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 def _as_text(column: pd.Series) -> pd.Series:
     """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
-    # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may hold any.
+    # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may
+    # hold any.
     active = r"(?<!\\)\||<(?=[A-Za-z/!])|\{(?= *=)"
     text = column.astype(str).str.replace(active, r"\\\g<0>", regex=True)
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
@@ -137,14 +142,16 @@ def _as_text(column: pd.Series) -> pd.Series:
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:
     """Render a p-value as text: three decimals down to 0.001, powers of ten below (3.4 × 10⁻¹²).
 
-    "—" where it is NaN. `log10_p` is needed for values below the smallest float. The blanks do not
-    break. No formula, since a browser never shows one in bold, and a notebook shows its source.
+    "—" where it is NaN. `log10_p` is needed for values below the smallest float. The
+    blanks do not break. No formula, since a browser never shows one in bold, and a
+    notebook shows its source.
     """
     if math.isnan(p):
         return MISSING
     moved = 0
     if log10_p is not None and log10_p < -300:
-        # Too small for a float: written with the same digits a long way up, then moved down.
+        # Too small for a float: written with the same digits a long way up, then moved
+        # down.
         moved = int(log10_p)
         p = 10 ** (log10_p - moved)
     mantissa, power = f"{p:.1e}".split("e")
@@ -165,8 +172,8 @@ def format_estimate(
 ) -> str:
     """Render an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
 
-    The value is bold where the interval leaves out `null`. A true minus sign, none before a zero;
-    "—" where a number to be shown is NaN.
+    The value is bold where the interval leaves out `null`. A true minus sign, none
+    before a zero; "—" where a number to be shown is NaN.
     """
     if any(map(math.isnan, (value, low, high) if interval else (value,))):
         return MISSING

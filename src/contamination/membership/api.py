@@ -75,33 +75,39 @@ def membership_scores(
 
     Parameters
     ----------
-    model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file. Behind an
-        endpoint there are no scores of the whole distribution (Min-K%++, Mem k, Entropy).
-    texts : of at least two tokens each; or their tokens, which are decoded where a score reads
-        text.
+    model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
+        Behind an endpoint there are no scores of the whole distribution (Min-K%++, Mem
+        k, Entropy).
+    texts : of at least two tokens each; or their tokens, which are decoded where a
+        score reads text.
     reference : a second model, with a tokenizer of its own, for `reference_*`.
-    reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
-        whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
-    neighbours : how many `word_neighbours` of each text, for `neighbour`; all lie in memory.
-    columns : of `contamination.membership.scores.SCORES`; those of an argument come with it.
+    reference_per : "byte" compares the two by the log-probability of the whole text by
+        its bytes, whatever their tokenizers; "token" by the mean over tokens, which
+        must then be the same.
+    neighbours : how many `word_neighbours` of each text, for `neighbour`; all lie in
+        memory.
+    columns : of `contamination.membership.scores.SCORES`; those of an argument come
+        with it.
     seed : of the neighbours.
-    numbers : of the texts in messages and in the streams of their neighbours, where they are a part
-        of more texts; from 0 by default.
+    numbers : of the texts in messages and in the streams of their neighbours, where
+        they are a part of more texts; from 0 by default.
 
     Returns
     -------
-    A row per text in the order of `texts` (index `text`, from 0) and a column per score:
-    `contamination.membership.scores` says what they mean. Every column has the same direction: the
-    larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there,
-    and `contamination.membership.evaluate.missing_scores` says why. Scores of what the model does
-    not give, or of an argument that is missing, are left out.
+    A row per text in the order of `texts` (index `text`, from 0) and a column per
+    score: `contamination.membership.scores` says what they mean. Every column has the
+    same direction: the larger, the more likely a member. A text without a score
+    (PPL_200 of a short one) has NaN there, and
+    `contamination.membership.evaluate.missing_scores` says why. Scores of what the
+    model does not give, or of an argument that is missing, are left out.
 
     Raises
     ------
     InputError
-        If there is no text, or one of fewer than two tokens (named by its number); for a reference
-        that does not know a character or, per token, cuts a text into other tokens; for a score
-        that does not exist; and for whatever loading and scoring refuse.
+        If there is no text, or one of fewer than two tokens (named by its number); for
+        a reference that does not know a character or, per token, cuts a text into other
+        tokens; for a score that does not exist; and for whatever loading and scoring
+        refuse.
     """
     numbers = range(len(texts)) if numbers is None else numbers
     if not len(texts):
@@ -178,13 +184,15 @@ def stored_scores(
 ) -> pd.DataFrame:
     """Return the table of `membership_scores`, kept in `directory`: every text is scored once.
 
-    The texts are cut into parts by their tokens alone, in a random order, and each part is the work
-    of one process, so that any number of processes and interruptions give the same numbers. The
-    name of a part holds a checksum of all that its numbers depend on: the next run adds the parts
-    that are missing and removes those of other texts, another model or other scores.
+    The texts are cut into parts by their tokens alone, in a random order, and each part
+    is the work of one process, so that any number of processes and interruptions give
+    the same numbers. The name of a part holds a checksum of all that its numbers depend
+    on: the next run adds the parts that are missing and removes those of other texts,
+    another model or other scores.
 
-    Every process calls this with the same arguments and gets the whole table; a scorer that is
-    spread over all devices lets one process do all. What fails in one process is raised by all.
+    Every process calls this with the same arguments and gets the whole table; a scorer
+    that is spread over all devices lets one process do all. What fails in one process
+    is raised by all.
 
     Parameters
     ----------
@@ -251,8 +259,9 @@ def _compare_with_reference(
 ) -> list[tuple[float, float]]:
     """Return the log-probability of each text under the model and the reference, nats per unit.
 
-    Per byte, any two models compare, each with its own tokenizer: both score all bytes of a text.
-    Per token, they must cut it alike; a mean over other tokens would compare nothing.
+    Per byte, any two models compare, each with its own tokenizer: both score all bytes
+    of a text. Per token, they must cut it alike; a mean over other tokens would compare
+    nothing.
     """
     ours = tokenize(scorer.tokenizer, texts)
     theirs = tokenize(reference.tokenizer, texts)
@@ -287,9 +296,10 @@ def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
 def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
     """Swap or leave out words: a tenth of them, one at least, with a fair coin for each.
 
-    Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT makes; these
-    need no second model. A swap is with the next word. Spaces and line ends stay where they are.
-    A text of one word, which can neither be swapped nor left out, has none.
+    Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT
+    makes; these need no second model. A swap is with the next word. Spaces and line
+    ends stay where they are. A text of one word, which can neither be swapped nor left
+    out, has none.
 
     Parameters
     ----------

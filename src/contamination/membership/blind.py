@@ -1,12 +1,14 @@
 """Blind baselines: how well members and non-members are separated without any model.
 
-Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: a
-baseline away from 0.5 shows that the sides of a benchmark differ by more than membership, as by
-date in WikiMIA, and an AUC of a score may then show that difference alone.
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation
+Models*: a baseline away from 0.5 shows that the sides of a benchmark differ by more
+than membership, as by date in WikiMIA, and an AUC of a score may then show that
+difference alone.
 
-Two baselines have a direction that is fixed beforehand: a text whose latest year is earlier, and a
-longer text, count as more likely members. Bag of words is trained, so it finds a difference in any
-direction; each text is scored by a classifier that has seen neither the text nor its label.
+Two baselines have a direction that is fixed beforehand: a text whose latest year is
+earlier, and a longer text, count as more likely members. Bag of words is trained, so it
+finds a difference in any direction; each text is scored by a classifier that has seen
+neither the text nor its label.
 """
 
 import re
@@ -48,9 +50,10 @@ def blind_rows(
 ) -> pd.DataFrame:
     """Score one set of texts by every baseline: a row per text with the columns `SCORED`.
 
-    All baselines are larger for members. Compare `bag_of_words` within a fold only: each fold has a
-    classifier of its own, trained on the texts of the others. A set that cannot be had (`status`
-    says why), or that has fewer than two texts on one side, is one row with its status.
+    All baselines are larger for members. Compare `bag_of_words` within a fold only:
+    each fold has a classifier of its own, trained on the texts of the others. A set
+    that cannot be had (`status` says why), or that has fewer than two texts on one
+    side, is one row with its status.
 
     Parameters
     ----------
@@ -87,9 +90,10 @@ def blind_rows(
 def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> Floats:
     """Score the texts of each fold by a classifier of the others: log-odds of membership (nats).
 
-    Logistic regression on the words and signs that a text holds, weighted by their rarity; the
-    vocabulary is that of the training texts. `members` and `fold` are (n,), and so is the result.
-    Raises InputError unless there are members and non-members outside of every fold.
+    Logistic regression on the words and signs that a text holds, weighted by their
+    rarity; the vocabulary is that of the training texts. `members` and `fold` are (n,),
+    and so is the result. Raises InputError unless there are members and non-members
+    outside of every fold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -134,9 +138,9 @@ def blind_table(
 ) -> pd.DataFrame:
     """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
 
-    AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
-    are judged by `contamination.membership.evaluate.evaluate`, whose `resamples` `rng` draws, bag
-    of words as `auc_over_folds` says.
+    AUCs have 95% intervals. A set without scores is one row without a baseline. Dates
+    and length are judged by `contamination.membership.evaluate.evaluate`, whose
+    `resamples` `rng` draws, bag of words as `auc_over_folds` says.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
@@ -164,22 +168,22 @@ def auc_over_folds(
 
     Parameters
     ----------
-    scores : (n,), out-of-fold scores; each fold has a classifier of its own, so that scores of two
-        folds do not compare.
+    scores : (n,), out-of-fold scores; each fold has a classifier of its own, so that
+        scores of two folds do not compare.
     members : (n,), True or 1 is a member.
     folds : (n,), whole numbers.
 
     Raises
     ------
     InputError
-        For a score that is not a finite number, other lengths, fewer than two folds, or a fold
-        without members or without non-members.
+        For a score that is not a finite number, other lengths, fewer than two folds, or
+        a fold without members or without non-members.
 
     Notes
     -----
-    The interval is that of Student's t with the variance of Nadeau and Bengio (2003, Machine
-    Learning 52, section 4): what a classifier is tested on has trained the others, so the folds are
-    not independent. It assumes folds of about the same size.
+    The interval is that of Student's t with the variance of Nadeau and Bengio (2003,
+    Machine Learning 52, section 4): what a classifier is tested on has trained the
+    others, so the folds are not independent. It assumes folds of about the same size.
 
     Examples
     --------
@@ -195,7 +199,8 @@ def auc_over_folds(
     if count < 2:
         raise InputError(f"folds has {count} fold(s): give two or more")
     mean = float(areas.mean())
-    # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained on.
+    # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained
+    # on.
     error = np.sqrt(areas.var(ddof=1) * (1 / count + 1 / (count - 1)))
     half = float(stats.t.ppf(0.975, count - 1) * error)
     return mean, max(0.0, mean - half), min(1.0, mean + half)

@@ -1,8 +1,9 @@
 """How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
 
-Larger scores stand for members; the direction is part of the score and is never chosen on the data
-that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.
-Curves are computed from weighted counts, since a bootstrap has a thousand of them.
+Larger scores stand for members; the direction is part of the score and is never chosen
+on the data that it is judged by. Nor is a threshold: it is fitted on a validation split
+and then applied. Curves are computed from weighted counts, since a bootstrap has a
+thousand of them.
 """
 
 from collections.abc import Iterator
@@ -48,8 +49,8 @@ def auc(scores: ArrayLike, members: ArrayLike) -> float:
     Raises
     ------
     InputError
-        For a score that is not a finite number, other lengths, and where members or non-members are
-        missing.
+        For a score that is not a finite number, other lengths, and where members or
+        non-members are missing.
 
     Examples
     --------
@@ -71,28 +72,30 @@ def evaluate(
 
     Parameters
     ----------
-    table : a row per text, a column per score. A text without a score (NaN) is left out for that
-        score.
+    table : a row per text, a column per score. A text without a score (NaN) is left out
+        for that score.
     members : (n,), True or 1 is a member.
-    rng : draws the resamples; every score is judged on the same stream, in the order of columns.
+    rng : draws the resamples; every score is judged on the same stream, in the order of
+        columns.
     resamples : of the bootstrap, 1 or more.
 
     Returns
     -------
-    A row per score: score, members, non_members, without_score (texts that are left out), reason
-    (why, or empty), auc with auc_low and auc_high (`contamination.membership.intervals`), and for
-    5, 1 and 0.1%: tpr_at_5_fpr with its ends, the share of members above a threshold that at most
-    5% of the non-members reach, and false_positives_at_5_fpr, the number of non-members that may
-    reach it. Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
-    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of a bootstrap
-    that draws members and non-members apart. Measures are NaN where no member or no non-member is
-    left.
+    A row per score: score, members, non_members, without_score (texts that are left
+    out), reason (why, or empty), auc with auc_low and auc_high
+    (`contamination.membership.intervals`), and for 5, 1 and 0.1%: tpr_at_5_fpr with its
+    ends, the share of members above a threshold that at most 5% of the non-members
+    reach, and false_positives_at_5_fpr, the number of non-members that may reach it.
+    Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
+    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of
+    a bootstrap that draws members and non-members apart. Measures are NaN where no
+    member or no non-member is left.
 
     Raises
     ------
     InputError
-        For a score that is infinite, labels of another length or another kind, where members or
-        non-members are missing, or for no resample.
+        For a score that is infinite, labels of another length or another kind, where
+        members or non-members are missing, or for no resample.
 
     Examples
     --------
@@ -174,7 +177,8 @@ def _tpr_name(fpr: float) -> str:
 def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -> Floats:
     """Compute the AUC of every score from texts drawn with `weights` (rows, n), (rows, scores).
 
-    A weight says how often a text was drawn, so that one resample can serve several models.
+    A weight says how often a text was drawn, so that one resample can serve several
+    models.
 
     Parameters
     ----------
@@ -212,8 +216,9 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
 def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
     """Return the smallest of the scores of non-members (n,) that at most a share `fpr` reaches.
 
-    Other texts with that score or more are called members; inf, where no score will do, calls none.
-    Raises InputError for no score, one that is not a finite number, or a share outside 0 to 1.
+    Other texts with that score or more are called members; inf, where no score will do,
+    calls none. Raises InputError for no score, one that is not a finite number, or a
+    share outside 0 to 1.
 
     Examples
     --------
@@ -230,9 +235,9 @@ def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
 def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, float]:
     """Return the share of texts that are called members, and its 95% interval.
 
-    The interval, of Clopper and Pearson, takes the texts as independent. `scores` are (n,), n >= 1;
-    a text whose score is NaN is called none. Raises InputError for no text, or a threshold that is
-    NaN.
+    The interval, of Clopper and Pearson, takes the texts as independent. `scores` are
+    (n,), n >= 1; a text whose score is NaN is called none. Raises InputError for no
+    text, or a threshold that is NaN.
 
     Examples
     --------

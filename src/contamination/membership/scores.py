@@ -1,11 +1,12 @@
 """Membership scores of one text: a registry of pure functions of what was read of it.
 
-All have one direction, fixed in advance: **the larger, the more likely a member**. So what is small
-for a member (a loss, a perplexity, an entropy) comes with its sign changed.
+All have one direction, fixed in advance: **the larger, the more likely a member**. So
+what is small for a member (a loss, a perplexity, an entropy) comes with its sign
+changed.
 
-Every score but the log-probability per byte leaves out the first token, as the public code of Shi
-et al., Min-K%++ and Fu et al. does without a start token: what stands before it is no part of the
-text. A text has n = T - 1 scored tokens, so it needs two.
+Every score but the log-probability per byte leaves out the first token, as the public
+code of Shi et al., Min-K%++ and Fu et al. does without a start token: what stands
+before it is no part of the text. A text has n = T - 1 scored tokens, so it needs two.
 """
 
 import zlib
@@ -33,21 +34,23 @@ class TokenStatistics:
 
     Attributes
     ----------
-    log_probs : of the tokens (nats), (T,). The first is conditioned on the start token alone.
-    rank : of the token in the distribution that predicts it, (T,): 1 is the most probable one;
-        tokens with equal logits share a rank. This and the next four are missing where only
-        log-probabilities can be had (a model behind an endpoint).
-    rank_off_by_one : of the token before, (T,), in the distribution that predicts this one, as in
-        the public code of Fu et al.; NaN for the first token, which has none before.
-    mean, std : of the log-probability under the distribution (nats), (T,). Minus the mean is the
-        entropy.
-    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
-        normalised again.
+    log_probs : of the tokens (nats), (T,). The first is conditioned on the start token
+        alone.
+    rank : of the token in the distribution that predicts it, (T,): 1 is the most
+        probable one; tokens with equal logits share a rank. This and the next four are
+        missing where only log-probabilities can be had (a model behind an endpoint).
+    rank_off_by_one : of the token before, (T,), in the distribution that predicts this
+        one, as in the public code of Fu et al.; NaN for the first token, which has none
+        before.
+    mean, std : of the log-probability under the distribution (nats), (T,). Minus the
+        mean is the entropy.
+    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP));
+        p is not normalised again.
     text : itself.
     lower : log-probabilities of the text in lower case, by its own tokens.
     neighbours : the same of small changes of the text.
-    reference : log-probability of the text (nats) under the model and under a reference model, both
-        `log_prob_per_byte`, or both means over the same tokens.
+    reference : log-probability of the text (nats) under the model and under a reference
+        model, both `log_prob_per_byte`, or both means over the same tokens.
     """
 
     log_probs: Array
@@ -68,8 +71,9 @@ class Score:
 
     Attributes
     ----------
-    compute : takes `TokenStatistics` and, where there is one, the number that `k` makes of text (or
-        ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
+    compute : takes `TokenStatistics` and, where there is one, the number that `k` makes
+        of text (or ValueError); larger for members. NaN is no score: the text takes no
+        part in the comparison.
     k : reads the number in the name of a column; None: the score has none.
     reads : the part of `TokenStatistics` that the score needs.
     missing : why a text may have no score; `{k}` stands for the number.
@@ -97,8 +101,8 @@ def mean_log_prob(log_probs: Array) -> float:
 def log_prob_per_byte(log_probs: Array, text: str) -> float:
     """Return the log-probability of the whole text, its first token included, by its bytes (nats).
 
-    Two models with tokenizers of their own score the same bytes of UTF-8, so these compare where
-    means over tokens do not.
+    Two models with tokenizers of their own score the same bytes of UTF-8, so these
+    compare where means over tokens do not.
 
     Examples
     --------
@@ -154,49 +158,57 @@ def _neighbour(read: Any) -> float:
 SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
     "loss": Score(lambda read: mean_log_prob(read.log_probs)),
-    # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
+    # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the
+    # public code.
     "ppl": Score(
         lambda read, k: _mean(read.log_probs[1:][:k], k),
         _count,
         missing="the text has fewer than {k} scored tokens",
     ),
-    # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
+    # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob,
+    # Shi, 3).
     "min_k": Score(lambda read, k: _lowest(read.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
     "min_prob": Score(lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent),
-    # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
-    # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
+    # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of
+    # the log-probability under the predictive distribution (Min-K%++, Zhang et al.
+    # 2025).
     "min_k_pp": Score(_min_k_plus_plus, _percent, "rank"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
     "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "rank"),
-    # As the public code of Fu has it, one position off: it compares the logits at position t, which
-    # predict token t + 1, with token t, and counts ranks from 0: rank <= k are k + 1 tokens.
+    # As the public code of Fu has it, one position off: it compares the logits at
+    # position t, which predict token t + 1, with token t, and counts ranks from 0: rank
+    # <= k are k + 1 tokens.
     "mem_off_by_one": Score(
         lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "rank"
     ),
-    # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
-    # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
+    # Minus the mean entropy of the predictive distributions, nats; with k, one of
+    # `TOP`, of the k most probable tokens alone, sum of -p log p with p as it is (Fu,
+    # Entropy k, for A6).
     "entropy": Score(_entropy, _one_of_top, "rank"),
-    # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
+    # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021,
+    # section 5.2).
     "zlib": Score(
         lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
         reads="text",
     ),
-    # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
-    # where the lower-case text has a single token.
+    # Ratio of losses: of the text in lower case to the text as it is (Carlini et al.
+    # 2021); NaN where the lower-case text has a single token.
     "lowercase": Score(
         lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)),
         reads="lower",
         missing="the text in lower case has a single token",
     ),
-    # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
-    # the ratio of the losses of the reference and the model (Carlini et al. 2021).
+    # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller
+    # Ref), and the ratio of the losses of the reference and the model (Carlini et al.
+    # 2021).
     "reference_difference": Score(
         lambda read: read.reference[0] - read.reference[1], reads="reference"
     ),
     "reference_ratio": Score(lambda read: _ratio(*read.reference[::-1]), reads="reference"),
-    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023);
-    # NaN where there is no neighbour, as of a text of one word, or one of a single token.
+    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et
+    # al. 2023); NaN where there is no neighbour, as of a text of one word, or one of a
+    # single token.
     "neighbour": Score(
         _neighbour, reads="neighbours", missing="the text has no neighbour of two tokens"
     ),

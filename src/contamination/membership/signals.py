@@ -1,11 +1,12 @@
 """Per-token signals: all that one pass of the model says of a text, for every score at once.
 
-The rank of token t comes from the logits at position t-1, which predict it. The public code of Fu
-et al. (2025) compares the logits at position t with the token at t, which the model has just read;
-that rank is kept beside the right one under a name that says so.
+The rank of token t comes from the logits at position t-1, which predict it. The public
+code of Fu et al. (2025) compares the logits at position t with the token at t, which
+the model has just read; that rank is kept beside the right one under a name that says
+so.
 
-One pass over the output layer gives all that the scores need. A block of logits is a few megabytes
-and is gone once it has been read. Log-probabilities are in float32.
+One pass over the output layer gives all that the scores need. A block of logits is a
+few megabytes and is gone once it has been read. Log-probabilities are in float32.
 """
 
 import math
@@ -29,9 +30,10 @@ BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache hold
 def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[TokenStatistics]:
     """Read token sequences in one pass of the model, in their order.
 
-    Long sequences are read in windows, and every token is scored once. A network that runs here is
-    asked for everything, any other scorer for log-probabilities. Raises InputError as the scorer
-    does: unknown tokens, weights that give no numbers, too little memory.
+    Long sequences are read in windows, and every token is scored once. A network that
+    runs here is asked for everything, any other scorer for log-probabilities. Raises
+    InputError as the scorer does: unknown tokens, weights that give no numbers, too
+    little memory.
     """
     if not isinstance(scorer, TransformersScorer):
         return [TokenStatistics(log_probs) for log_probs in text_log_probs(scorer, sequences)]
@@ -83,10 +85,11 @@ def _in_order(
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
     """Describe the distributions that hidden states predict, float32 [N, 5 + len(TOP)].
 
-    `hidden` states [N, d] predict `tokens`, int64 [N]; `read`, int64 [N], had just been read, one
-    position before. The columns: log-probability of the token (nats); its rank; the rank of the
-    token read; mean and standard deviation of the log-probability under the distribution; for each
-    k of `TOP` the sum of -p log p over the k most probable tokens. Rank 1 is the most probable.
+    `hidden` states [N, d] predict `tokens`, int64 [N]; `read`, int64 [N], had just been
+    read, one position before. The columns: log-probability of the token (nats); its
+    rank; the rank of the token read; mean and standard deviation of the log-probability
+    under the distribution; for each k of `TOP` the sum of -p log p over the k most
+    probable tokens. Rank 1 is the most probable.
     """
     result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
     elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])
@@ -102,10 +105,12 @@ def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor
 def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
     """Describe float32 logits [n, V], which are overwritten; `pair` [n, 2] is token and token read.
 
-    In place, in a scratch buffer of the same size: fresh memory costs more than the arithmetic.
+    In place, in a scratch buffer of the same size: fresh memory costs more than the
+    arithmetic.
     """
     picked = logits.gather(1, pair)
-    # Written as floats, comparisons and their sum use the vector units; exact up to 2^24.
+    # Written as floats, comparisons and their sum use the vector units; exact up to
+    # 2^24.
     above = [torch.gt(logits, column, out=scratch).sum(1) for column in picked.T[..., None]]
     top = logits.topk(min(TOP[-1], logits.shape[1]), dim=1).values
     peak = top[:, :1].clone()

@@ -1,7 +1,7 @@
 """Log-probabilities of tokens under any causal language model, scored once and stored.
 
-`score.score` fills a store, `local.TransformersScorer` and `endpoint.EndpointScorer` are models,
-and `plan.plan_store` names the store that a test reads.
+`score.score` fills a store, `local.TransformersScorer` and `endpoint.EndpointScorer`
+are models, and `plan.plan_store` names the store that a test reads.
 
 =============================  =========================================================
 module                         idea

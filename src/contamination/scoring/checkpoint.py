@@ -1,8 +1,8 @@
 """The files of a model on this machine: which are read, and whether they are still the same.
 
-A run names a model by the hash of its files, and may read the weights hours later. So they are
-hashed again when they have been read. The state of the files, as the system tells it, says whether
-they were replaced and put back meanwhile.
+A run names a model by the hash of its files, and may read the weights hours later. So
+they are hashed again when they have been read. The state of the files, as the system
+tells it, says whether they were replaced and put back meanwhile.
 """
 
 from collections.abc import Iterable, Iterator
@@ -73,8 +73,8 @@ def matching(directory: Path, patterns: Iterable[str]) -> set[Path]:
 def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
     """Raise `InputError` if a file of a model is written or replaced while the block runs.
 
-    `model` is a directory or a file; anything else, such as the id of a hub, has no files here.
-    `code` is as in `others_of`.
+    `model` is a directory or a file; anything else, such as the id of a hub, has no
+    files here. `code` is as in `others_of`.
     """
     before = _states(model, code)
     failure = None

@@ -29,10 +29,11 @@ HEADER_FILE = "completions.json"
 class CompletionHeader:
     """What was asked: of which model, about which set, and how.
 
-    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their number. The
-    fields before them are as in `contamination.scoring.store_format.Header`, protocol and
-    instruction as in `Generator`, the four behind them as in `Sampling`. `secret`, in hexadecimal
-    digits, has drawn the places of a quiz; "" of other texts.
+    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their
+    number. The fields before them are as in
+    `contamination.scoring.store_format.Header`, protocol and instruction as in
+    `Generator`, the four behind them as in `Sampling`. `secret`, in hexadecimal digits,
+    has drawn the places of a quiz; "" of other texts.
     """
 
     model: str
@@ -54,12 +55,12 @@ class CompletionHeader:
 class Completions:
     """The store of what a model wrote: a directory, bound to its header.
 
-    The header (`completions.json`) says what was asked, and which fields a server refused
-    (`left_out`). Parquet parts hold the texts of `PROMPTS` prompts each. The prompts are asked in a
-    random order, which decides the part of each.
-    What no part holds is missing; of a model here, an interrupted run that is started again writes
-    the bytes of one that was not interrupted. Raises InputError if the directory holds a store of
-    something else, and names the difference.
+    The header (`completions.json`) says what was asked, and which fields a server
+    refused (`left_out`). Parquet parts hold the texts of `PROMPTS` prompts each. The
+    prompts are asked in a random order, which decides the part of each.
+    What no part holds is missing; of a model here, an interrupted run that is started
+    again writes the bytes of one that was not interrupted. Raises InputError if the
+    directory holds a store of something else, and names the difference.
     """
 
     def __init__(self, directory: Path, header: CompletionHeader) -> None:
@@ -67,8 +68,8 @@ class Completions:
         self.header = header
         fields = asdict(header)
         secret = fields.pop("secret")
-        # First, so that it is what is named where it differs: the prompts do so with it. Texts of
-        # no quiz have none, as before there were secrets.
+        # First, so that it is what is named where it differs: the prompts do so with
+        # it. Texts of no quiz have none, as before there were secrets.
         self._fields = {"secret": secret} | fields if secret else fields
         columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
         key = sha256_of(json.dumps(self._fields, sort_keys=True))
@@ -92,7 +93,8 @@ class Completions:
     def stored(self) -> tuple[dict[int, list[str]], str]:
         """Texts after each prompt, by its number, and what the server called the model.
 
-        As far as they are stored and undamaged. Raises InputError where two models wrote them.
+        As far as they are stored and undamaged. Raises InputError where two models
+        wrote them.
         """
         stored: dict[int, list[str]] = {}
         names: list[str] = []
@@ -116,8 +118,9 @@ class Completions:
     def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
 
-        Raises InputError as the generator, and where the server called the model by another name
-        when it wrote what is stored. Fields that it refused then are not sent now.
+        Raises InputError as the generator, and where the server called the model by
+        another name when it wrote what is stored. Fields that it refused then are not
+        sent now.
         """
         texts, before = self.stored()
         generator.left_out = self.left_out or generator.left_out
@@ -140,7 +143,8 @@ class Completions:
 def stored_secret(directory: Path) -> str | None:
     """Return the secret seed of the quiz that a store holds; None where there is no store.
 
-    Raises InputError for a store from before there were secrets, and for a damaged header.
+    Raises InputError for a store from before there were secrets, and for a damaged
+    header.
     """
     path = directory / HEADER_FILE
     if not path.is_file():

@@ -18,8 +18,9 @@ LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length"
 def load_config(source: ModelSource) -> Any:
     """Load the configuration of the model.
 
-    Raises InputError if there is nothing of that name, no access to it, it is no causal language
-    model, or it has more layers than any model or attention kernels from the hub.
+    Raises InputError if there is nothing of that name, no access to it, it is no causal
+    language model, or it has more layers than any model or attention kernels from the
+    hub.
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
@@ -48,8 +49,8 @@ def _is_causal(config: Any) -> bool:
 def context_length(source: ModelSource, config: Any) -> int:
     """Return the tokens in a window: what the model allows, or the smaller number asked for.
 
-    Raises InputError if the configuration states no limit and none was asked for, or more was asked
-    for than it allows.
+    Raises InputError if the configuration states no limit and none was asked for, or
+    more was asked for than it allows.
     """
     limit = _longest_context(config)
     context = limit if source.context is None else source.context

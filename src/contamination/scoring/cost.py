@@ -1,8 +1,9 @@
 """What scoring will cost: tokens, FLOPs and time, predicted before the run and compared after it.
 
-Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight that a
-token meets, and four per layer, channel and token attended to. Time is the FLOPs over the rate at
-which this model just ran a sample of this very work, so it needs no table of hardware.
+Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight
+that a token meets, and four per layer, channel and token attended to. Time is the FLOPs
+over the rate at which this model just ran a sample of this very work, so it needs no
+table of hardware.
 """
 
 import time
@@ -27,9 +28,11 @@ class Workload:
 
     Attributes
     ----------
-    sequences : orderings of shards, predecessors, or beginnings that alternatives share.
-    scored, read : tokens that get a log-probability, and tokens that the network reads for them:
-        windows overlap, so these are more where sequences are longer than the context.
+    sequences : orderings of shards, predecessors, or beginnings that alternatives
+        share.
+    scored, read : tokens that get a log-probability, and tokens that the network reads
+        for them: windows overlap, so these are more where sequences are longer than the
+        context.
     windows : forward passes of one sequence each; an endpoint needs a request for each.
     attended : sum over the read tokens of the tokens that each attends to.
     """
@@ -47,8 +50,8 @@ class Shape:
 
     Attributes
     ----------
-    body, head : weights in the matrix products of the layers, and of the output layer. A mixture
-        of experts counts them all, whichever a token is sent to.
+    body, head : weights in the matrix products of the layers, and of the output layer.
+        A mixture of experts counts them all, whichever a token is sent to.
     channels : layers x width of the attention heads together.
     """
 
@@ -68,8 +71,9 @@ class Shape:
 def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
     """Count what filling a store takes.
 
-    Of successors every predecessor is read once, and the others after it. Raises InputError for
-    fewer than two examples per shard, or successors longer than the context.
+    Of successors every predecessor is read once, and the others after it. Raises
+    InputError for fewer than two examples per shard, or successors longer than the
+    context.
 
     Parameters
     ----------
@@ -102,8 +106,8 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
 def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
     """Count what scoring continuations of these lengths takes after a prefix of so many tokens.
 
-    A model here reads the prefix once. A server without a cache reads it again with each of them,
-    in a request for each.
+    A model here reads the prefix once. A server without a cache reads it again with
+    each of them, in a request for each.
     """
     scored = int(lengths.sum())
     within_prefix = prefix * (prefix + 1) // 2
@@ -147,8 +151,8 @@ def total(parts: Iterable[Workload]) -> Workload:
 def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
     """Return the FLOPs per second of the model on a sample of the work.
 
-    Samples double until one takes long enough. The largest sample is two batches; a slow model is
-    timed on less than a second's worth.
+    Samples double until one takes long enough. The largest sample is two batches; a
+    slow model is timed on less than a second's worth.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
-This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it takes
-token ids and gives the log-probabilities of a prompt, in one of two formats: `prompt_logprobs`
-(vLLM and what is built on it) or `echo` (OpenAI's legacy completions and those made after them,
-such as SGLang's). The first requests find out which. Every window of a sequence is one request; the
-answers count in any order. Requests are sent in the order of the sequences: a server may drift, so
-callers that compare sequences give them in a random order.
+This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do
+if it takes token ids and gives the log-probabilities of a prompt, in one of two
+formats: `prompt_logprobs` (vLLM and what is built on it) or `echo` (OpenAI's legacy
+completions and those made after them, such as SGLang's). The first requests find out
+which. Every window of a sequence is one request; the answers count in any order.
+Requests are sent in the order of the sequences: a server may drift, so callers that
+compare sequences give them in a random order.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -36,18 +37,19 @@ from contamination.scoring.windows import Window, assemble, windows
 
 LEAST_INPUTS = 14
 EVERY = 256  # requests after which, on average, both probes are asked again
-# Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
-# and one that is generated.
+# Tokens of the context that are no inputs: the last of a window, which is sent behind
+# its inputs, and one that is generated.
 NOT_INPUTS = 2
-# One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
-# divide the logits of the prompt by it as well.
+# One token is generated: to some servers 0 means "no limit". The temperature is 1: some
+# servers divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-# A prompt, and what it scores, a probe's number, or None for a generated token that is sent back.
+# A prompt, and what it scores, a probe's number, or None for a generated token that is
+# sent back.
 Asked = tuple[np.ndarray, Window | int | None]
 
-# Fields that ask. The more telling first: ids prove more than texts. Strict servers refuse fields
-# unknown to them.
+# Fields that ask. The more telling first: ids prove more than texts. Strict servers
+# refuse fields unknown to them.
 FORMATS: dict[str, dict[str, Any]] = {
     "prompt_logprobs": {"prompt_logprobs": 0},
     "echo": {"echo": True, "logprobs": 1},
@@ -85,8 +87,8 @@ def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling)
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
-    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too small a context
-    or no tokenizer.
+    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too
+    small a context or no tokenizer.
 
     Parameters
     ----------
@@ -133,18 +135,20 @@ class EndpointScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as answers arrive.
 
-        Raises InputError if the budget does not suffice (before the first request), the server
-        cannot be used, or it stays away.
+        Raises InputError if the budget does not suffice (before the first request), the
+        server cannot be used, or it stays away.
         """
         scored = list(windows(map(len, sequences), self.context, firsts))
         asked: list[Asked] = []
         for window in scored:
             ids = sequences[window.sequence]
             asked.append((np.append(window.inputs(ids, self.start), ids[window.stop - 1]), window))
-        # Moments that no server foresees, and that are the same when the call is repeated.
+        # Moments that no server foresees, and that are the same when the call is
+        # repeated.
         name = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", name)
-        # Once at least where others are under way: what load does shows among them alone.
+        # Once at least where others are under way: what load does shows among them
+        # alone.
         count = len(scored)
         places = rng.integers(0, count, -(-(count - 1) // EVERY)) if count else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):

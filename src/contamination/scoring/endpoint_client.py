@@ -1,9 +1,10 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-Every failure is one line with the server's own words, time and size are limited, and the key is
-never shown. A refusal that no second try can change is not tried again. Requests run on an event
-loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is under
-way, and a request is sent only once the answer before it has been taken.
+Every failure is one line with the server's own words, time and size are limited, and
+the key is never shown. A refusal that no second try can change is not tried again.
+Requests run on an event loop in a thread of its own, which works in notebooks too; an
+error or Ctrl-C cancels what is under way, and a request is sent only once the answer
+before it has been taken.
 """
 
 import html
@@ -37,7 +38,8 @@ MOST_ENCODED = 8  # times that a message may be encoded over
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
-# What servers say, whatever the status, of a refusal that lasts, and of what is behind it.
+# What servers say, whatever the status, of a refusal that lasts, and of what is behind
+# it.
 WORDS_OF_NAN = re.compile(r"\bnan\b|not JSON compliant", re.I)
 WORDS_OF_QUOTA = re.compile("insufficient_quota|exceeded your current quota", re.I)
 WORDS_THAT_LAST = re.compile(
@@ -81,7 +83,8 @@ class Filtered(Rejected):
 
 def require_name(model: str) -> str:
     """Return the name of a model; raise InputError if it is empty or no Unicode text."""
-    # A byte or half an emoji that the shell passed on can stand neither in JSON nor in a file.
+    # A byte or half an emoji that the shell passed on can stand neither in JSON nor in
+    # a file.
     if not model.strip() or not model.isprintable():
         raise InputError(f"{model!r} is no name of a model: give the name that the server lists")
     return model
@@ -91,20 +94,23 @@ def require_name(model: str) -> str:
 class Client:
     """Posts JSON to one address.
 
-    Raises InputError for limits that cannot be, an address that is not http(s), that may hold
-    secrets or that would send the key unencrypted over a network, and for a key that cannot be
-    sent.
+    Raises InputError for limits that cannot be, an address that is not http(s), that
+    may hold secrets or that would send the key unencrypted over a network, and for a
+    key that cannot be sent.
 
     Attributes
     ----------
     url : of the API, such as http://127.0.0.1:8000/v1.
     concurrency : requests under way at the same time, 512 at most.
     max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again: 7 tries,
-        of which none begins later than ten minutes after the first. A day at most.
-    api_key_env : environment variable with the key; unset or empty where the server needs none.
+    timeout : seconds after which an answer has to be complete, else it is asked for
+        again: 7 tries, of which none begins later than ten minutes after the first. A
+        day at most.
+    api_key_env : environment variable with the key; unset or empty where the server
+        needs none.
     served : what the server called the model in its answers; "" before the first.
-    requests_made, failures : requests with their retries, and those that failed, by reason.
+    requests_made, failures : requests with their retries, and those that failed, by
+        reason.
     reached : whether any was answered.
     """
 
@@ -185,13 +191,16 @@ class Client:
     ) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
-        Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
-        used up. What is under way is then cancelled, as when the caller closes the generator.
+        Raises InputError if the server refuses, stays away or answers nonsense, or the
+        budget is used up. What is under way is then cancelled, as when the caller
+        closes the generator.
 
         Parameters
         ----------
-        largest : bytes of an answer, unpacked, over which InputError is raised; None is 16 MiB.
-        if_filtered : stands for the answer to a prompt that a filter refuses; None raises Filtered.
+        largest : bytes of an answer, unpacked, over which InputError is raised; None is
+            16 MiB.
+        if_filtered : stands for the answer to a prompt that a filter refuses; None
+            raises Filtered.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}

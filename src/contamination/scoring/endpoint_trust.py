@@ -1,19 +1,21 @@
 """Whether a server's answers are those of one language model about the tokens sent.
 
-`checked` looks at each answer. A server that puts a token of its own before the prompt or leaves
-one out scores other tokens than those of the test set; orderings then no longer share their tokens,
-and the tests of this project mean nothing.
+`checked` looks at each answer. A server that puts a token of its own before the prompt
+or leaves one out scores other tokens than those of the test set; orderings then no
+longer share their tokens, and the tests of this project mean nothing.
 
-`Trust` looks at several answers together. Two probes begin alike and end alike, with different
-words between. A model gives the ends different log-probabilities and, but for noise, the beginnings
-the same ones, whichever probe came first: vLLM with prefix caching may not (vllm-project/vllm,
-issue 42019). The probes are asked when a server is first used, again in the other order, then among
-the other requests and after the last, so that a server that turns bad is noticed.
+`Trust` looks at several answers together. Two probes begin alike and end alike, with
+different words between. A model gives the ends different log-probabilities and, but for
+noise, the beginnings the same ones, whichever probe came first: vLLM with prefix
+caching may not (vllm-project/vllm, issue 42019). The probes are asked when a server is
+first used, again in the other order, then among the other requests and after the last,
+so that a server that turns bad is noticed.
 
-`require_agreement` looks at what the server itself generates. llama-cpp-python gives to each token
-of an echo the log-probability that the row behind it holds, one too far; every such value depends
-on its context as a model's does, and tests on them find nothing. A generated token comes with the
-value of the right row. Sent back at the end of its prompt, it must get the same value again.
+`require_agreement` looks at what the server itself generates. llama-cpp-python gives to
+each token of an echo the log-probability that the row behind it holds, one too far;
+every such value depends on its context as a model's does, and tests on them find
+nothing. A generated token comes with the value of the right row. Sent back at the end
+of its prompt, it must get the same value again.
 """
 
 import reprlib
@@ -34,8 +36,8 @@ NO_EXTRAS = "turn add_special_tokens and add_bos_token off"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
 
-# At most 13 tokens in any vocabulary; behind as much as the context holds of a beginning that
-# fills a block of a server's cache.
+# At most 13 tokens in any vocabulary; behind as much as the context holds of a
+# beginning that fills a block of a server's cache.
 PROBES = ("I saw a dog", "I fed a dog")
 BEGINNING = (
     " is the number of the house at the end of the long road that goes from the old harbour to the "
@@ -49,7 +51,8 @@ BEGUN = (
     "Once upon a time there was a",
     "The sun rises in the east and sets in the",
 )
-# Requests before and behind all others; more where a generated token has a name of several.
+# Requests before and behind all others; more where a generated token has a name of
+# several.
 FIRST_ASKED = 2 * len(PROBES) + 2 * len(BEGUN)
 LAST_ASKED = len(PROBES)
 MOST_OF_A_NAME = 3  # tokens that are tried, of those that have the name of a generated one
@@ -84,7 +87,8 @@ class Spelling:
     def ids_of(self, name: str) -> list[int]:
         """Return tokens that a server may call by this name.
 
-        Special ones are left out, and pieces of characters, which have no name of their own.
+        Special ones are left out, and pieces of characters, which have no name of their
+        own.
         """
         spelt = (name, name.replace(" ", "▁"), f"▁{name}")
         candidates = [self._tokenizer.convert_tokens_to_ids(text) for text in spelt]
@@ -101,7 +105,8 @@ class Spelling:
     def is_about(self, name: int | str, token: int) -> bool:
         """Whether a name may be that of the token."""
         names, piece = self._known(token)
-        # Servers call a piece of a character this and that, but not by the name of another token.
+        # Servers call a piece of a character this and that, but not by the name of
+        # another token.
         other = isinstance(name, int) or name in self._special
         return name in names or (piece and not other)
 
@@ -111,10 +116,10 @@ def checked(
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
-    `positions` holds log-probabilities by the token's id or text, not checked yet; the first one is
-    None. `counted` are the tokens of the prompt as the server counts them, None or 0 where it does
-    not. Raises InputError if the log-probabilities belong to other tokens, or may do so, or are
-    none.
+    `positions` holds log-probabilities by the token's id or text, not checked yet; the
+    first one is None. `counted` are the tokens of the prompt as the server counts them,
+    None or 0 where it does not. Raises InputError if the log-probabilities belong to
+    other tokens, or may do so, or are none.
     """
     if len(positions) != len(prompt):
         told = f"{len(positions)} log-probabilities for a prompt of {len(prompt)} tokens"
@@ -166,10 +171,11 @@ def read_generated(answer: Any) -> tuple[str, float] | None:
 def require_agreement(pairs: Sequence[tuple[float, float]]) -> None:
     """Raise InputError unless generated tokens have the same values when they are sent back.
 
-    `pairs` are log-probabilities (nats) of one token each: as it was generated, and as part of a
-    prompt. They may differ by twice the noise that passes on average. One of several may differ by
-    more: some servers report what they sample from, with penalties for what stands in the prompt. A
-    row too far moves nearly every value by whole nats.
+    `pairs` are log-probabilities (nats) of one token each: as it was generated, and as
+    part of a prompt. They may differ by twice the noise that passes on average. One of
+    several may differ by more: some servers report what they sample from, with
+    penalties for what stands in the prompt. A row too far moves nearly every value by
+    whole nats.
     """
     if not pairs:
         raise InputError(
@@ -191,11 +197,13 @@ class Trust:
 
     Attributes
     ----------
-    prompts : the probes, token ids behind the start token; `most` of them fit into the context.
+    prompts : the probes, token ids behind the start token; `most` of them fit into the
+        context.
     begun : prompts that end where a token is to be generated.
     shared : tokens behind the start token with which both begin.
-    noise : nats a token by which two answers to the same prompt, or to the same beginning, differ,
-        on average over the tokens that do; the largest seen, None before there were two.
+    noise : nats a token by which two answers to the same prompt, or to the same
+        beginning, differ, on average over the tokens that do; the largest seen, None
+        before there were two.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, start: int, most: int) -> None:
@@ -223,7 +231,8 @@ class Trust:
         one, other = self._latest[0], self._latest[1]
         same = np.abs(one[: self.shared] - other[: self.shared])
         gaps = [gap for gap in (same, np.abs(values - first)) if gap.any()]
-        # What is equal to the last bit came from the cache, or was left alone by what moves others.
+        # What is equal to the last bit came from the cache, or was left alone by what
+        # moves others.
         noise = max((float(gap[gap > 0].mean()) for gap in gaps), default=0.0)
         self.noise = max(self.noise or 0.0, noise)
         signs = {

@@ -1,10 +1,11 @@
 """Models that write: `Generator`, and two that fulfil it, one here and one behind a server.
 
-Where an endpoint gives no log-probabilities, as with chat, it still writes. A `Generator` continues
-prompts; `contamination.scoring.completions` asks each of them once, and keeps the texts whole.
+Where an endpoint gives no log-probabilities, as with chat, it still writes. A
+`Generator` continues prompts; `contamination.scoring.completions` asks each of them
+once, and keeps the texts whole.
 
-Fields of a request that not every server knows are left out one by one where it refuses them, and
-the store says which.
+Fields of a request that not every server knows are left out one by one where it refuses
+them, and the store says which.
 """
 
 import re
@@ -29,8 +30,9 @@ CONTINUE = (
     "comes next in it. Write nothing but the text of the file.\n\n"
 )
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
-# Fields that a server may refuse, in the order in which they are left out where it names none. The
-# limit comes first, whose place another takes; the temperature last, which changes what is written.
+# Fields that a server may refuse, in the order in which they are left out where it
+# names none. The limit comes first, whose place another takes; the temperature last,
+# which changes what is written.
 OPTIONAL = (LIMITS[0], "seed", "n", "temperature")
 NO_CHOICE: dict[str, Any] = {"choices": []}  # stands for the answer to a prompt that was filtered
 LONGEST_TOKEN = 256  # characters: no vocabulary has longer ones
@@ -42,8 +44,8 @@ BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
 class Sampling:
     """How much is written after each prompt; InputError for what cannot be.
 
-    `samples` texts of up to `tokens` tokens, at a `temperature` that divides the logits (0 takes
-    the likeliest token), with noise from `seed`.
+    `samples` texts of up to `tokens` tokens, at a `temperature` that divides the logits
+    (0 takes the likeliest token), with noise from `seed`.
     """
 
     samples: int = 16
@@ -78,7 +80,8 @@ class Generator(Protocol):
 
     Attributes
     ----------
-    name : for people. revision : names weights and precision, or address and name of a server.
+    name : for people. revision : names weights and precision, or address and name of a
+        server.
     protocol : by which it is asked. instruction : that stands before every prompt.
     left_out : fields of requests, of those in OPTIONAL, that a server refuses.
     """
@@ -96,16 +99,16 @@ class Generator(Protocol):
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue each prompt `samples` times; a text that was refused is empty.
 
-        Each prompt is read alone: what is written depends on it and the sampling, not on the order
-        of the prompts.
+        Each prompt is read alone: what is written depends on it and the sampling, not
+        on the order of the prompts.
         """
 
 
 class LocalGenerator:
     """A causal model that runs here, fulfilling `Generator`.
 
-    Of a prompt that leaves no room in the context the last tokens count. Raises InputError for more
-    tokens than the context holds.
+    Of a prompt that leaves no room in the context the last tokens count. Raises
+    InputError for more tokens than the context holds.
     """
 
     protocol = "local"
@@ -133,7 +136,8 @@ class LocalGenerator:
         (ids,) = tokenize(scorer.tokenizer, [prompt])
         scorer.require_known_tokens([ids])
         inputs = np.append(scorer.start, ids)[tokens - scorer.context :]
-        # One uniform number a token: which token it picks hardly moves with the engine's rounding.
+        # One uniform number a token: which token it picks hardly moves with the
+        # engine's rounding.
         noise = random_stream(seed, "sampled tokens").random((tokens, sampling.samples))
         step = scorer.model(input_ids=scorer.send(inputs[None]), use_cache=True)
         logits = step.logits[:, -1].expand(sampling.samples, -1)
@@ -184,13 +188,14 @@ def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.n
 class EndpointGenerator:
     """A model behind an endpoint that writes, fulfilling `Generator`.
 
-    Raises InputError as `Client`, and while it writes if the server cannot be used or stays away,
-    or its answers come from another model than the first ones did.
+    Raises InputError as `Client`, and while it writes if the server cannot be used or
+    stays away, or its answers come from another model than the first ones did.
 
     Parameters
     ----------
     url : ends in /v1 for completions, in /v1/chat/completions for chat.
-    model : its name there. instruction : before the prompt of a chat; others get the prompt alone.
+    model : its name there. instruction : before the prompt of a chat; others get the
+        prompt alone.
     limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 
@@ -259,7 +264,8 @@ class EndpointGenerator:
     def _leave_out(self, error: Rejected, body: dict[str, Any]) -> None:
         """Leave out the field that the server names, else the next one; InputError where none is.
 
-        The first refusal is then the one that is told: leaving fields out has not helped.
+        The first refusal is then the one that is told: leaving fields out has not
+        helped.
         """
         if error.about_length:
             raise InputError(

@@ -1,9 +1,9 @@
 """The output layer of a model: hidden states to log-probabilities, and whether it is understood.
 
-It runs on a few hundred positions at a time, in the precision of the model. The log-sum-exp over
-the vocabulary is taken in float32. The logit of the token itself is computed once more in float32
-and put in the place of the rounded one: of the error that a bfloat16 output layer adds, that is
-most.
+It runs on a few hundred positions at a time, in the precision of the model. The
+log-sum-exp over the vocabulary is taken in float32. The logit of the token itself is
+computed once more in float32 and put in the place of the rounded one: of the error that
+a bfloat16 output layer adds, that is most.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ SCALES = ("logit_scale", "lm_head_multiplier")
 def logit_transform(config: Any) -> Transform | None:
     """Return what an architecture does to its logits after the output layer, on float32 [N, V].
 
-    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and Granite
-    divides them by a constant.
+    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and
+    Granite divides them by a constant.
     """
     text = config.get_text_config()
     cap = _first_set(text, CAPS)
@@ -49,15 +49,17 @@ def _first_set(config: Any, names: tuple[str, ...]) -> Any:
 class Head:
     """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
 
-    The weights of `layer` may be quantised or lie on another device. `transform` is applied in
-    place to float32 logits; `rows` is the number of positions whose logits are alive at a time.
+    The weights of `layer` may be quantised or lie on another device. `transform` is
+    applied in place to float32 logits; `rows` is the number of positions whose logits
+    are alive at a time.
     """
 
     def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
         self.layer = layer
         self.transform = transform
         self.rows = rows
-        # Quantised weights are packed integers, offloaded ones a placeholder: neither can be read.
+        # Quantised weights are packed integers, offloaded ones a placeholder: neither
+        # can be read.
         self._plain: torch.nn.Linear | None = None
         if type(layer) is torch.nn.Linear and layer.weight.is_floating_point():
             self._plain = layer if layer.weight.device.type != "meta" else None
@@ -86,10 +88,10 @@ class Head:
         Parameters
         ----------
         hidden : states, [N, d].
-        tokens : whose logits are to be exact, [N, K]; the output layer then takes 1 / K of its rows
-            at once.
-        elements : numbers of a block, about: what stays in the processor's cache while the caller
-            works on it. None is all rows of the output layer.
+        tokens : whose logits are to be exact, [N, K]; the output layer then takes 1 / K
+            of its rows at once.
+        elements : numbers of a block, about: what stays in the processor's cache while
+            the caller works on it. None is all rows of the output layer.
         """
         columns = 1 if tokens is None else tokens.shape[1]
         size = max(1, self.rows // columns)
@@ -152,10 +154,11 @@ def objection(
 
     Notes
     -----
-    Transformers loads encoders as causal models too, whose "probability" of a token has seen the
-    token; and an architecture may change its logits behind the output layer. So two texts of
-    `length` tokens that differ in the last alone go through the network as a whole and through its
-    parts. NaN is no objection here: damaged weights show in the scores.
+    Transformers loads encoders as causal models too, whose "probability" of a token has
+    seen the token; and an architecture may change its logits behind the output layer.
+    So two texts of `length` tokens that differ in the last alone go through the network
+    as a whole and through its parts. NaN is no objection here: damaged weights show in
+    the scores.
     """
     vocabulary = network.config.get_text_config().vocab_size
     spacing = vocabulary // (length + 1)

@@ -1,6 +1,7 @@
 """A scorer of Inspect that reads the log-probability of what a test set publishes.
 
-Inspect finds it by the entry point of this package, as the scorer `contamination/log_probability`.
+Inspect finds it by the entry point of this package, as the scorer
+`contamination/log_probability`.
 """
 
 from inspect_ai.model import GenerateConfig, get_model
@@ -14,11 +15,12 @@ from contamination.testsets.harness_items import sample_item
 def log_probability() -> Scorer:
     """Score a sample by the log-probability of its published text, in nats, under the model.
 
-    The text is the input, and on a line of its own the right choice, or else the target, as the set
-    `inspect:FILE` has it; it is sent as one prompt, whatever the solver has asked. A sample is left
-    unscored, with the reason, where the provider gives no log-probabilities of prompts, or those of
-    other tokens, such as a chat template around the text. The value alone is no evidence of
-    contamination: what a text is worth to a clean model is not known.
+    The text is the input, and on a line of its own the right choice, or else the
+    target, as the set `inspect:FILE` has it; it is sent as one prompt, whatever the
+    solver has asked. A sample is left unscored, with the reason, where the provider
+    gives no log-probabilities of prompts, or those of other tokens, such as a chat
+    template around the text. The value alone is no evidence of contamination: what a
+    text is worth to a clean model is not known.
     """
     config = GenerateConfig(prompt_logprobs=1, max_tokens=1, temperature=0)
 

@@ -1,9 +1,9 @@
 """`ScoringJob`: fill a store with what it lacks, step by step.
 
-`run` has the steps in their order: plan the parts, create or open the store, load the network,
-score part after part. Sequences that are missing from an older run are scored after it. One stored
-ordering of each of their shards is scored again first: if it has moved by more than the engine's
-resolution, nothing is added.
+`run` has the steps in their order: plan the parts, create or open the store, load the
+network, score part after part. Sequences that are missing from an older run are scored
+after it. One stored ordering of each of their shards is scored again first: if it has
+moved by more than the engine's resolution, nothing is added.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,8 @@ Enough = Callable[[Store, int], bool]  # whether to stop after a shard, by store
 class ScoringJob:
     """The work of filling a store.
 
-    Under torchrun all processes run equal jobs, and each scores its share of the missing parts.
+    Under torchrun all processes run equal jobs, and each scores its share of the
+    missing parts.
 
     Parameters
     ----------
@@ -64,8 +65,8 @@ class ScoringJob:
     def run(self, enough: Enough | None = None) -> Store:
         """Score what is missing, and return the store.
 
-        No process returns before all parts are stored. With `enough` the shards are scored one
-        after the other, until it returns True. Raises InputError as
+        No process returns before all parts are stored. With `enough` the shards are
+        scored one after the other, until it returns True. Raises InputError as
         `contamination.scoring.score.score`.
         """
         parts = share(self.plan_parts)[0]
@@ -98,8 +99,8 @@ class ScoringJob:
 
     def check_drift(self, done: set[Place], missing: set[int]) -> None:
         """Score one stored ordering again of each shard that lacks some; InputError if it moved."""
-        # Where machine, library or server changed, a shift of all that is added looks like evidence
-        # of contamination.
+        # Where machine, library or server changed, a shift of all that is added looks
+        # like evidence of contamination.
         incomplete = {self.places[index][0] for index in missing}
         first_stored: dict[int, Place] = {}
         for place in sorted(done):

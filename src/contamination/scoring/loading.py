@@ -1,7 +1,7 @@
 """Weights and tokenizer of a causal model: hub id, local directory or GGUF file.
 
-Safetensors are taken before pickled weights, which torch then reads as data only. Code that comes
-with a model is not run unless asked for.
+Safetensors are taken before pickled weights, which torch then reads as data only. Code
+that comes with a model is not run unless asked for.
 """
 
 import os
@@ -62,8 +62,8 @@ OLD_TABLES = re.compile(
 def pin_commit(source: ModelSource) -> ModelSource:
     """Return a source with the commit that a hub id's branch or tag stands for now.
 
-    A branch may move before the weights are loaded. A local source is returned as it is. Raises
-    InputError if there is nothing of that name, or no access to it.
+    A branch may move before the weights are loaded. A local source is returned as it
+    is. Raises InputError if there is nothing of that name, or no access to it.
     """
     if Path(source.name).exists():
         return source
@@ -91,8 +91,8 @@ def load_network(
 ) -> PreTrainedModel:
     """Load the weights that a configuration describes, in evaluation mode.
 
-    Raises InputError if the weights cannot be had, are incomplete, damaged, or too large for the
-    memory.
+    Raises InputError if the weights cannot be had, are incomplete, damaged, or too
+    large for the memory.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def load_network(
             network.to(device)
         _copy_mapped(network)
     _require_complete(source, network, report)
-    # Else some architectures look for padding in every batch; others forbid None, hence this way.
+    # Else some architectures look for padding in every batch; others forbid None, hence
+    # this way.
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
@@ -160,7 +161,8 @@ def _require_complete(source: ModelSource, network: PreTrainedModel, report: Any
 def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
     """Return weights of layers or modules that the network has, or would have with more layers.
 
-    Other heads, towers and tables of older versions lie in many files, and are of no use here.
+    Other heads, towers and tables of older versions lie in many files, and are of no
+    use here.
     """
     base = network.base_model_prefix
     modules = {name for name, _ in network.named_modules()} - {"", base}
@@ -182,9 +184,10 @@ def _lies_within(key: str, modules: set[str]) -> bool:
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
     """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
-    Local files are hashed, pickled weights where there are no others; a hub id is named by its
-    commit. What only moves numbers within the tolerance of the precision (placement, attention,
-    batches) is left out. Raises InputError for a directory without weights.
+    Local files are hashed, pickled weights where there are no others; a hub id is named
+    by its commit. What only moves numbers within the tolerance of the precision
+    (placement, attention, batches) is left out. Raises InputError for a directory
+    without weights.
 
     Parameters
     ----------
@@ -194,7 +197,8 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     start : id of the token before each sequence.
     """
     path = Path(source.name)
-    # "None" is that of versions which quantised weights to fewer bits: names stay what they were.
+    # "None" is that of versions which quantised weights to fewer bits: names stay what
+    # they were.
     how = [str(dtype), "None", str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
@@ -216,7 +220,8 @@ def load_named(
 ) -> PreTrainedModel:
     """Load the weights that a revision names.
 
-    Raises InputError as `load_network`, and for files that are others now, or change meanwhile.
+    Raises InputError as `load_network`, and for files that are others now, or change
+    meanwhile.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """`TransformersScorer`: a causal model that runs on this machine's devices.
 
-The network runs over whole batches; its output layer only where a token is scored. While a GPU
-computes one batch, the results of earlier ones come back.
+The network runs over whole batches; its output layer only where a token is scored.
+While a GPU computes one batch, the results of earlier ones come back.
 """
 
 import os
@@ -33,8 +33,8 @@ LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] 
 ROOM = 0.8  # of the memory for weights; the rest is for batches
 IN_FLIGHT = 2  # batches whose results are still on the device
 
-# (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
-# float32 [N, ...]
+# (hidden states [N, d], the tokens that they predict [N], those that they have just
+# read [N]) to float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
 Part = tuple[int, slice, np.ndarray]  # index of the sequence, the tokens scored, their values
 
@@ -42,13 +42,16 @@ Part = tuple[int, slice, np.ndarray]  # index of the sequence, the tokens scored
 class TransformersScorer:
     """A causal model of transformers, fulfilling `contamination.scoring.contract.Scorer`.
 
-    One that exceeds the device of a process is spread over all of them. Raises InputError if it
-    exceeds all of them, or there is no causal language model of that name.
+    One that exceeds the device of a process is spread over all of them. Raises
+    InputError if it exceeds all of them, or there is no causal language model of that
+    name.
 
     Parameters
     ----------
-    source : where the model comes from; a path or hub id is a `ModelSource` with its defaults.
-    batch_tokens : most tokens of a batch, padding included; halved whenever memory runs out.
+    source : where the model comes from; a path or hub id is a `ModelSource` with its
+        defaults.
+    batch_tokens : most tokens of a batch, padding included; halved whenever memory runs
+        out.
     """
 
     def __init__(
@@ -63,7 +66,8 @@ class TransformersScorer:
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
             self.source = source
-            # Whether the network is over all devices: then one process works, and no other.
+            # Whether the network is over all devices: then one process works, and no
+            # other.
             self.spread = must_spread(source, self.config, self.dtype, self.device)
             self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
@@ -127,8 +131,8 @@ class TransformersScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, what `output` says of each token, float32 of shape (tokens,) + columns).
 
-        Windows of equal inputs and targets are read once: a shard of three examples has but six
-        orderings.
+        Windows of equal inputs and targets are read once: a shard of three examples has
+        but six orderings.
 
         Parameters
         ----------
@@ -296,8 +300,9 @@ def _by_width(window: Window) -> tuple[int, Window]:
 def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:
     """Say whether the weights exceed the device of a process, and are spread over all devices.
 
-    On a CPU processes share the memory. What comes with code of its own is not measured. Raises
-    InputError if the weights exceed all devices together, or no network can be built.
+    On a CPU processes share the memory. What comes with code of its own is not
+    measured. Raises InputError if the weights exceed all devices together, or no
+    network can be built.
 
     Parameters
     ----------

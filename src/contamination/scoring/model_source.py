@@ -19,7 +19,8 @@ class ModelSource:
     name : hub id, directory, or .gguf file.
     revision : branch, tag or commit of a hub id; files on this machine have none.
     precision : "auto" is bfloat16 where the device computes in it, else float32.
-    attention : transformers' attn_implementation; None is its default, torch's fused attention.
+    attention : transformers' attn_implementation; None is its default, torch's fused
+        attention.
     compile : run the network through torch.compile.
     context : tokens in a window, at most what the model allows; None is just that.
     trust_remote_code : run the Python files of the model's repository.

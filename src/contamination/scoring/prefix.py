@@ -1,12 +1,13 @@
 """Many continuations of one prefix, which is read once.
 
-The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs in a shard:
-each example is the prefix of all the others. Behind an endpoint, and wherever sharing gives other
-numbers, each pair is a sequence of its own. A model that runs here reads each prefix once and keeps
-its keys and values. The continuations follow one another in rows: every token sees the prefix and,
-of its row, its own continuation alone, at the position right after the prefix. A row copies the
-keys of its prefix, and each of its inputs attends to them and to the whole row: many short rows
-copy too often, few long ones compute what is masked, and unequal rows are padded.
+The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs
+in a shard: each example is the prefix of all the others. Behind an endpoint, and
+wherever sharing gives other numbers, each pair is a sequence of its own. A model that
+runs here reads each prefix once and keeps its keys and values. The continuations follow
+one another in rows: every token sees the prefix and, of its row, its own continuation
+alone, at the position right after the prefix. A row copies the keys of its prefix, and
+each of its inputs attends to them and to the whole row: many short rows copy too often,
+few long ones compute what is masked, and unequal rows are padded.
 """
 
 from collections import defaultdict
@@ -27,8 +28,8 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.shared_keys import SharedKeys, attention_mask
 from contamination.scoring.windows import Window, assemble, padded
 
-# Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
-# is so flat that they serve other machines as well.
+# Costs in units of the time in which one input attends to one key, measured on a CPU.
+# The minimum is so flat that they serve other machines as well.
 COPY = 32  # a key and its value
 NETWORK = 2000  # all of an input but attention
 ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of tokens
@@ -95,7 +96,8 @@ class Row(NamedTuple):
 
 Scored = tuple[int, int, np.ndarray]  # group, number of the continuation in it, its values
 
-# (span, width) up to which sharing was found to give the right numbers; None where it does not.
+# (span, width) up to which sharing was found to give the right numbers; None where it
+# does not.
 _agreed: WeakKeyDictionary[TransformersScorer, tuple[int, int] | None] = WeakKeyDictionary()
 
 
@@ -104,11 +106,12 @@ def continuation_logprobs(
 ) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield (index of the group, log-probabilities of each of its continuations, float32, nats).
 
-    A group is a prefix and its continuations (integer ids), any of which may be empty; the order of
-    results is free. A token is conditioned on the start token, the prefix, and the tokens of its
-    continuation before it. Where a prefix leaves no room in the context, its last
-    `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the group.
-    Raises InputError if a continuation is longer than the context, or the scorer cannot score.
+    A group is a prefix and its continuations (integer ids), any of which may be empty;
+    the order of results is free. A token is conditioned on the start token, the prefix,
+    and the tokens of its continuation before it. Where a prefix leaves no room in the
+    context, its last `scorer.context - len(continuation)` tokens count: a value depends
+    on nothing else in the group. Raises InputError if a continuation is longer than the
+    context, or the scorer cannot score.
     """
     pieces: list[Piece] = []
     results: list[list[np.ndarray]] = []
@@ -214,8 +217,8 @@ def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     """Say whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
 
-    Whatever an architecture does with positions, windows, states, masks and caches shows in the
-    numbers, or as an error.
+    Whatever an architecture does with positions, windows, states, masks and caches
+    shows in the numbers, or as an error.
     """
     agreed = _agreed.get(scorer, (0, 0))
     if agreed is None or not _can_share(scorer):
@@ -367,7 +370,8 @@ def _continue_rows(
 def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
     """Return where the value of each token stands, continuation after continuation.
 
-    The values are those of the first tokens, with padding, and then those of all others.
+    The values are those of the first tokens, with padding, and then those of all
+    others.
     """
     order: list[np.ndarray] = []
     start = firsts.size

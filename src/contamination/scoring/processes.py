@@ -1,7 +1,8 @@
 """The processes of one run: torchrun or accelerate starts them, and each takes its share.
 
-They meet twice: before the work, to agree on what is missing, and after it. A process that dies in
-between ends the run; what it had finished is stored, and the next run does the rest.
+They meet twice: before the work, to agree on what is missing, and after it. A process
+that dies in between ends the run; what it had finished is stored, and the next run does
+the rest.
 """
 
 import atexit
@@ -33,7 +34,8 @@ def processes() -> PartialState:
     size = int(os.environ.get("WORLD_SIZE", "1"))
     reason = ""
     try:
-        # Without `cpu`, accelerate takes each of several processes on CPUs for one that is alone.
+        # Without `cpu`, accelerate takes each of several processes on CPUs for one that
+        # is alone.
         state = PartialState(cpu=size > 1 and not torch.accelerator.is_available())
     except (ValueError, dist.DistError) as error:
         reason = f" ({error})"
@@ -50,7 +52,8 @@ def processes() -> PartialState:
 def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
     """Return the parts of a work that are this process's: every n-th, so that all end together.
 
-    With `alone` all of them are the first one's, as for a model that is spread over all devices.
+    With `alone` all of them are the first one's, as for a model that is spread over all
+    devices.
     """
     state = processes()
     if alone:
@@ -61,9 +64,9 @@ def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
 def share(work: Callable[[], T]) -> list[T]:
     """Do the share of this process, wait for the others, and return the results of all, in order.
 
-    Where one fails all raise: that one its own error, the others an InputError that names it. So
-    they stay together, whether they go on with another model or end. Raises InputError if another
-    process has ended.
+    Where one fails all raise: that one its own error, the others an InputError that
+    names it. So they stay together, whether they go on with another model or end.
+    Raises InputError if another process has ended.
     """
     state = processes()
     value = None
@@ -107,8 +110,8 @@ def together(work: Callable[[], T]) -> T:
 def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
     """Do each task in one process, every n-th in the same; return all results, in their order.
 
-    Results do not depend on the number of processes. Where one process fails all raise, as in
-    `share`.
+    Results do not depend on the number of processes. Where one process fails all raise,
+    as in `share`.
 
     Parameters
     ----------
@@ -128,12 +131,14 @@ def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -
 
 @cache
 def _group() -> Any:
-    # Of its own: that of a GPU's network would give up on the slowest after ten minutes.
+    # Of its own: that of a GPU's network would give up on the slowest after ten
+    # minutes.
     return dist.new_group(backend="gloo", timeout=PATIENCE)
 
 
 def _leave() -> None:
-    # While Python still runs: a thread of gloo that needs it afterwards aborts the process.
+    # While Python still runs: a thread of gloo that needs it afterwards aborts the
+    # process.
     _group.cache_clear()
     if dist.is_initialized():
         dist.destroy_process_group()

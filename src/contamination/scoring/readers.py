@@ -1,9 +1,10 @@
 """How the sequences of each kind of store are read by a model.
 
-A number may depend on when and where it was computed: a float on its place in the batch, an answer
-on the requests before it. So the sequences of a shard are scored in a random order, one shard after
-another, and so are the examples after a predecessor and the variants of a record: the orderings
-stay exchangeable under H0, and a drift, slow against a shard, cancels in it.
+A number may depend on when and where it was computed: a float on its place in the
+batch, an answer on the requests before it. So the sequences of a shard are scored in a
+random order, one shard after another, and so are the examples after a predecessor and
+the variants of a record: the orderings stay exchangeable under H0, and a drift, slow
+against a shard, cancels in it.
 """
 
 from abc import abstractmethod
@@ -42,7 +43,8 @@ def shuffled_places(store: Store, permutations: int) -> list[Place]:
 def start_tokens_of(data: TokenisedSet, scorer: Scorer) -> int:
     """Return how many start tokens each example brings, 0 or 1.
 
-    The scorer begins a sequence itself, so its first example loses a start token of its own.
+    The scorer begins a sequence itself, so its first example loses a start token of its
+    own.
     """
     if not data.test_set.started:
         return 0

@@ -1,9 +1,9 @@
 """Score a test set under a model into its store, doing only what is missing.
 
-Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones; or of every example right after every other. Or of every variant of a
-record: each is tokenised whole, as what a model has read was, the tokens with which all begin are
-read once, and those after them are stored.
+Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the
+canonical order and of m shuffled ones; or of every example right after every other. Or
+of every variant of a record: each is tokenised whole, as what a model has read was, the
+tokens with which all begin are read once, and those after them are stored.
 
 `score` chooses what is read, and `contamination.scoring.job` does the work.
 """
@@ -51,28 +51,32 @@ def score(
 ) -> Store:
     """Make sure that `directory` holds what a test of the set reads, and return the store.
 
-    Under torchrun all processes call this with the same arguments, and each scores its share of the
-    missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example or a variant has no token, what variants do not share is longer than
-    the context, the plan keeps tokens of orderings, `directory` holds a store of something else, or
-    one that a server filled under another name of the model, a log-probability is not finite, or
-    the disk is full.
+    Under torchrun all processes call this with the same arguments, and each scores its
+    share of the missing parts; none returns before all are stored. Raises InputError if
+    a shard has fewer than two examples, an example or a variant has no token, what
+    variants do not share is longer than the context, the plan keeps tokens of
+    orderings, `directory` holds a store of something else, or one that a server filled
+    under another name of the model, a log-probability is not finite, or the disk is
+    full.
 
     Parameters
     ----------
-    data : a set, tokenised by this scorer's tokenizer or to be; or variants of its records. A row
-        of `Store.variants` is a record that has any (`distinct` above 1), in canonical order: one
-        that does not move says nothing, and is not read.
+    data : a set, tokenised by this scorer's tokenizer or to be; or variants of its
+        records. A row of `Store.variants` is a record that has any (`distinct` above
+        1), in canonical order: one that does not move says nothing, and is not read.
     scorer : the model.
     directory : of the store; it need not exist.
-    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard; None is
-        the whole set in one shard. Variants have none.
-    model, seed : as in `store_format.Header`; of variants, the order of work alone is drawn.
+    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a
+        shard; None is the whole set in one shard. Variants have none.
+    model, seed : as in `store_format.Header`; of variants, the order of work alone is
+        drawn.
     permutations : of orderings.
-    enough : called after each shard with the store and the index of that shard; scoring ends when
-        it returns True. The shards are then scored one after the other; None scores all at once.
-        Under torchrun every process calls it, and all must get the same answer.
-    replace : remove a store of something else from `directory` instead of raising an error.
+    enough : called after each shard with the store and the index of that shard; scoring
+        ends when it returns True. The shards are then scored one after the other; None
+        scores all at once. Under torchrun every process calls it, and all must get the
+        same answer.
+    replace : remove a store of something else from `directory` instead of raising an
+        error.
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)

@@ -21,7 +21,8 @@ def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dt
     prefix = in_prefix[:, None].expand(*blocks.shape, longest)
     own = (blocks[:, :, None] == blocks[:, None, :]).tril()
     seen = torch.cat([prefix, own], dim=2)[:, None]
-    # The lowest number instead of minus infinity, and no boolean: every kind of attention adds it.
+    # The lowest number instead of minus infinity, and no boolean: every kind of
+    # attention adds it.
     lowest = torch.finfo(dtype).min
     zeros = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
     return zeros.masked_fill_(~seen, lowest)

@@ -1,7 +1,7 @@
 """The log-probability store: score once, test many ways.
 
-One store holds the per-token log-probabilities of one test set under one model for one number of
-shards. Its header names the kind, and the kind its class.
+One store holds the per-token log-probabilities of one test set under one model for one
+number of shards. Its header names the kind, and the kind its class.
 """
 
 import shutil
@@ -36,8 +36,8 @@ def store_of(directory: Path, header: Header) -> Store:
 def create_store(directory: Path, header: Header, *, replace: bool = False) -> Store:
     """Return the store of this header in a directory; its header is written if it is not there.
 
-    Raises InputError if the directory holds a store of something else, one of another version of
-    this package, or a damaged `store.json`.
+    Raises InputError if the directory holds a store of something else, one of another
+    version of this package, or a damaged `store.json`.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def create_store(directory: Path, header: Header, *, replace: bool = False) -> S
 def open_store(directory: Path | str) -> Store:
     """Return a store that was scored before, whatever it holds.
 
-    Raises InputError if there is none, its header is damaged, or it is one of another version of
-    this package.
+    Raises InputError if there is none, its header is damaged, or it is one of another
+    version of this package.
     """
     path = Path(directory) / "store.json"
     check_directory(path.parent)
@@ -69,12 +69,14 @@ def open_store(directory: Path | str) -> Store:
 def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     """Write a store that has the sums of another one, to travel with a repository.
 
-    It has one sum of an ordering, or one of a predecessor for each other example of its shard, in
-    canonical order; p-values are those of `store`, bit by bit. What needs tokens raises InputError
-    there: all but `log_probs`, `resolution` and `successors` of whole examples. The records of runs
-    come along: they say with which model, packages and precision the tokens were scored.
+    It has one sum of an ordering, or one of a predecessor for each other example of its
+    shard, in canonical order; p-values are those of `store`, bit by bit. What needs
+    tokens raises InputError there: all but `log_probs`, `resolution` and `successors`
+    of whole examples. The records of runs come along: they say with which model,
+    packages and precision the tokens were scored.
 
-    Raises InputError if `store` holds variants, lacks one of the sequences, or is damaged.
+    Raises InputError if `store` holds variants, lacks one of the sequences, or is
+    damaged.
 
     Parameters
     ----------

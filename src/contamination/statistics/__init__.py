@@ -1,6 +1,7 @@
 """Tests of contamination on log-probabilities: pure functions of arrays.
 
-Orderings are on the last axis, the canonical one first; larger scores are more evidence.
+Orderings are on the last axis, the canonical one first; larger scores are more
+evidence.
 
 ================================  ===========================  ===================================
 function                          input                        guarantee
@@ -24,12 +25,14 @@ function                          input                        guarantee
 `simulated_p_values`              (r, m+1), (b, r) effects     an estimate, of power
 ================================  ===========================  ===================================
 
-Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix. Any room
-may import from here; nothing here imports from another room but `errors`.
+Scores of the orderings of one shard, to be stacked to (r, m+1):
+`token_standardised_scores` and `boundary_scores` from its tokens,
+`sampled_successor_scores` from its successor matrix. Any room may import from here;
+nothing here imports from another room but `errors`.
 
 Every function refuses what is not a plain array of finite numbers by an `InputError`
-(`contamination.statistics.inputs`), and p-values do not depend on the unit of the scores.
+(`contamination.statistics.inputs`), and p-values do not depend on the unit of the
+scores.
 """
 
 from importlib import import_module

@@ -1,11 +1,12 @@
 """Is the order of records exchangeable by itself? Tests that need no model.
 
-Every test of contamination on orderings (Oren section 2) assumes that the canonical order of the
-examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
-of the order, such as the share of neighbours with equal labels, is compared with its values in
-random orderings from the same group of permutations as the sharded test, within contiguous shards.
-A statistic takes a value or label for each record, orderings (m+1, n) from `random_orderings` and
-shards; it returns a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
+Every test of contamination on orderings (Oren section 2) assumes that the canonical
+order of the examples is one draw among equally likely ones. That can be asked of the
+records alone: a statistic of the order, such as the share of neighbours with equal
+labels, is compared with its values in random orderings from the same group of
+permutations as the sharded test, within contiguous shards. A statistic takes a value or
+label for each record, orderings (m+1, n) from `random_orderings` and shards; it returns
+a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
 """
 
 import math
@@ -49,7 +50,8 @@ def random_orderings(
     bounds : contiguous shards (start, stop) from 0 to n, as
         `contamination.testsets.orderings.shard_bounds` gives them.
     permutations : m, 0 or more.
-    rng : draws the random ones, uniformly among those that keep every record in its shard.
+    rng : draws the random ones, uniformly among those that keep every record in its
+        shard.
 
     Returns
     -------
@@ -79,8 +81,8 @@ def random_orderings(
 def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
-    p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
-    distance from its mean over all m+1 orderings ("two-sided").
+    p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself
+    ("greater") or its distance from its mean over all m+1 orderings ("two-sided").
 
     Parameters
     ----------
@@ -89,19 +91,22 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
 
     Returns
     -------
-    PValue, whose statistic is z: values[0] less the mean of all m+1, by their sd (0 if that is 0).
+    PValue, whose statistic is z: values[0] less the mean of all m+1, by their sd (0 if
+    that is 0).
 
     Raises
     ------
     InputError
-        For no permutation, a value that is not a finite number, or an unknown alternative.
+        For no permutation, a value that is not a finite number, or an unknown
+        alternative.
 
     Notes
     -----
-    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
-    exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
-    count against rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The
-    +1: Phipson and Smyth (2010), as in `permutation_test`.
+    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha)
+    <= alpha exactly, for every n and m and any statistic: both distances treat the m+1
+    orderings alike. Ties count against rejection, so a constant statistic has p = 1;
+    the smallest p is 1 / (1 + m). The +1: Phipson and Smyth (2010), as in
+    `permutation_test`.
 
     Examples
     --------
@@ -172,7 +177,8 @@ def ascending_neighbours(
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Examples
     --------
@@ -203,12 +209,13 @@ def autocorrelation(
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Notes
     -----
-    Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case based on
-    serial correlation", Annals of Mathematical Statistics 14(4).
+    Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case
+    based on serial correlation", Annals of Mathematical Statistics 14(4).
 
     Examples
     --------
@@ -239,7 +246,8 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Examples
     --------
@@ -257,10 +265,10 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
 def max_z(values: ArrayLike) -> NDArray[np.float64]:
     """Return the largest of c standardised statistics (c, m+1) as one statistic, (m+1,).
 
-    max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them alike, so
-    `order_test` of it stays exact and pays for the choice (Westfall and Young 1993). A constant
-    statistic has z = 0. Raises InputError for a value that is not a finite number, no statistic, or
-    no permutation.
+    max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them
+    alike, so `order_test` of it stays exact and pays for the choice (Westfall and Young
+    1993). A constant statistic has z = 0. Raises InputError for a value that is not a
+    finite number, no statistic, or no permutation.
 
     Examples
     --------
@@ -279,8 +287,8 @@ class NeighbourSimilarity(NamedTuple):
 
     Attributes
     ----------
-    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
-        is long enough.
+    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0
+        where no shard is long enough.
     close : (m+1,), share of neighbours that are near-duplicates.
     has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
     """
@@ -301,15 +309,18 @@ def neighbour_similarity(
 ) -> NeighbourSimilarity:
     """Measure the similarity of records that stand `lags` places apart, in each ordering.
 
-    The n x n matrix of cosines is computed a block of rows at a time, so memory grows as n * m.
+    The n x n matrix of cosines is computed a block of rows at a time, so memory grows
+    as n * m.
 
     Parameters
     ----------
-    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to
+        nothing).
     orderings : (m+1, n), from `random_orderings`.
     bounds : of the shards.
     lags : whole numbers, the first of them 1.
-    threshold : records are near-duplicates where their cosine is above it and they are not copies.
+    threshold : records are near-duplicates where their cosine is above it and they are
+        not copies.
     copies : (n,), equal for records that are exact copies of each other.
 
     Returns
@@ -319,7 +330,8 @@ def neighbour_similarity(
     Raises
     ------
     InputError
-        For orderings or copies that are not those of n records, or lags that do not start with 1.
+        For orderings or copies that are not those of n records, or lags that do not
+        start with 1.
 
     Examples
     --------

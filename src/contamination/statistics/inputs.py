@@ -1,12 +1,12 @@
 """The gate of all statistics: whatever is not a plain array of finite numbers is refused here.
 
-Each check returns a NumPy array or a Python number, and raises `InputError` with one line that
-names the argument, the place and the fix. Masked entries, complex numbers, text, ragged lists and
-numbers that no float holds are refused rather than converted.
+Each check returns a NumPy array or a Python number, and raises `InputError` with one
+line that names the argument, the place and the fix. Masked entries, complex numbers,
+text, ragged lists and numbers that no float holds are refused rather than converted.
 
 Scores may have any size that a float can hold. Tests divide them by a power of two
-(`without_scale`), which is exact, so that no square overflows and no spread underflows: results do
-not depend on the unit of the scores.
+(`without_scale`), which is exact, so that no square overflows and no spread underflows:
+results do not depend on the unit of the scores.
 """
 
 import operator
@@ -33,7 +33,8 @@ _LARGEST_WHOLE = 2**53  # floats above it have no odd numbers
 def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as a float64 array of any shape, finite or not.
 
-    Raises InputError for masked entries, complex numbers, text, ragged lists and other objects.
+    Raises InputError for masked entries, complex numbers, text, ragged lists and other
+    objects.
     """
     try:
         masked = _has_mask(values)
@@ -69,8 +70,8 @@ def check_finite(array: NDArray[np.float64], name: str) -> None:
 def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
     """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
 
-    Raises InputError for another number of dimensions, too few shards, no shuffled ordering, or
-    what is not a finite number.
+    Raises InputError for another number of dimensions, too few shards, no shuffled
+    ordering, or what is not a finite number.
     """
     array = as_floats(log_probs, "log_probs")
     if array.ndim != ndim or array.shape[-1] < 2:
@@ -125,8 +126,8 @@ def as_whole_numbers(
 ) -> NDArray[np.int64]:
     """Return `values` as an int64 array of a shape, where None is any length.
 
-    Raises InputError for another shape, or the first entry that is not a whole number in
-    [least, most].
+    Raises InputError for another shape, or the first entry that is not a whole number
+    in [least, most].
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -229,7 +230,8 @@ def without_scale(
     Parameters
     ----------
     values : finite numbers.
-    axis : each line along this axis has a power of its own; by default all values have one.
+    axis : each line along this axis has a power of its own; by default all values have
+        one.
 
     Returns
     -------

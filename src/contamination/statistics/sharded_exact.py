@@ -1,9 +1,9 @@
 """The exact test on shards: a stratified permutation test, with one stratum for each shard.
 
-New here, on the shards and permutations of Oren section 3.2. Under H0, given the m+1 scores of a
-shard, each of them is equally likely to be the canonical one, independently over shards. So the
-null law of a sum over shards is the convolution of r discrete uniform laws, known exactly from
-scores already paid for.
+New here, on the shards and permutations of Oren section 3.2. Under H0, given the m+1
+scores of a shard, each of them is equally likely to be the canonical one, independently
+over shards. So the null law of a sum over shards is the convolution of r discrete
+uniform laws, known exactly from scores already paid for.
 """
 
 import math
@@ -39,10 +39,11 @@ class ShardedExactResult(TestResult):
 
     Attributes
     ----------
-    z : statistic by its exact sd under H0 (0 if that is 0): a description, never the source of p.
+    z : statistic by its exact sd under H0 (0 if that is 0): a description, never the
+        source of p.
     resolution : width of the conservative rounding, in units of the statistic:
-        P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float error
-        that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
+        P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float
+        error that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
     z: float
@@ -59,35 +60,38 @@ def sharded_exact_test(
 
     Parameters
     ----------
-    log_probs : (r, m+1) log-probability (nats), or any other score, of each shard in each ordering;
-        column 0 is canonical. Larger is more evidence.
-    weights : "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant shard), so
-        that no loud shard drowns the others and T is the sum of the shards' z-scores; "equal" is
-        w_i = 1, with T in nats. Both are symmetric in the m+1 scores, which keeps the test exact.
+    log_probs : (r, m+1) log-probability (nats), or any other score, of each shard in
+        each ordering; column 0 is canonical. Larger is more evidence.
+    weights : "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a
+        constant shard), so that no loud shard drowns the others and T is the sum of the
+        shards' z-scores; "equal" is w_i = 1, with T in nats. Both are symmetric in the
+        m+1 scores, which keeps the test exact.
 
     Returns
     -------
-    ShardedExactResult. Its p is never below the true p, and above it by no more than `resolution`
-    allows: 0 if the weights are "equal" and the scores are whole multiples of one power of two, up
-    to some thousand apart.
+    ShardedExactResult. Its p is never below the true p, and above it by no more than
+    `resolution` allows: 0 if the weights are "equal" and the scores are whole multiples
+    of one power of two, up to some thousand apart.
 
     Raises
     ------
     InputError
-        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value that is not a
-        finite number, or an unknown weighting.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting.
 
     Notes
     -----
-    H0: within each shard the m+1 orderings are exchangeable given the model, independently over
-    shards. Then P(p <= alpha) <= alpha exactly, for every r and m and any distribution of scores.
-    Shards may differ in law; neither normality nor many shards are assumed. Ties count against the
-    canonical ordering. (m+1)^-r <= p <= 1, with the lower end reached where every canonical score
-    is the strict maximum of its shard. With "equal", raising a canonical score never raises the
-    true p; with "inverse_sd" it also changes the weight of its shard, and no such promise holds.
+    H0: within each shard the m+1 orderings are exchangeable given the model,
+    independently over shards. Then P(p <= alpha) <= alpha exactly, for every r and m
+    and any distribution of scores. Shards may differ in law; neither normality nor many
+    shards are assumed. Ties count against the canonical ordering. (m+1)^-r <= p <= 1,
+    with the lower end reached where every canonical score is the strict maximum of its
+    shard. With "equal", raising a canonical score never raises the true p; with
+    "inverse_sd" it also changes the weight of its shard, and no such promise holds.
 
-    Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting: Daniels (1954),
-    "Saddlepoint approximations in statistics", Annals of Mathematical Statistics 25(4).
+    Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting:
+    Daniels (1954), "Saddlepoint approximations in statistics", Annals of Mathematical
+    Statistics 25(4).
 
     Examples
     --------
@@ -103,8 +107,8 @@ def sharded_exact_test(
 def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     """Estimate the standard error of log10 p over the draw of the orderings, where it is sampled.
 
-    A jackknife: the test is repeated without each of `blocks` blocks of the m orderings in turn. p
-    is valid for every draw; this says how much another draw would move it.
+    A jackknife: the test is repeated without each of `blocks` blocks of the m orderings
+    in turn. p is valid for every draw; this says how much another draw would move it.
 
     Parameters
     ----------
@@ -114,7 +118,8 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     Raises
     ------
     InputError
-        As `sharded_exact_test`; for another number of blocks, or where a block holds all orderings.
+        As `sharded_exact_test`; for another number of blocks, or where a block holds
+        all orderings.
 
     Examples
     --------
@@ -136,15 +141,15 @@ def pooled_exact_test(
 
     Parameters
     ----------
-    sets : scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and m may
-        differ.
-    weights : as in `sharded_exact_test`. With "inverse_sd" every shard is in units of its own
-        spread, so sets may even differ in what their scores are.
+    sets : scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and
+        m may differ.
+    weights : as in `sharded_exact_test`. With "inverse_sd" every shard is in units of
+        its own spread, so sets may even differ in what their scores are.
 
     Returns
     -------
-    ShardedExactResult, whose `shards` counts those of all sets, and whose `permutations` is the
-    fewest of a set.
+    ShardedExactResult, whose `shards` counts those of all sets, and whose
+    `permutations` is the fewest of a set.
 
     Raises
     ------
@@ -153,16 +158,19 @@ def pooled_exact_test(
 
     Notes
     -----
-    T adds the shards of all sets, and its null law is the convolution of all their laws: where each
-    set shows a little, the sum shows more than any of them, and nothing is scored for it.
+    T adds the shards of all sets, and its null law is the convolution of all their
+    laws: where each set shows a little, the sum shows more than any of them, and
+    nothing is scored for it.
 
-    H0: in every set the orderings of a shard are exchangeable given the model. Given the model,
-    orders of different sets are independent draws (each author ordered their own), so all shards
-    are independent, and P(p <= alpha) <= alpha exactly. One model scoring all sets does not break
-    that: its scores are given, only which ordering is canonical is random.
+    H0: in every set the orderings of a shard are exchangeable given the model. Given
+    the model, orders of different sets are independent draws (each author ordered their
+    own), so all shards are independent, and P(p <= alpha) <= alpha exactly. One model
+    scoring all sets does not break that: its scores are given, only which ordering is
+    canonical is random.
 
-    Which sets are pooled must not depend on these scores. Where a control that knows the order
-    decides, as the compressor of an audit does, P(p <= alpha) is at most alpha / P(all pass).
+    Which sets are pooled must not depend on these scores. Where a control that knows
+    the order decides, as the compressor of an audit does, P(p <= alpha) is at most
+    alpha / P(all pass).
 
     Examples
     --------
@@ -186,8 +194,8 @@ def sharded_exact_monte_carlo(
 ) -> TestResult:
     """Estimate p of `sharded_exact_test` by sampling: p = (1 + hits) / (1 + resamples).
 
-    With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any number of
-    draws; p cannot be below 1 / (1 + resamples).
+    With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any
+    number of draws; p cannot be below 1 / (1 + resamples).
 
     Parameters
     ----------
@@ -231,8 +239,8 @@ def sharded_exact_p_values(
 ) -> Floats:
     """Compute p of `sharded_exact_test` for each of b choices of the canonical orderings, (b,).
 
-    Means and weights do not ask which ordering is canonical, so all choices have one null law, and
-    a thousand of them cost one convolution.
+    Means and weights do not ask which ordering is canonical, so all choices have one
+    null law, and a thousand of them cost one convolution.
 
     Parameters
     ----------
@@ -243,12 +251,14 @@ def sharded_exact_p_values(
     Returns
     -------
     p-values, (b,): never below the true p, and above it by no more than `resolution` of
-    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is no far tail.
+    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is
+    no far tail.
 
     Raises
     ------
     InputError
-        As `sharded_exact_test`, or for choices of another shape or of columns that do not exist.
+        As `sharded_exact_test`, or for choices of another shape or of columns that do
+        not exist.
 
     Examples
     --------
@@ -284,8 +294,8 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
 
     Returns
     -------
-    (r, m+1). Rows have mean 0; with "inverse_sd" they are z-scores, or 0 for a constant shard. The
-    sum of column 0 is the statistic.
+    (r, m+1). Rows have mean 0; with "inverse_sd" they are z-scores, or 0 for a constant
+    shard. The sum of column 0 is the statistic.
 
     Raises
     ------
@@ -333,8 +343,8 @@ def _test_shards(test: str, blocks: Sequence[Floats], weights: Weights) -> Shard
 def _without_scale(blocks: Sequence[Floats], scheme: Weights) -> tuple[list[Floats], int]:
     """Divide the scores by powers of two; return with them the exponent of the unit of T.
 
-    With "inverse_sd" every shard is divided by its own, and T has no unit. Raises InputError for an
-    unknown weighting.
+    With "inverse_sd" every shard is divided by its own, and T has no unit. Raises
+    InputError for an unknown weighting.
     """
     if scheme not in get_args(Weights):
         raise InputError(f'weights is {scheme!r:.40}: give "inverse_sd" or "equal"')
@@ -372,9 +382,9 @@ def _float_noise(values: Floats, scheme: Weights) -> float:
 def _gaps(values: Floats, scheme: Weights) -> Floats:
     """Return w_i (L[i, j] - L[i, 0]): the event T >= t is {sum of gaps >= 0}.
 
-    Equal scores must stay ties although they may differ in their last bits, or p would be too
-    small: gaps at rounding level are set to 0 here, and sums are compared with a tolerance (Monte
-    Carlo) or rounded up by far more than that (lattice).
+    Equal scores must stay ties although they may differ in their last bits, or p would
+    be too small: gaps at rounding level are set to 0 here, and sums are compared with a
+    tolerance (Monte Carlo) or rounded up by far more than that (lattice).
     """
     gaps = values - values[:, :1]
     gaps[np.abs(gaps) <= _rounding(values)] = 0.0

@@ -22,11 +22,12 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
 
     Parameters
     ----------
-    log_probs : (r, m+1), log-probability L (nats) of each shard in each ordering, column 0
-        canonical; larger is more evidence.
-    ddof : 1 is Student's t. 0 is what the public script of the paper computes (`numpy.std`): its
-        statistic is sqrt(r / (r-1)) too large for the t law with r - 1 degrees of freedom, so it
-        rejects too often; use it only to compare with that script.
+    log_probs : (r, m+1), log-probability L (nats) of each shard in each ordering,
+        column 0 canonical; larger is more evidence.
+    ddof : 1 is Student's t. 0 is what the public script of the paper computes
+        (`numpy.std`): its statistic is sqrt(r / (r-1)) too large for the t law with r -
+        1 degrees of freedom, so it rejects too often; use it only to compare with that
+        script.
 
     Returns
     -------
@@ -35,17 +36,18 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     Raises
     ------
     InputError
-        For a wrong number of dimensions, fewer than 2 shards or 1 permutation, a value that is not
-        a finite number, another `ddof`, or differences that are all equal and not 0: t is then
-        undefined.
+        For a wrong number of dimensions, fewer than 2 shards or 1 permutation, a value
+        that is not a finite number, another `ddof`, or differences that are all equal
+        and not 0: t is then undefined.
 
     Notes
     -----
-    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
-    likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
-    only if the s_i are i.i.d. normal with mean 0, and nothing bounds its error for few shards of
-    skewed or unequal scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
-    nothing speaks for the canonical ordering: t = 0, p = 1.
+    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings
+    are more likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second
+    moments). It is exact only if the s_i are i.i.d. normal with mean 0, and nothing
+    bounds its error for few shards of skewed or unequal scores (`sharded_exact_test`
+    needs neither assumption). Where every s_i is 0, nothing speaks for the canonical
+    ordering: t = 0, p = 1.
 
     Examples
     --------

@@ -30,7 +30,8 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
     Parameters
     ----------
     items : n of them.
-    orders : the different orders of each item, the published one first, uint8[d, options].
+    orders : the different orders of each item, the published one first, uint8[d,
+        options].
     columns : N, how many texts a row has: each of the d texts stands in it N / d times.
     template : the name or text of a template, or OPTIONS_TEMPLATE.
     """
@@ -102,8 +103,8 @@ def drawn_orders(
     ----------
     items : n of them.
     free : of each item, the places that may change.
-    permutations : at most so many orders besides the published one; a divisor of permutations + 1
-        in all.
+    permutations : at most so many orders besides the published one; a divisor of
+        permutations + 1 in all.
     seed : of the draws.
 
     Raises
@@ -115,7 +116,8 @@ def drawn_orders(
         raise InputError(f"permutations is {permutations}: give at least 1, better 23")
     seen = Counter[str]()
     for item, places in zip(items, free, strict=True):
-        # By content, not by place: what is drawn says nothing about the order of the records.
+        # By content, not by place: what is drawn says nothing about the order of the
+        # records.
         identity = sha256_of(repr(item))
         seen[identity] += 1
         rng = random_stream(seed, "arrangements", identity, seen[identity])

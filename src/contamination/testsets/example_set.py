@@ -1,7 +1,8 @@
 """A test set: examples in canonical order, each one record rendered by a named template.
 
-Oren (section 2) takes a dataset as a sequence of examples whose order carries no information. An
-example is one record (`contamination.testsets.records`) and its text, which ends in the separator.
+Oren (section 2) takes a dataset as a sequence of examples whose order carries no
+information. An example is one record (`contamination.testsets.records`) and its text,
+which ends in the separator.
 """
 
 from collections import Counter
@@ -23,9 +24,12 @@ class Declared:
 
     Attributes
     ----------
-    answer : they name the right option: by label, index from 0, text, or a flag for each option.
-    options : they hold the options, as one list or a field for each, or are lists parallel to them.
-    other : they say nothing of the options, whatever they look like; "*" is every field.
+    answer : they name the right option: by label, index from 0, text, or a flag for
+        each option.
+    options : they hold the options, as one list or a field for each, or are lists
+        parallel to them.
+    other : they say nothing of the options, whatever they look like; "*" is every
+        field.
     """
 
     answer: tuple[str, ...] = ()
@@ -41,10 +45,12 @@ class ExampleSet:
     ----------
     examples : rendered texts, separator included; at least one.
     template : name/version of the rendering, or the template itself.
-    revision : SHA-256 of the examples and the name of their template, whatever file they came from.
+    revision : SHA-256 of the examples and the name of their template, whatever file
+        they came from.
     records : the fields behind each example, where they are known.
     declared : what is said of them, for sets of multiple-choice items.
-    started : whether a tokenizer that begins texts with a special token begins every example so.
+    started : whether a tokenizer that begins texts with a special token begins every
+        example so.
     """
 
     name: str
@@ -59,8 +65,9 @@ class ExampleSet:
 def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
     """Return the set as the public script of Oren et al. encodes it, if that is `wanted`.
 
-    Each example is then a text of its own: tokenizers such as those of Llama 2 and Mistral put a
-    start token before it. The set has another revision, and with it other stores and orderings.
+    Each example is then a text of its own: tokenizers such as those of Llama 2 and
+    Mistral put a start token before it. The set has another revision, and with it other
+    stores and orderings.
     """
     if not wanted:
         return test_set
@@ -76,10 +83,10 @@ def make_test_set(
 ) -> ExampleSet:
     """Render records as a test set; `where` is what error messages call their source.
 
-    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records` takes so many
-    from the start; there must be as many. Raises InputError for an unknown template, a missing
-    field, a text longer than LONGEST_TEXT, a record that comes twice with its id, and as
-    `check_texts`.
+    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records`
+    takes so many from the start; there must be as many. Raises InputError for an
+    unknown template, a missing field, a text longer than LONGEST_TEXT, a record that
+    comes twice with its id, and as `check_texts`.
     """
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")

@@ -1,8 +1,9 @@
 """Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
 
-The hub's files are read as data only: no script of a repository is run. What comes from a commit is
-named by it. A directory laid out like a repository of the hub is read in the same way. Whether the
-hub can be reached, and what to do about its errors, is said here for models as well.
+The hub's files are read as data only: no script of a repository is run. What comes from
+a commit is named by it. A directory laid out like a repository of the hub is read in
+the same way. Whether the hub can be reached, and what to do about its errors, is said
+here for models as well.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,8 +38,9 @@ def download(
     Raises
     ------
     InputError
-        If there is no network and nothing in the hub's cache, no access, no such data set,
-        configuration, split or member, or if files are of a kind that cannot be read.
+        If there is no network and nothing in the hub's cache, no access, no such data
+        set, configuration, split or member, or if files are of a kind that cannot be
+        read.
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.

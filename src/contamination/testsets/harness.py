@@ -5,9 +5,10 @@
 - `inspect:FILE`: an `.eval` log of Inspect.
 - `lighteval:FILE`: `details_*.parquet` of lighteval, since its version 0.11.
 
-They are in the order in which the set was published. A log need not have this order: it is put back
-by the numbers that the harness gave the records of the stored data set. A record has its `text`; of
-a multiple-choice item also `question`, `choices` and `answer`, which the axis of options moves.
+They are in the order in which the set was published. A log need not have this order: it
+is put back by the numbers that the harness gave the records of the stored data set. A
+record has its `text`; of a multiple-choice item also `question`, `choices` and
+`answer`, which the axis of options moves.
 """
 
 from pathlib import Path
@@ -23,9 +24,9 @@ from contamination.testsets.records import Record
 def read_harness(what: str) -> tuple[str, list[Record]]:
     """Return name and records of a set that has one of the names above.
 
-    A log has a record once for each filter, sample or epoch, which count once. Raises InputError
-    for a task or a log that cannot be read, where the published order or the texts cannot be told,
-    and where two different records have one number.
+    A log has a record once for each filter, sample or epoch, which count once. Raises
+    InputError for a task or a log that cannot be read, where the published order or the
+    texts cannot be told, and where two different records have one number.
     """
     kind, _, rest = what.partition(":")
     if kind == "lm-eval":

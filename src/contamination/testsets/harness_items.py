@@ -36,7 +36,8 @@ def sample_item(
     ----------
     question : the input of the sample.
     choices : the texts of the options; empty where there are none.
-    target : a text or the letter of a choice; of several the first; "" where there is none.
+    target : a text or the letter of a choice; of several the first; "" where there is
+        none.
     """
     targets = [target] if isinstance(target, str) else list(target)
     first = targets[0] if targets else ""

@@ -79,7 +79,8 @@ class Columns(NamedTuple):
 def find_columns(record: Record, declared: Declared) -> Columns:
     """Return where options are: as declared, else where data sets have them.
 
-    Raises InputError for a declared field that is not there, and if no options are found.
+    Raises InputError for a declared field that is not there, and if no options are
+    found.
     """
     given = [places_of(record, name) for name in declared.options]
     if [] in given:

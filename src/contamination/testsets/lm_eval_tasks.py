@@ -15,12 +15,13 @@ STORED = "contamination: number in the stored data set"  # a column beside those
 def read_task(name: str) -> list[Record]:
     """Return the records of a task in the stored order of its test split, else validation split.
 
-    A record is rendered by the task's own `doc_to_text`, `doc_to_choice` and `doc_to_target`. Its
-    `process_docs` may leave records out or shuffle them: the stored order is put back. (A log of
-    such a task counts the shuffled order; the task alone knows the stored one.) Where the choices
-    are the same for all records, such as "A" to "D", they are labels: the options then are those of
-    the record, whose own fields stay. Raises InputError for a task that cannot be opened, a group
-    of tasks, one without such a split, and one that draws at random.
+    A record is rendered by the task's own `doc_to_text`, `doc_to_choice` and
+    `doc_to_target`. Its `process_docs` may leave records out or shuffle them: the
+    stored order is put back. (A log of such a task counts the shuffled order; the task
+    alone knows the stored one.) Where the choices are the same for all records, such as
+    "A" to "D", they are labels: the options then are those of the record, whose own
+    fields stay. Raises InputError for a task that cannot be opened, a group of tasks,
+    one without such a split, and one that draws at random.
     """
     import datasets
 

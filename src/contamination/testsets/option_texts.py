@@ -13,7 +13,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NUMBERS = tuple(map(str, range(27)))
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
-# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
+# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no
+# label.
 _LABEL = re.compile(
     r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
     r"(?:[]).:*_>|、．｜]+|\s+[-–—](?=\s)|[\s/–—-]+(?=\w\w))"
@@ -44,7 +45,8 @@ ABOUT_OTHERS = re.compile(
     r"|^\W*i have no comment\W*$",
     re.IGNORECASE,
 )
-# Letters, numerals or numbers of other options, or of statements: "A and C", "(i) only", "2, 3".
+# Letters, numerals or numbers of other options, or of statements: "A and C", "(i)
+# only", "2, 3".
 _NAME = r"\(?(?:[A-J]|[a-j](?=[),. ]|$)|[IVXivx]{1,4}|\d)\)?\.?"
 NAMES_OTHERS = re.compile(
     rf"^\W*(([Bb]oth|[Nn]either|[Ee]ither|[Oo]nly|[Ss]tatements?|[Oo]ptions?|[Aa]nswers?|[Cc]hoices?)[\s:]+)*"
@@ -71,8 +73,8 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 def begin_with_labels(options: Sequence[str]) -> bool:
     """Return whether options begin with labels, "(A) ..." or "1. ...", each with its own.
 
-    One may have none ("none of these"). In whatever order: what is decided by this must not depend
-    on the published one.
+    One may have none ("none of these"). In whatever order: what is decided by this must
+    not depend on the published one.
     """
     found = [match for option in options if (match := _LABEL.match(option))]
     labels = {"".join(filter(None, match.groups())).upper() for match in found}
@@ -107,8 +109,8 @@ def to_declare(
 ) -> Literal["answer", "options"] | None:
     """Return the declaration that a field needs which looks as if it followed the options.
 
-    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
-    "A, C", "AC", "0100", "B. river", or a list of such.
+    It has an entry for each, or words that name or repeat options and no others: "(B)",
+    "option_2", "A, C", "AC", "0100", "B. river", or a list of such.
     """
     count = len(options)
     numbered = {*labels, *NUMBERS[: count + 1]}

@@ -1,10 +1,11 @@
 """Multiple-choice items: what the options of a record are, and the record with them rearranged.
 
-An *arrangement* of an item is one order of its options under the fixed labels: the contents move,
-the labels stay, and whatever names the right option moves along, so every arrangement asks the same
-question and has the same answer. `items_of` alone decides which fields these are, for the test of
-options and for sealing. What it cannot decide it refuses, and it decides by the options as a set:
-a record is read in the same way, or refused, in all of its arrangements.
+An *arrangement* of an item is one order of its options under the fixed labels: the
+contents move, the labels stay, and whatever names the right option moves along, so
+every arrangement asks the same question and has the same answer. `items_of` alone
+decides which fields these are, for the test of options and for sealing. What it cannot
+decide it refuses, and it decides by the options as a set: a record is read in the same
+way, or refused, in all of its arrangements.
 """
 
 import itertools
@@ -39,7 +40,8 @@ QUESTIONS = (
     *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
     *("startphrase", "prompt"),
 )
-# As `Declared.other`: every field but those that are about options. No command line can hold it.
+# As `Declared.other`: every field but those that are about options. No command line can
+# hold it.
 ALL_OTHERS = "\0"
 
 
@@ -47,16 +49,18 @@ ALL_OTHERS = "\0"
 class Item:
     """A question, its options in the published order, and the index of the right one.
 
-    Raises InputError for fewer than 2 options or more than 26, or an option without text.
+    Raises InputError for fewer than 2 options or more than 26, or an option without
+    text.
 
     Attributes
     ----------
     answer : None where the record does not say.
-    lettered : a shown field names an option by its letter, wrong in another arrangement.
+    lettered : a shown field names an option by its letter, wrong in another
+        arrangement.
     record, labels : what it was read from, and what the record calls the options.
     columns : places in the record of the options, then of what moves along with each.
-    gold : fields that name the right option, how ("label", "index" or "text"), and what they say if
-        it stands in each place.
+    gold : fields that name the right option, how ("label", "index" or "text"), and what
+        they say if it stands in each place.
     used : names of all these fields, and of the question.
     """
 
@@ -106,15 +110,17 @@ class Item:
 def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
     """Return the items of a test set, one for each record, in canonical order.
 
-    Fields are read as `test_set.declared` says, and by the names that data sets use. Among the
-    `shown` fields (None: all of a record) a field that looks as if it named the right option, or as
-    if it were parallel to the options, must be declared. An answer that could be read in two ways
-    is read as all others are, unless all fields are shown.
+    Fields are read as `test_set.declared` says, and by the names that data sets use.
+    Among the `shown` fields (None: all of a record) a field that looks as if it named
+    the right option, or as if it were parallel to the options, must be declared. An
+    answer that could be read in two ways is read as all others are, unless all fields
+    are shown.
 
-    Raises InputError that names the record for what is no multiple-choice item: a line without
-    fields, no options, options that are no texts, an answer that is none of them or could be read
-    in two ways, what `Item` refuses; if the texts of options begin with their labels; and for a
-    field that has to be declared, with the declaration.
+    Raises InputError that names the record for what is no multiple-choice item: a line
+    without fields, no options, options that are no texts, an answer that is none of
+    them or could be read in two ways, what `Item` refuses; if the texts of options
+    begin with their labels; and for a field that has to be declared, with the
+    declaration.
     """
     name, declared = test_set.name, test_set.declared
     if not test_set.records:
@@ -158,7 +164,8 @@ def _lettered(item: Item, beside: Record) -> bool:
 def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
     """Return how each field names the right option, if it does so in one way in all of the items.
 
-    No arrangement of the items changes that, so it may decide what could be read in two ways.
+    No arrangement of the items changes that, so it may decide what could be read in two
+    ways.
     """
     ways_of = dict[str, set[str]]()
     for record in test_set.records:
@@ -268,9 +275,10 @@ def _way(
 ) -> tuple[str, list[str]]:
     """Return the way in which a field names the right option, and what it would say of each.
 
-    A value that could be read in two ways is refused, unless all other records of the set name
-    theirs in one (`usual`). Whether it could is asked of all that it might say and not of this one
-    alone, since another arrangement says another: so no arrangement is refused if one is accepted.
+    A value that could be read in two ways is refused, unless all other records of the
+    set name theirs in one (`usual`). Whether it could is asked of all that it might say
+    and not of this one alone, since another arrangement says another: so no arrangement
+    is refused if one is accepted.
     """
     number = isinstance(value, int) and not isinstance(value, bool)
     text = str(value).strip() if number or isinstance(value, str | float) else ""

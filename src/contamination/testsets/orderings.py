@@ -1,10 +1,11 @@
 """Shards and their orderings (Oren 3.2, Algorithm 1).
 
-A set of n examples is cut into r contiguous shards whose sizes differ by at most one, the extra
-examples going to the first n mod r shards. In every shard, ordering 0 is canonical and orderings
-1..m are independent uniform permutations. Each is drawn from a seed that depends on
-(seed, dataset revision, shard, ordering) alone, so orderings can be added later, in any order of
-work, on any number of machines.
+A set of n examples is cut into r contiguous shards whose sizes differ by at most one,
+the extra examples going to the first n mod r shards. In every shard, ordering 0 is
+canonical and orderings 1..m are independent uniform permutations. Each is drawn from a
+seed that depends on
+(seed, dataset revision, shard, ordering) alone, so orderings can be added later, in any
+order of work, on any number of machines.
 """
 
 from functools import lru_cache
@@ -19,7 +20,8 @@ from contamination.randomness import random_stream
 def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
     """Return the bounds [start, stop) of each shard.
 
-    Raises InputError if a shard gets fewer than two examples: its order would carry no information.
+    Raises InputError if a shard gets fewer than two examples: its order would carry no
+    information.
     """
     if shards < 1:
         raise InputError(f"shards is {shards}: give at least 1")

@@ -1,7 +1,8 @@
 """Records of a file: one JSONL line, JSON item, CSV or Parquet row, or non-empty line of text.
 
-A record is never a physical line of the file: one that spans lines stays whole (Oren, section 2,
-takes a data set as a sequence of examples). Each comes with its place, which error messages name.
+A record is never a physical line of the file: one that spans lines stays whole (Oren,
+section 2, takes a data set as a sequence of examples). Each comes with its place, which
+error messages name.
 """
 
 import csv
@@ -26,8 +27,8 @@ ID_FIELDS = ("id", "idx", "index", "question_id")
 def read_records(path: Path) -> list[Record]:
     """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in the order of the file.
 
-    Raises InputError, with file and line, if there is no such file, its suffix is unknown, it is
-    empty or not UTF-8, or a record is malformed.
+    Raises InputError, with file and line, if there is no such file, its suffix is
+    unknown, it is empty or not UTF-8, or a record is malformed.
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
@@ -44,7 +45,8 @@ def read_lines(path: Path) -> dict[int, str]:
 
     Raises InputError as `read_text`.
     """
-    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
+    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record
+    # ends.
     lines = enumerate(read_text(path).split("\n"), start=1)
     return {number: line for number, line in lines if line.strip()}
 
@@ -53,7 +55,8 @@ def read_text(path: Path) -> str:
     """Read UTF-8 text with plain line ends; InputError names the first line that is not UTF-8."""
     data = path.read_bytes()
     try:
-        # A byte order mark and Windows line ends come from the editor, not from the records.
+        # A byte order mark and Windows line ends come from the editor, not from the
+        # records.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -94,14 +97,16 @@ def articles(text: str) -> list[str]:
 def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
     """Give records of one set the same fields whatever file they come from.
 
-    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a letter} of the
-    hub's fields and of a CSV's choice0 ... choice3, and raises InputError if a field is missing or
-    the answer is none of four; "wikitext" joins lines into articles.
+    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a
+    letter} of the hub's fields and of a CSV's choice0 ... choice3, and raises
+    InputError if a field is missing or the answer is none of four; "wikitext" joins
+    lines into articles.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
     if kind == "wikitext":
-        # The hub keeps the line ends, and "" for a blank line, which is a space in the files.
+        # The hub keeps the line ends, and "" for a blank line, which is a space in the
+        # files.
         lines = (str(record.get("text", "")) or " \n" for _, record in records)
         text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
         return [(f"article {i}", {"text": text}) for i, text in enumerate(articles(text), start=1)]
@@ -223,7 +228,8 @@ def _read_parquet(path: Path) -> list[Record]:
     try:
         with path.open("rb") as file:  # its name may not be UTF-8
             return records_of(pyarrow.parquet.read_table(file))
-    # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
+    # Text that is not UTF-8 and dates that Python has not are found out as rows are
+    # made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = brief(str(error), 200)
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error

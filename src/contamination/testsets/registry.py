@@ -1,8 +1,9 @@
 """The data registry: where each public test set comes from, and what proves that it arrived whole.
 
-`data/registry.yaml` is the table; the file beside this module is a link to it, so that an installed
-package finds it too. The environment variable CONTAMINATION_REGISTRY names another table that takes
-its place, such as one with the addresses of a mirror in one's own network.
+`data/registry.yaml` is the table; the file beside this module is a link to it, so that
+an installed package finds it too. The environment variable CONTAMINATION_REGISTRY names
+another table that takes its place, such as one with the addresses of a mirror in one's
+own network.
 """
 
 import difflib
@@ -58,8 +59,9 @@ class Entry:
     ----------
     title : what the paper's tables call it.
     licence : of the data; "unknown" where it states none.
-    records : how many there are. checksum : SHA-256 of the examples in order, whatever file they
-        come from. lines : SHA-256 of the lines of its file (template line/1). None: unknown.
+    records : how many there are. checksum : SHA-256 of the examples in order, whatever
+        file they come from. lines : SHA-256 of the lines of its file (template line/1).
+        None: unknown.
     mirror : path of its file below the directory of a mirror, and below the cache.
     normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
     """
@@ -80,8 +82,8 @@ class Entry:
 def registered(prefix: str = "") -> tuple[str, ...]:
     """Return the names that start with `prefix`, in the order of the registry.
 
-    `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then professional_law,
-    which the table leaves out.
+    `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then
+    professional_law, which the table leaves out.
     """
     return tuple(name for name in entries() if name.startswith(prefix))
 

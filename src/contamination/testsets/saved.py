@@ -1,7 +1,7 @@
 """Folders that `save_to_disk` of the library `datasets` has written.
 
-A data set has `state.json` and files of Arrow streams; several splits have `dataset_dict.json` and
-such a folder for each.
+A data set has `state.json` and files of Arrow streams; several splits have
+`dataset_dict.json` and such a folder for each.
 """
 
 from pathlib import Path

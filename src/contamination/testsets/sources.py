@@ -1,9 +1,9 @@
 """Open a test set wherever it is: registered name, file, directory or data set of the hub.
 
-A set that is registered or of the hub is looked for in a local mirror, then in the cache, then at
-its public source. The cache is laid out like a mirror: copy it to a machine without a network.
-Wherever a set lies, its records are counted and the SHA-256 of its examples is compared, which does
-not depend on the kind of file.
+A set that is registered or of the hub is looked for in a local mirror, then in the
+cache, then at its public source. The cache is laid out like a mirror: copy it to a
+machine without a network. Wherever a set lies, its records are counted and the SHA-256
+of its examples is compared, which does not depend on the kind of file.
 """
 
 import json
@@ -60,27 +60,30 @@ def open_test_set(
 
     Parameters
     ----------
-    what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
-        file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a folder that
-        `save_to_disk` wrote, or a directory laid out like a repository of the hub; or a data set of
-        the hub ("org/name", "org/name:config").
-    template : name, text with {field}, or a field; None is the registry's, else that of the layout
-        of the records (`contamination.testsets.templates.template_for`). "line/1" takes the line of
-        each record, every field as the file writes it. So the public script of Oren et al. reads a
-        file, and so their models have most likely read the planted sets: for four of them the words
-        per example in Table 3 are those of whole lines (235 of MNLI, and 30 of its two sentences
-        and its label).
-    max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
-        Oren do, and all of any other.
-    mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
-    revision, split : of a data set of the hub; its main branch and "test" without them. A folder
-        may have splits, too.
+    what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet
+        or .txt file; what a harness has (`contamination.testsets.harness`:
+        "lm-eval:TASK"); a folder that `save_to_disk` wrote, or a directory laid out
+        like a repository of the hub; or a data set of the hub ("org/name",
+        "org/name:config").
+    template : name, text with {field}, or a field; None is the registry's, else that of
+        the layout of the records (`contamination.testsets.templates.template_for`).
+        "line/1" takes the line of each record, every field as the file writes it. So
+        the public script of Oren et al. reads a file, and so their models have most
+        likely read the planted sets: for four of them the words per example in Table 3
+        are those of whole lines (235 of MNLI, and 30 of its two sentences and its
+        label).
+    max_records : at most so many records, from the start; None takes 5,000 of a
+        registered set, as Oren do, and all of any other.
+    mirror : directory with files of sets, laid out like the cache; None is
+        `data_directory`.
+    revision, split : of a data set of the hub; its main branch and "test" without them.
+        A folder may have splits, too.
 
     Raises
     ------
     InputError
-        If nothing has that name, there is no network, the checksum or the number of records is
-        wrong, or the file or the template is wrong (with line and field).
+        If nothing has that name, there is no network, the checksum or the number of
+        records is wrong, or the file or the template is wrong (with line and field).
     """
     if template is not None:
         parse(template)  # a wrong one is refused before anything is fetched
@@ -124,8 +127,8 @@ def open_records(
 ) -> Opened:
     """Find the records of a test set and verify them.
 
-    Parameters are those of `open_test_set`. Raises InputError for what it refuses, but for a
-    template.
+    Parameters are those of `open_test_set`. Raises InputError for what it refuses, but
+    for a template.
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
@@ -179,7 +182,8 @@ def open_records(
 def _with_lines(opened: Opened) -> list[Record]:
     """Add to each record its `line`: that of a file of text or JSON lines, else the record as JSON.
 
-    Raises InputError where the registry has another checksum of the lines (`Entry.lines`).
+    Raises InputError where the registry has another checksum of the lines
+    (`Entry.lines`).
     """
     records = opened.records
     entry = opened.entry
@@ -223,8 +227,9 @@ def data_directory() -> Path:
 def data_file(name: str) -> Path:
     """Return the path of a file in the data directory.
 
-    One that is not there, but is the `mirror` file of a registered set, is taken from the cache and
-    fetched first if need be. Raises InputError if there is no such file, or it cannot be fetched.
+    One that is not there, but is the `mirror` file of a registered set, is taken from
+    the cache and fetched first if need be. Raises InputError if there is no such file,
+    or it cannot be fetched.
     """
     path = data_directory() / name
     if path.is_file():
@@ -238,7 +243,8 @@ def data_file(name: str) -> Path:
 def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     """Return the file of a set: in the mirror, else in the cache; None if it has to be fetched.
 
-    Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no directory.
+    Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no
+    directory.
     """
     given = mirror or os.environ.get(DATA_VARIABLE)
     if given and not Path(given).is_dir():
@@ -257,8 +263,8 @@ def available(name: str) -> bool:
 def cache_directory() -> Path:
     """Return the directory of what was fetched.
 
-    That is the one that CONTAMINATION_CACHE names, else the system's for caches. Raises InputError
-    if there can be no directory.
+    That is the one that CONTAMINATION_CACHE names, else the system's for caches. Raises
+    InputError if there can be no directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
     directory = Path(chosen or platformdirs.user_cache_dir("contamination", appauthor=False))
@@ -274,9 +280,10 @@ def cache_path(entry: Entry) -> Path:
 def fetch(entry: Entry, *, again: bool = False) -> Path:
     """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
 
-    A note next to it records what was fetched: source, commit, number of records and checksum. A
-    later fetch has to bring the same. Raises InputError if the set cannot be fetched, and if what
-    arrived is not what was fetched before or what the registry has; then nothing is kept.
+    A note next to it records what was fetched: source, commit, number of records and
+    checksum. A later fetch has to bring the same. Raises InputError if the set cannot
+    be fetched, and if what arrived is not what was fetched before or what the registry
+    has; then nothing is kept.
     """
     from contamination.testsets.fetching import download
 
@@ -307,8 +314,8 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
 def read_verified(entry: Entry, path: Path) -> list[Record]:
     """Read a set from a file of the mirror or the cache and compare number and checksum of records.
 
-    Raises InputError if records are missing, too many or changed, if a record comes twice with its
-    id, or if the file is malformed.
+    Raises InputError if records are missing, too many or changed, if a record comes
+    twice with its id, or if the file is malformed.
     """
     if entry.normalise == "wikitext" and path.suffix == ".txt":
         # As records of a .txt file they would have lost the blank lines.

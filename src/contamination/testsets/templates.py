@@ -1,8 +1,9 @@
 """Templates: how a record becomes the text of an example.
 
-A template is text with {field}. A field is named as its record has it, dots, digits and all:
-`{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or `{question.stem}`,
-`{choices[0]}`, or of each entry of a list `{messages[content]}`; `{choices:, }` joins a list.
+A template is text with {field}. A field is named as its record has it, dots, digits and
+all: `{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or
+`{question.stem}`, `{choices[0]}`, or of each entry of a list `{messages[content]}`;
+`{choices:, }` joins a list.
 """
 
 import math
@@ -16,8 +17,9 @@ from typing import Any, NamedTuple
 from contamination.errors import InputError
 from contamination.testsets.records import ID_FIELDS, Record
 
-# name/version -> how a record becomes the text of an example. The final newline is the separator,
-# tokenised with the example. A changed template gets a new version: stores are keyed by it.
+# name/version -> how a record becomes the text of an example. The final newline is the
+# separator, tokenised with the example. A changed template gets a new version: stores
+# are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
     "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
@@ -42,7 +44,8 @@ TEMPLATES = {
     "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\nC. {choices[2]}\nD. {choices[3]}\n"
     "Answer: {answer}\n",
 }
-# Templates of the layouts that are known by their fields; the first that fits a record is taken.
+# Templates of the layouts that are known by their fields; the first that fits a record
+# is taken.
 LAYOUTS = ("text/1", "messages/1", "choices/1", "choices/2", "question/1", "truthfulqa/1")
 
 MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
@@ -185,7 +188,8 @@ def no_text(value: Any) -> str | None:
 def template_for(records: Sequence[Record], where: str) -> str:
     """Return the template of the layout of records, by the fields of the first one.
 
-    Raises InputError if no layout is known, with a template made of the fields that there are.
+    Raises InputError if no layout is known, with a template made of the fields that
+    there are.
     """
     if not records:
         return LAYOUTS[0]

@@ -1,8 +1,9 @@
 """Tokens of examples, made so that every ordering of them is comparable.
 
-Each example is tokenised once, alone, with its separator, and without special tokens unless the set
-asks for them. An ordering is a concatenation of these arrays, so all orderings score exactly the
-same multiset of tokens and the difference between two of them is the order alone (Oren, section 2).
+Each example is tokenised once, alone, with its separator, and without special tokens
+unless the set asks for them. An ordering is a concatenation of these arrays, so all
+orderings score exactly the same multiset of tokens and the difference between two of
+them is the order alone (Oren, section 2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,8 +41,9 @@ class TokenisedSet:
 def without_sampling(tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
     """Return the tokenizer with random segmentation switched off, which only helps in training.
 
-    That is BPE dropout or the sampling of Unigram, of tokenizers that can switch it off. Raises
-    InputError for another one that gives a text other tokens each time: so would be its p-value.
+    That is BPE dropout or the sampling of Unigram, of tokenizers that can switch it
+    off. Raises InputError for another one that gives a text other tokens each time: so
+    would be its p-value.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     model = getattr(backend, "model", None)
@@ -78,8 +80,8 @@ def tokenize(
 ) -> list[np.ndarray]:
     """Return the token ids of every text alone, int32, with what the tokenizer adds if `special`.
 
-    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text. Raises
-    InputError if the tokenizer fails.
+    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain
+    text. Raises InputError if the tokenizer fails.
     """
     found: list[np.ndarray] = []
     for run in consecutive([len(text) for text in texts], CHUNK):

@@ -1,10 +1,10 @@
 """Variants of each record, of which one was published: the arrangements of its options.
 
-The null hypothesis of every test on them: the published arrangement of an item was drawn uniformly
-from those that are *permitted*, independently over items. What may move is decided by the options
-as a set, never by the order in which they stand, and what may not stays where it was published. So
-every permitted arrangement of an item permits the same ones, and the null is exact given what
-stays. `permitted_places` has the rules.
+The null hypothesis of every test on them: the published arrangement of an item was
+drawn uniformly from those that are *permitted*, independently over items. What may move
+is decided by the options as a set, never by the order in which they stand, and what may
+not stays where it was published. So every permitted arrangement of an item permits the
+same ones, and the null is exact given what stays. `permitted_places` has the rules.
 """
 
 from collections import Counter
@@ -50,11 +50,13 @@ class FixedOptions:
 
     Attributes
     ----------
-    answer : the right option stays at its letter, which takes out a skewed share of gold letters
-        and a model's liking for one; items whose answer is not known do not move.
-    habits : an item does not move whose options are all numbers, amounts or dates, which authors
-        sort, or if another one has the same options in whatever order ("True, True", "True, False"
-        ...), as one habit set both. Not where a seed or a key has arranged them.
+    answer : the right option stays at its letter, which takes out a skewed share of
+        gold letters and a model's liking for one; items whose answer is not known do
+        not move.
+    habits : an item does not move whose options are all numbers, amounts or dates,
+        which authors sort, or if another one has the same options in whatever order
+        ("True, True", "True, False" ...), as one habit set both. Not where a seed or a
+        key has arranged them.
     """
 
     answer: bool = False
@@ -68,7 +70,8 @@ class VariantSet:
     Attributes
     ----------
     name : of the set.
-    texts : N of each of n records, separator included; where fewer are distinct, all equally often.
+    texts : N of each of n records, separator included; where fewer are distinct, all
+        equally often.
     template : name/version of the rendering, or the template itself.
     what : "options" (arrangements) or "wordings" (an author's own).
     """
@@ -117,7 +120,8 @@ def open_items(
 ) -> ExampleSet:
     """Open a set of items as `contamination.testsets.sources.open_test_set` does.
 
-    A set that is not registered needs no template: its examples are the items by OPTIONS_TEMPLATE.
+    A set that is not registered needs no template: its examples are the items by
+    OPTIONS_TEMPLATE.
 
     Parameters
     ----------
@@ -146,8 +150,8 @@ def open_items(
 def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
     """Return the template that shows all options of a set, and its items as it shows them.
 
-    `template` is that of `option_variants`. Raises InputError for what `items_of` refuses, and for
-    a template that hides options.
+    `template` is that of `option_variants`. Raises InputError for what `items_of`
+    refuses, and for a template that hides options.
     """
     own = template or test_set.template
     items = items_of(test_set)
@@ -197,18 +201,20 @@ def option_variants(
     Parameters
     ----------
     test_set : with records; see `contamination.testsets.options.items_of`.
-    permutations : arrangements besides the published one. 23 are all others of four options.
+    permutations : arrangements besides the published one. 23 are all others of four
+        options.
     seed : of the choice, where there are more than N.
-    keep : which options stay in place; see `FixedOptions` and `permitted_places`. Or the places of
-        each item among which a key has moved the options (`contamination.seal`).
-    template : how an arrangement becomes text. None takes the set's own if that shows every option,
-        else OPTIONS_TEMPLATE.
+    keep : which options stay in place; see `FixedOptions` and `permitted_places`. Or
+        the places of each item among which a key has moved the options
+        (`contamination.seal`).
+    template : how an arrangement becomes text. None takes the set's own if that shows
+        every option, else OPTIONS_TEMPLATE.
 
     Raises
     ------
     InputError
-        For what `shown_items` refuses; if fewer than two items can move; and if there are more than
-        MOST_VARIANTS different texts.
+        For what `shown_items` refuses; if fewer than two items can move; and if there
+        are more than MOST_VARIANTS different texts.
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, FixedOptions) else keep
@@ -258,11 +264,12 @@ def option_orders(
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Draw arrangements: N = permutations + 1 orders of each item, the published one first.
 
-    Entry i of an order is the index of the option that stands in place i. Let g be the number of
-    permitted arrangements of an item, and d the largest divisor of N that is at most g. The
-    published arrangement and d - 1 others, drawn without replacement, stand N / d times each. Given
-    this set of d, the published one is uniform over it if it was uniform over all g, so a row is
-    uniform over its N columns, and tests that are exact for N exchangeable columns stay so.
+    Entry i of an order is the index of the option that stands in place i. Let g be the
+    number of permitted arrangements of an item, and d the largest divisor of N that is
+    at most g. The published arrangement and d - 1 others, drawn without replacement,
+    stand N / d times each. Given this set of d, the published one is uniform over it if
+    it was uniform over all g, so a row is uniform over its N columns, and tests that
+    are exact for N exchangeable columns stay so.
 
     Parameters
     ----------
@@ -291,9 +298,9 @@ def option_orders(
 def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
-    None of an item that `reason_to_stay` names a reason for. Otherwise all but those of options
-    about the others ("none of these") or that custom puts last ("cannot be determined"), and that
-    of the right answer under `FixedOptions.answer`.
+    None of an item that `reason_to_stay` names a reason for. Otherwise all but those of
+    options about the others ("none of these") or that custom puts last ("cannot be
+    determined"), and that of the right answer under `FixedOptions.answer`.
     """
     shared = _sharing(items)
     places = list[tuple[int, ...]]()

@@ -1,11 +1,13 @@
 """What all kinds of stores have in common: a directory of parts, bound to a header.
 
-A store has a header (`store.json`) that says what was scored, Parquet parts, and a `run-*.json` for
-every run that has added parts. What no part holds is missing, so an interrupted run that is started
-again writes the same bytes as one that was not interrupted.
+A store has a header (`store.json`) that says what was scored, Parquet parts, and a
+`run-*.json` for every run that has added parts. What no part holds is missing, so an
+interrupted run that is started again writes the same bytes as one that was not
+interrupted.
 
-Parts are read one at a time: memory does not grow with the number of permutations. If two runs at
-once have stored the same sequence, the copy in the part that comes first by name counts.
+Parts are read one at a time: memory does not grow with the number of permutations. If
+two runs at once have stored the same sequence, the copy in the part that comes first by
+name counts.
 """
 
 import math
@@ -40,16 +42,17 @@ from contamination.scoring.store_format import (
 if TYPE_CHECKING:
     from contamination.scoring.stores.shard_tokens import ShardTokens
 
-# Nats by which an engine may change the log-probability of a token with its place in a batch: 4 to
-# 5 times the most that random models of 2 to 8 layers did, and in proportion for float16.
+# Nats by which an engine may change the log-probability of a token with its place in a
+# batch: 4 to 5 times the most that random models of 2 to 8 layers did, and in
+# proportion for float16.
 RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
 
 
 class Store(ABC):
     """A store, bound to its header; `create` puts it on disk.
 
-    A kind says which sequences there are, and what of them is read and stored; and it fills in, of
-    the five readings from `log_probs` to `variants`, those that it has.
+    A kind says which sequences there are, and what of them is read and stored; and it
+    fills in, of the five readings from `log_probs` to `variants`, those that it has.
     """
 
     kind: ClassVar[Kind]
@@ -69,10 +72,10 @@ class Store(ABC):
     def is_created(self, *, replace: bool = False) -> bool:
         """Say whether the directory holds a store with this header.
 
-        Raises InputError if it holds a store of something else, and names the first difference, one
-        of another version of this package, or a damaged `store.json`, which may be removed: every
-        part says by itself which header it belongs to. With `replace` a store of something else is
-        not refused.
+        Raises InputError if it holds a store of something else, and names the first
+        difference, one of another version of this package, or a damaged `store.json`,
+        which may be removed: every part says by itself which header it belongs to. With
+        `replace` a store of something else is not refused.
         """
         if not self.header_file.exists():
             return False
@@ -84,7 +87,8 @@ class Store(ABC):
     def create(self, *, replace: bool = False) -> None:
         """Write the header unless it is there.
 
-        With `replace` a store of something else is removed. Raises InputError as `is_created`.
+        With `replace` a store of something else is removed. Raises InputError as
+        `is_created`.
         """
         if self.is_created(replace=replace):
             return
@@ -110,8 +114,8 @@ class Store(ABC):
     ) -> Path:
         """Write one part of sequences, each as in `ScoredSequence`, and return its path.
 
-        `served` is what a server called the model, "" of one here. Raises InputError, and writes
-        nothing, if a log-probability is not finite or the disk is full.
+        `served` is what a server called the model, "" of one here. Raises InputError,
+        and writes nothing, if a log-probability is not finite or the disk is full.
         """
         rows = [ScoredSequence(*sequence) for sequence in sequences]
         for row in rows:
@@ -134,7 +138,8 @@ class Store(ABC):
             held: list[Place] = []
             with suppress(InputError):
                 held = [sequence.place for sequence in self.read_part(path)]
-            # Readers go by the name: a sequence that it does not cover would not be found.
+            # Readers go by the name: a sequence that it does not cover would not be
+            # found.
             if held and path.name == part_name(held[0], held[-1]):
                 places.update(held)
             else:
@@ -153,8 +158,8 @@ class Store(ABC):
     def checksum(self, permutations: int) -> str:
         """Return the SHA-256 (hex) of what a test reads, whatever the parts are.
 
-        That is the header, the resolution and the sequences. Raises InputError if one is missing,
-        or a part is damaged.
+        That is the header, the resolution and the sequences. Raises InputError if one
+        is missing, or a part is damaged.
         """
         hashes: dict[Place, str] = {}
         for place, examples, nats in self.sequences(permutations=permutations):
@@ -233,7 +238,8 @@ class Store(ABC):
         Parameters
         ----------
         shard : whose sequences are wanted; None is all.
-        permutations : wanted of each shard; kinds without permutations give all that they have.
+        permutations : wanted of each shard; kinds without permutations give all that
+            they have.
         """
         last_index = permutations if self.has_permutations else None
         missing = dict.fromkeys(self.places(permutations, shard))  # in their order
@@ -254,8 +260,8 @@ class Store(ABC):
     ) -> list[ScoredSequence]:
         """Return the sequences of a part, or only those 0..last_index of a shard.
 
-        Checked: the checksums, and that every token of each sequence is there, once. Raises
-        InputError if the part is damaged or belongs to another store.
+        Checked: the checksums, and that every token of each sequence is there, once.
+        Raises InputError if the part is damaged or belongs to another store.
 
         Parameters
         ----------
@@ -288,8 +294,9 @@ class Store(ABC):
     def resolution(self, tokens: int) -> float:
         """Return the nats that the engine cannot tell apart in a sum of log-probabilities.
 
-        Roundings of tokens add up as independent errors do. The precision is that of the records of
-        the runs; servers count as bfloat16, and numbers that no run has a record of as float32.
+        Roundings of tokens add up as independent errors do. The precision is that of
+        the records of the runs; servers count as bfloat16, and numbers that no run has
+        a record of as float32.
         """
         return self._token_resolution * math.sqrt(tokens)
 

@@ -1,7 +1,8 @@
 """`scenario_state.json` of HELM.
 
-What a model answered is the text of the completions. References are not read: they say which one is
-right. Of a question that HELM asked in perturbed forms as well, the unperturbed one counts.
+What a model answered is the text of the completions. References are not read: they say
+which one is right. Of a question that HELM asked in perturbed forms as well, the
+unperturbed one counts.
 """
 
 from collections import Counter
@@ -83,7 +84,8 @@ class Whole(Part):
 def read(path: Path, value: Any) -> Log:
     """Return the records of a log, of which `value` is what the file holds.
 
-    Raises InputError where it is none of HELM, or asks for the likelihood of each option alone.
+    Raises InputError where it is none of HELM, or asks for the likelihood of each
+    option alone.
     """
     whole = parsed(Whole, value, str(path), NAME)
     found = list[LogRecord]()

@@ -1,7 +1,7 @@
 """Logs of Inspect: an `.eval` file, which is a zip file with a JSON file for each sample, or .json.
 
-What a model answered is its completion. A `Score.answer` is not read: scorers choose it by the
-target.
+What a model answered is its completion. A `Score.answer` is not read: scorers choose it
+by the target.
 """
 
 from collections.abc import Iterable, Sequence
@@ -193,7 +193,8 @@ def _completion(sample: Sample) -> str:
 def _not_generated(messages: str | Sequence[Message]) -> str | list[Message]:
     """Return what the model was shown: messages without those that it wrote.
 
-    Logs of before 2025 do not say who wrote an assistant's turn; there the last one is the model's.
+    Logs of before 2025 do not say who wrote an assistant's turn; there the last one is
+    the model's.
     """
     if isinstance(messages, str):
         return messages

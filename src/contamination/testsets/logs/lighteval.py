@@ -2,8 +2,8 @@
 
 Its documentation, and some of its files, call these `__doc__` and `__model_response__`.
 
-What a model answered is `text`, or else the likeliest of the choices. `text_post_processed`, the
-gold and the metrics are not read for it.
+What a model answered is `text`, or else the likeliest of the choices.
+`text_post_processed`, the gold and the metrics are not read for it.
 """
 
 import math

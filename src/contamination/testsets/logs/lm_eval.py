@@ -1,7 +1,7 @@
 """`samples_*.jsonl` of lm-evaluation-harness, which it writes if asked to log samples.
 
-What a model answered is taken from `resps`, all that it wrote. `filtered_resps`, which some filters
-choose by the target, `target` and the metrics are not read.
+What a model answered is taken from `resps`, all that it wrote. `filtered_resps`, which
+some filters choose by the target, `target` and the metrics are not read.
 """
 
 import math
@@ -33,9 +33,10 @@ _LAST_NUMBER = re.compile(r"\d+$")
 class Sample(Part):
     """A document, what a model was sent for it, and what it said.
 
-    `arguments` are those of each request, by name ("gen_args_0") or, in older versions, in order;
-    files that were converted have nulls where a document has fewer requests than another. `resps`
-    has for each request a list of answers: texts, or log-probability and greediness.
+    `arguments` are those of each request, by name ("gen_args_0") or, in older versions,
+    in order; files that were converted have nulls where a document has fewer requests
+    than another. `resps` has for each request a list of answers: texts, or
+    log-probability and greediness.
     """
 
     doc_id: int
@@ -141,8 +142,8 @@ def _completions(requests: Sequence[Sequence[Any]], sample: Sample, where: str) 
 def _likeliest(requests: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> str:
     """Return the likeliest of several continuations of one prompt; "" if no single one is.
 
-    None is where a log-probability is no number, where two continuations are as likely, and where
-    there is one alone, which is the target.
+    None is where a log-probability is no number, where two continuations are as likely,
+    and where there is one alone, which is the target.
     """
     values: dict[str, float] = {}
     for request, answer in zip(requests, answers, strict=True):

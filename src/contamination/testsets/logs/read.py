@@ -18,8 +18,8 @@ BATCH = 16  # rows of a Parquet file that are read at once
 def read_log(path: Path) -> Log:
     """Return the records of a log, in its own order.
 
-    Raises InputError that names file and record for what cannot be read, is of no known format,
-    lacks an id or an answer, unpacks to too much, or was never ended.
+    Raises InputError that names file and record for what cannot be read, is of no known
+    format, lacks an id or an answer, unpacks to too much, or was never ended.
     """
     if path.suffix == ".eval":
         log = inspect_log.read_eval(path)

@@ -29,18 +29,20 @@ class LogRecord:
     Attributes
     ----------
     place : file and place in it, for messages.
-    model : its name, from the log or the files beside it, else from the name of the file.
-    id, number : what the log calls the record, and its place in the published order, from 0; "" and
-        None where the log does not say.
-    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those of Inspect
-        and lighteval, id and question in others.
-    prompt : all that the model was shown, decoded, with the turns that it did not write itself.
-    completion : what the model wrote, whole; where it chose one of several continuations by their
-        likelihood, the likeliest; "" where there is none, or no single one. No reader looks at
-        targets, scores or filtered answers for it.
+    model : its name, from the log or the files beside it, else from the name of the
+        file.
+    id, number : what the log calls the record, and its place in the published order,
+        from 0; "" and None where the log does not say.
+    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those
+        of Inspect and lighteval, id and question in others.
+    prompt : all that the model was shown, decoded, with the turns that it did not write
+        itself.
+    completion : what the model wrote, whole; where it chose one of several
+        continuations by their likelihood, the likeliest; "" where there is none, or no
+        single one. No reader looks at targets, scores or filtered answers for it.
     epoch : counts answers to one record from 1.
-    labels : the texts of the options by the labels that this prompt gave them; empty where the log
-        does not say.
+    labels : the texts of the options by the labels that this prompt gave them; empty
+        where the log does not say.
     """
 
     place: str

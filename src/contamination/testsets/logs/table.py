@@ -39,8 +39,8 @@ class Row(Part):
 def read(path: Path, rows: Iterable[Record]) -> Log:
     """Return the records of a table. Raises InputError where a row has no id or no answer.
 
-    An id that is a number counts records from 1. Without `epoch`, answers to one record count in
-    the order of the file.
+    An id that is a number counts records from 1. Without `epoch`, answers to one record
+    count in the order of the file.
     """
     found = list[LogRecord]()
     epochs = Counter[tuple[str, str]]()

@@ -45,8 +45,8 @@ class Archive:
     def read(self, name: str) -> bytes:
         """Return the contents of a file.
 
-        Raises InputError where it is damaged or encrypted, or larger than MOST_OF_A_FILE, or all
-        files that were read are larger than MOST_OF_ALL.
+        Raises InputError where it is damaged or encrypted, or larger than
+        MOST_OF_A_FILE, or all files that were read are larger than MOST_OF_ALL.
         """
         room = min(MOST_OF_A_FILE, MOST_OF_ALL - self.unpacked)
         with damage_named(self.path, name):
