@@ -22,8 +22,10 @@ from uuid import uuid4
 
 from contamination.errors import InputError
 
-ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
-FileState = tuple[int, int, int]  # size, time of the last writing and of the last change, in ns
+# A temporary file unchanged for so long belongs to a dead run.
+ABANDONED_SECONDS = 86_400.0
+# Size, time of the last writing and of the last change, in ns.
+FileState = tuple[int, int, int]
 TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 
 
@@ -40,13 +42,16 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     """
     path = Path(path)
     if not path.name:
-        raise InputError(f"{path}: a directory that cannot be replaced; name something in it")
+        raise InputError(
+            f"{path}: a directory that cannot be replaced; name something in it",
+        )
     temporary = _temporary(path)
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
-                mode = path.stat().st_mode  # asked once: another process may write the same
+                # Asked once: another process may write the same.
+                mode = path.stat().st_mode
                 if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                     raise InputError(
                         f"{path}: no regular file, which could be replaced; name another"
@@ -54,7 +59,8 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
             if new and (path.is_file() or (path.is_dir() and any(path.iterdir()))):
                 raise _exists(path)
             remove_leftovers(path.parent)
-            temporary.touch()  # whether it can be written is found out before any work is done
+            # Whether it can be written is found out before any work is done.
+            temporary.touch()
             temporary.unlink()
         yield temporary
         with writing(path):
@@ -64,8 +70,8 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     except Exception as error:
         if _is_full_disk(error):
             raise InputError(
-                f"no space left for {path} on its disk, or it is larger than the system's limit "
-                "(ulimit -f): free some and run it again"
+                f"no space left for {path} on its disk, or it is larger than the "
+                "system's limit (ulimit -f): free some and run it again"
             ) from error
         raise
     finally:
@@ -163,7 +169,9 @@ def _remove(path: Path) -> None:
 
 
 def _exists(path: Path) -> InputError:
-    return InputError(f"{path}: there is something already, and it stays; name a new directory")
+    return InputError(
+        f"{path}: there is something already, and it stays; name a new directory",
+    )
 
 
 def _is_full_disk(error: Exception) -> bool:
@@ -221,7 +229,9 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):  # not UTF-8, not JSON, nested beyond all bounds
         value = None
     if not isinstance(value, dict):
-        raise InputError(f"{path}: it is damaged; remove it and run the command that writes it")
+        raise InputError(
+            f"{path}: it is damaged; remove it and run the command that writes it",
+        )
     return value
 
 

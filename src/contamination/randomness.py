@@ -52,11 +52,15 @@ class KeyedStream:
 
     def __init__(self, key: bytes, name: str) -> None:
         if len(key) < 16:
-            raise InputError(f"a key of {8 * len(key)} bits can be guessed; give 128 or more")
+            raise InputError(
+                f"a key of {8 * len(key)} bits can be guessed; give 128 or more",
+            )
         self._words = _keyed_words(key, name.encode())
 
     def below(self, bound: int) -> int:
-        """Draw 0, 1 ... bound - 1 (at most 2^64 of them), each as likely: word mod bound.
+        """Draw 0, 1 ...
+
+        bound - 1 (at most 2^64 of them), each as likely: word mod bound.
 
         The words from the largest multiple of the bound on, which would favour small
         numbers, are passed over.

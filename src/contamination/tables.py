@@ -43,7 +43,9 @@ def read_csv(results: Path | str, name: str) -> pd.DataFrame:
     """Read `results/tables/<name>.csv`. Raises InputError if no run has written it."""
     path = Path(results) / "tables" / f"{name}.csv"
     if not path.is_file():
-        raise InputError(f"{path} is missing: run `make reproduce` for this profile first")
+        raise InputError(
+            f"{path} is missing: run `make reproduce` for this profile first",
+        )
     return pd.read_csv(path)
 
 
@@ -81,7 +83,9 @@ def lay_out(
         for heading, text in cells(row).items():
             headings.setdefault(heading)
             if text is not None and line.setdefault(heading, text) != text:
-                raise ValueError(f"{', '.join(keys)}: {line[heading]} and {text} in {heading}")
+                raise ValueError(
+                    f"{', '.join(keys)}: {line[heading]} and {text} in {heading}",
+                )
     place = {value: order for order, value in enumerate(rows_first)}
     records = [
         dict(zip(index.values(), keys, strict=True)) | lines[keys]
@@ -113,7 +117,10 @@ def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -
 
 
 def write_markdown(
-    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    results: Path | str,
+    name: str,
+    headers: Mapping[str, str] | None = None,
 ) -> Path:
     """Write `results/tables/<name>.md`, as `to_markdown` lays it out."""
     path = Path(results) / "tables" / f"{name}.md"

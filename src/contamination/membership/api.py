@@ -153,8 +153,8 @@ def _texts_and_tokens(
     for number, tokens, text in zip(numbers, ids, shown, strict=True):
         if len(tokens) < 2:
             raise InputError(
-                f"text {number} has {len(tokens)} token(s), and a score needs 2: leave out "
-                f"{text[:40]!r}"
+                f"text {number} has {len(tokens)} token(s), and a score needs 2: leave "
+                f"out {text[:40]!r}"
             )
     return shown, list(ids)
 
@@ -268,14 +268,15 @@ def _compare_with_reference(
     for number, our_ids, their_ids in zip(numbers, ours, theirs, strict=True):
         if per == "token" and not np.array_equal(our_ids, their_ids):
             raise InputError(
-                f"text {number} has other tokens under the reference model, so that means over "
-                "tokens do not compare; compare per byte"
+                f"text {number} has other tokens under the reference model, so that "
+                "means over tokens do not compare; compare per byte"
             )
         unknown = _has_unknown(scorer, our_ids) or _has_unknown(reference, their_ids)
         if per == "byte" and unknown:
             raise InputError(
-                f"text {number} has characters that a tokenizer of the two models does not know, "
-                "and their bytes would cost nothing; leave it out, or give another reference"
+                f"text {number} has characters that a tokenizer of the two models does "
+                "not know, and their bytes would cost nothing; leave it out, or give "
+                "another reference"
             )
     compared = []
     for mine, other, text in zip(log_probs, text_log_probs(reference, theirs), texts, strict=True):

@@ -105,8 +105,8 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
     for number in np.unique(folds):
         if len(np.unique(truth[folds != number])) < 2:
             raise InputError(
-                f"outside of fold {number} there are not both members and non-members: give fewer "
-                "folds, or more texts"
+                f"outside of fold {number} there are not both members and non-members: "
+                "give fewer folds, or more texts"
             )
     # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)

@@ -107,7 +107,8 @@ def evaluate(
     check_generator(rng)
     draws = as_count(resamples, "resamples", 1)
     _check_table(table)
-    _, truth = _as_labelled(np.zeros(len(table)), members)  # wrong labels are wrong for all scores
+    # Wrong labels are wrong for all scores.
+    _, truth = _as_labelled(np.zeros(len(table)), members)
     rows = [
         _judge(str(name), as_floats(table[name], str(name)), truth, rng, draws)
         for name in table.columns
@@ -208,7 +209,9 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
         values, truth = _as_labelled(table[name], members)
         for side in (True, False):
             if not drawn[:, truth == side].any(axis=1).all():
-                raise InputError("weights has a row without members, or without non-members")
+                raise InputError(
+                    "weights has a row without members, or without non-members",
+                )
         columns.append(_measures(values, truth, drawn)[:, 0])
     return np.stack(columns, axis=1)
 
@@ -246,7 +249,9 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
     """
     values = as_floats(scores, "scores")
     if values.ndim != 1 or not len(values):
-        raise InputError(f"scores has shape {values.shape}: give one or more, shape (n,)")
+        raise InputError(
+            f"scores has shape {values.shape}: give one or more, shape (n,)",
+        )
     called = values >= as_scalar(threshold, "threshold")
     interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
     return float(called.mean()), float(interval.low), float(interval.high)
@@ -255,7 +260,9 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
 def _check_table(table: pd.DataFrame) -> None:
     """Raise InputError unless `table` has a column for each score, under different names."""
     if not isinstance(table, pd.DataFrame) or table.columns.empty:
-        raise InputError(f"table is {table!r:.40}: give a DataFrame with a column for each score")
+        raise InputError(
+            f"table is {table!r:.40}: give a DataFrame with a column for each score",
+        )
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise InputError(f"table has two columns {twice!r}: rename or drop one")
@@ -279,8 +286,8 @@ def _as_labelled(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Labels]
     count = int(truth.sum())
     if count in (0, len(truth)):
         raise InputError(
-            f"{count} members and {len(truth) - count} non-members: an ROC curve needs at least "
-            "one of each; add the other class"
+            f"{count} members and {len(truth) - count} non-members: an ROC curve needs "
+            "at least one of each; add the other class"
         )
     return values, truth
 
@@ -289,7 +296,8 @@ def _measures(scores: Floats, members: Labels, weights: Floats) -> Floats:
     """Compute AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
     order = np.argsort(-scores)
     descending = scores[order]
-    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))  # of equal scores
+    # Of equal scores.
+    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
     sides = [weights[:, order] * (members[order] == side) for side in (False, True)]
     counts = np.cumsum(sides, axis=-1)[..., last]
     reached = np.pad(counts, ((0, 0), (0, 0), (1, 0)))

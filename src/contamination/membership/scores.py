@@ -23,7 +23,8 @@ from contamination.errors import InputError
 Array = NDArray[np.floating]
 Floats = NDArray[np.float32]
 
-TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
+# Most probable tokens whose entropy is kept, ascending (Fu, Entropy k).
+TOP = (5, 10, 15, 20, 25)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
@@ -235,8 +236,9 @@ def score_named(name: str) -> Score:
     except (KeyError, ValueError):
         families = ", ".join(key for key, known in SCORES.items() if known.k)
         raise InputError(
-            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of {families} with "
-            f"its k, such as min_k_20: a number of tokens (of entropy {TOP}) or a percentage"
+            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of "
+            f"{families} with its k, such as min_k_20: a number of tokens (of entropy "
+            f"{TOP}) or a percentage"
         ) from None
     return replace(score, compute=partial(score.compute, **k))
 

@@ -27,7 +27,10 @@ LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
 
 
-def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[TokenStatistics]:
+def token_signals(
+    scorer: Scorer,
+    sequences: Sequence[np.ndarray],
+) -> list[TokenStatistics]:
     """Read token sequences in one pass of the model, in their order.
 
     Long sequences are read in windows, and every token is scored once. A network that
@@ -47,7 +50,8 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Token
 
 def _as_statistics(values: Floats) -> TokenStatistics:
     """Name the columns of `describe` for one text, (T, 5 + len(TOP))."""
-    values[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
+    # There, the token read is the start token, which is not of the text.
+    values[:1, 2] = np.nan
     log_probs, rank, rank_off_by_one, mean, std = np.ascontiguousarray(values[:, :5].T)
     return TokenStatistics(
         log_probs=log_probs,

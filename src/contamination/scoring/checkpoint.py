@@ -12,8 +12,10 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.files import FileState, read_json, states_of
 
-INDEX = ".index.json"  # ends the name of a file that says which weights are in which file
-USUAL = ("model.safetensors", f"model.safetensors{INDEX}")  # what transformers looks for first
+# Ends the name of a file that says which weights are in which file.
+INDEX = ".index.json"
+# What transformers looks for first.
+USUAL = ("model.safetensors", f"model.safetensors{INDEX}")
 TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
 OTHERS = ("config.json", "special_tokens_map.json", "added_tokens.json", "adapter_*", *TOKENIZER)
 
@@ -91,8 +93,9 @@ def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
 def changed(model: Path) -> InputError:
     """Return the error for files that are no longer those which name the model."""
     return InputError(
-        f"{model}: its files have changed since this run named the model by them; copy the "
-        "checkpoint to a directory where nothing is written, and run the command again"
+        f"{model}: its files have changed since this run named the model by them; copy "
+        "the checkpoint to a directory where nothing is written, and run the command "
+        "again"
     )
 
 
@@ -106,4 +109,6 @@ def refuse_pipes(files: Iterable[Path]) -> None:
     """Raise `InputError` for a pipe, socket or device: whoever reads one may wait for ever."""
     for file in files:
         if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InputError(f"{file}: no regular file; take it out, or put the model's own there")
+            raise InputError(
+                f"{file}: no regular file; take it out, or put the model's own there",
+            )

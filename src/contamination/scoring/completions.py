@@ -115,7 +115,12 @@ class Completions:
             return ()
         return tuple(map(str, read_json(self._path).get("left_out", ())))
 
-    def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
+    def fill(
+        self,
+        generator: Generator,
+        prompts: Sequence[str],
+        sampling: Sampling,
+    ) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
 
         Raises InputError as the generator, and where the server called the model by
@@ -152,7 +157,7 @@ def stored_secret(directory: Path) -> str | None:
     secret = read_json(path).get("secret")
     if not isinstance(secret, str):
         raise InputError(
-            f"{path}: its places were drawn from the seed, which anybody can repeat; remove "
-            f"{directory} to ask again"
+            f"{path}: its places were drawn from the seed, which anybody can repeat; "
+            f"remove {directory} to ask again"
         )
     return secret

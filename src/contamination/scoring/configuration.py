@@ -11,7 +11,8 @@ from contamination.scoring.cost import Shape
 from contamination.scoring.load_errors import explain_load_errors
 from contamination.scoring.model_source import ModelSource, refuse_kernels
 
-MOST_LAYERS = 10_000  # ten times what published models have; more would take for ever to lay out
+# Ten times what published models have; more would take for ever to lay out.
+MOST_LAYERS = 10_000
 LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
@@ -27,12 +28,14 @@ def load_config(source: ModelSource) -> Any:
     layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
     if layers > MOST_LAYERS:
         raise InputError(
-            f"{source.name}: config.json describes {layers:,} layers; give the one that belongs to "
-            "the weights"
+            f"{source.name}: config.json describes {layers:,} layers; give the one "
+            "that belongs to the weights"
         )
     refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
     if not _is_causal(config):
-        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
+        raise InputError(
+            f"{source.name}: {config.model_type} is not a causal language model",
+        )
     return config
 
 
@@ -55,10 +58,14 @@ def context_length(source: ModelSource, config: Any) -> int:
     limit = _longest_context(config)
     context = limit if source.context is None else source.context
     if context is None:
-        raise InputError(f"{source.name}: config.json states no context length; give one (context)")
+        raise InputError(
+            f"{source.name}: config.json states no context length; give one (context)",
+        )
     if not 2 <= context <= (limit or context):
         most = limit or "any number of"
-        raise InputError(f"context is {context}: {source.name} reads 2 to {most} tokens at once")
+        raise InputError(
+            f"context is {context}: {source.name} reads 2 to {most} tokens at once",
+        )
     return context
 
 
@@ -66,7 +73,8 @@ def _longest_context(config: Any) -> int | None:
     """Return the most tokens that a model reads at once; None if its configuration has no limit."""
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
-    if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
+    if rope.get("rope_type") == "longrope":
+        # A longer window changes all others of its batch.
         return int(rope["original_max_position_embeddings"])
     for name in LENGTHS:
         length = getattr(text, name, None)

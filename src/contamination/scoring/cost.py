@@ -68,7 +68,12 @@ class Shape:
         )
 
 
-def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
+def workload(
+    store: StorePlan,
+    lengths: Sequence[int],
+    permutations: int,
+    context: int,
+) -> Workload:
     """Count what filling a store takes.
 
     Of successors every predecessor is read once, and the others after it. Raises
@@ -91,8 +96,8 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
         kept = kept.clip(max=store.tokens_per_example)
     if kept.max() > context:
         raise InputError(
-            f"the successor test reads {kept.max()} tokens at once, the context is {context}; use "
-            "tests='sharded_exact'",
+            f"the successor test reads {kept.max()} tokens at once, the context is "
+            f"{context}; use tests='sharded_exact'",
             parameter="tests",
         )
     parts: list[Workload] = []
@@ -148,7 +153,11 @@ def total(parts: Iterable[Workload]) -> Workload:
     return Workload(*map(sum, columns))
 
 
-def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
+def flops_per_second(
+    scorer: Scorer,
+    shape: Shape,
+    sequences: Sequence[np.ndarray],
+) -> float:
     """Return the FLOPs per second of the model on a sample of the work.
 
     Samples double until one takes long enough. The largest sample is two batches; a

@@ -60,7 +60,12 @@ class OtherFormat(InputError):
     """The answer is not in this format: another one may bring log-probabilities of the prompt."""
 
 
-def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling) -> np.ndarray:
+def read_answer(
+    format: str,
+    answer: Any,
+    prompt: list[int],
+    spelling: Spelling,
+) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats.
 
     Raises OtherFormat if the answer is not in this one, and as
@@ -158,7 +163,10 @@ class EndpointScorer:
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
         return assemble(scores, [window.sequence for window in scored], self._results(asked))
 
-    def _results(self, asked: Sequence[Asked]) -> Iterator[tuple[int, slice, np.ndarray]]:
+    def _results(
+        self,
+        asked: Sequence[Asked],
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
         if not asked:
             return
@@ -237,4 +245,6 @@ class EndpointScorer:
                     raise InputError(f"{error}; give a smaller context") from None
             else:
                 return format
-        raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")
+        raise InputError(
+            f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}",
+        )

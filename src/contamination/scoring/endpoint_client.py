@@ -27,7 +27,8 @@ from contamination.errors import InputError, printable
 
 ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
 LONGEST_TIMEOUT = 86_400.0  # seconds
-LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
+# Seconds between tries: our own, and what servers ask for.
+LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0
 TEMPORARY = {408, 409, 429}  # and everything from 500 on but what comes next
 LASTING = {501, 505}
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
@@ -86,7 +87,9 @@ def require_name(model: str) -> str:
     # A byte or half an emoji that the shell passed on can stand neither in JSON nor in
     # a file.
     if not model.strip() or not model.isprintable():
-        raise InputError(f"{model!r} is no name of a model: give the name that the server lists")
+        raise InputError(
+            f"{model!r} is no name of a model: give the name that the server lists",
+        )
     return model
 
 
@@ -133,8 +136,8 @@ class Client:
         self._key = os.environ.get(self.api_key_env, "").strip()
         if not re.fullmatch("[!-~]*", self._key):  # the HTTP library would print it
             raise InputError(
-                f"{self.api_key_env}: the key holds a space, a line break or a character outside "
-                "ASCII; set the variable to the key alone"
+                f"{self.api_key_env}: the key holds a space, a line break or a "
+                "character outside ASCII; set the variable to the key alone"
             )
         if not 0 < self.timeout <= LONGEST_TIMEOUT:  # NaN is not above 0
             raise InputError(
@@ -143,16 +146,19 @@ class Client:
         parts = _parts_of(self.url)
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
-                "the URL of the endpoint holds a user name, a query or a fragment, which would end "
-                f"up in logs; put the key into {self.api_key_env} instead"
+                "the URL of the endpoint holds a user name, a query or a fragment, "
+                f"which would end up in logs; put the key into {self.api_key_env} "
+                "instead"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
+            raise InputError(
+                "no URL of an endpoint; give one such as http://127.0.0.1:8000/v1",
+            )
         self.url = parts.geturl()
         if self._key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InputError(
-                f"{self.url}: the key in {self.api_key_env} would cross the network unencrypted; "
-                "use https or a tunnel to 127.0.0.1, or unset the variable"
+                f"{self.url}: the key in {self.api_key_env} would cross the network "
+                "unencrypted; use https or a tunnel to 127.0.0.1, or unset the variable"
             )
 
     def require_budget(self, requests: int) -> None:
@@ -160,8 +166,8 @@ class Client:
         if self.max_requests is not None and requests > self.max_requests - self.requests_made:
             raise InputError(
                 f"{self.url}: {requests:,} more requests are needed, and the budget is "
-                f"{self.max_requests:,} ({self.summary()}); give a larger one or score less. What "
-                "is stored is kept"
+                f"{self.max_requests:,} ({self.summary()}); give a larger one or score "
+                "less. What is stored is kept"
             )
 
     def summary(self) -> str:
@@ -178,8 +184,8 @@ class Client:
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
             raise InputError(
-                f"{self.url}: the answers came from {self.served!r} at first and from {name!r} "
-                "now; ask for one model by its exact name"
+                f"{self.url}: the answers came from {self.served!r} at first and from "
+                f"{name!r} now; ask for one model by its exact name"
             )
 
     def answers(
@@ -237,7 +243,12 @@ class Client:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int) -> Any:
+    async def _post(
+        self,
+        client: httpx2.AsyncClient,
+        body: dict[str, Any],
+        largest: int,
+    ) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
         reason = ""
         last = anyio.current_time() + PATIENCE
@@ -276,8 +287,9 @@ class Client:
                 found += piece
                 if len(found) > largest:
                     raise InputError(
-                        f"{self.url}: the answer is larger than {largest:,} bytes, the most that "
-                        "what was asked for takes; let the server keep to max_tokens"
+                        f"{self.url}: the answer is larger than {largest:,} bytes, the "
+                        "most that what was asked for takes; let the server keep to "
+                        "max_tokens"
                     )
         # As bytes: they may be of any encoding, or of none.
         kept = [(name, value) for name, value in response.headers.raw if name.lower() in KEPT]
@@ -299,15 +311,17 @@ class Client:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+            raise InputError(
+                f"{self.url}: redirects to {target}; give the address that it ends at",
+            )
         if not response.is_success:
             raise self._refusal(response)
         try:
             found = response.json()
         except (ValueError, RecursionError):
             raise InputError(
-                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
-                "API, which mostly ends in /v1"
+                f"{self.url}: the answer is not JSON; give the base URL of an "
+                "OpenAI-compatible API, which mostly ends in /v1"
             ) from None
         if isinstance(found, dict) and found.get("error"):
             raise self._refusal(response)
@@ -320,9 +334,13 @@ class Client:
         if response.status_code in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
             return Filtered(told, said)
         if WORDS_OF_NAN.search(said):
-            return InputError(f"{told}; serve the model in another precision, such as float32")
+            return InputError(
+                f"{told}; serve the model in another precision, such as float32",
+            )
         if response.status_code == 402 or WORDS_OF_QUOTA.search(response.text):
-            return InputError(f"{told}; raise the quota and run it again: what is stored is kept")
+            return InputError(
+                f"{told}; raise the quota and run it again: what is stored is kept",
+            )
         advice = {
             401: f"put a valid key into {self.api_key_env}",
             403: f"ask for access to the model, or put another key into {self.api_key_env}",
@@ -368,7 +386,8 @@ def _parts_of(url: str) -> SplitResult:
         parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
         _ = parts.port  # raises ValueError for one above 65,535
         httpx2.URL(parts.geturl())
-        (parts.hostname or "").encode("idna")  # as the system does when it looks the name up
+        # As the system does when it looks the name up.
+        (parts.hostname or "").encode("idna")
     except (ValueError, httpx2.InvalidURL):
         return urlsplit("")
     return parts

@@ -40,8 +40,9 @@ ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
 # beginning that fills a block of a server's cache.
 PROBES = ("I saw a dog", "I fed a dog")
 BEGINNING = (
-    " is the number of the house at the end of the long road that goes from the old harbour to the "
-    "white church on the hill, past the mill, the school and the market. "
+    " is the number of the house at the end of the long road that goes from the old "
+    "harbour to the white church on the hill, past the mill, the school and the "
+    "market. "
 )
 SPARE = 2  # tokens of the context, for those that a server adds
 # After each of these a token is generated, and sent back.
@@ -55,11 +56,13 @@ BEGUN = (
 # several.
 FIRST_ASKED = 2 * len(PROBES) + 2 * len(BEGUN)
 LAST_ASKED = len(PROBES)
-MOST_OF_A_NAME = 3  # tokens that are tried, of those that have the name of a generated one
+# Tokens that are tried, of those that have the name of a generated one.
+MOST_OF_A_NAME = 3
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
 MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
 SAME = 1e-6  # nats
-CONSTANT = 8  # tokens of an answer that are alike: a model's first eight tokens never are
+# Tokens of an answer that are alike: a model's first eight tokens never are.
+CONSTANT = 8
 
 
 class Spelling:
@@ -112,7 +115,10 @@ class Spelling:
 
 
 def checked(
-    positions: Sequence[Mapping[Any, Any]], counted: Any, prompt: Sequence[int], spelling: Spelling
+    positions: Sequence[Mapping[Any, Any]],
+    counted: Any,
+    prompt: Sequence[int],
+    spelling: Spelling,
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
@@ -131,23 +137,25 @@ def checked(
         values = [value for name, value in position.items() if spelling.is_about(name, token)]
         if not values:
             raise InputError(
-                f"the server gives {reprlib.repr(next(iter(position), None))} at position {number},"
-                f" where {token} ({spelling.decode(token)!r}) was sent: it adds or drops tokens "
-                f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
+                f"the server gives {reprlib.repr(next(iter(position), None))} at "
+                f"position {number}, where {token} ({spelling.decode(token)!r}) was "
+                f"sent: it adds or drops tokens ({NO_EXTRAS}) or has another "
+                f"tokenizer; name the model's, or {ADVICE}"
             )
         found.append(values[0])
     # Of what is left out, the count is the proof.
     if (counted and counted != len(prompt)) or found[0]:
         raise InputError(
-            f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
-            f"one, so it adds or drops some; {NO_EXTRAS}"
+            f"the server counts {counted} tokens in a prompt of {len(prompt)}, or "
+            f"scores the first one, so it adds or drops some; {NO_EXTRAS}"
         )
     for number, value in enumerate(found[1:], start=1):
         # To Python, true is 1; and NaN is not above anything.
         if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
-                f"the server gives {reprlib.repr(value)} for the token at position {number}, which "
-                f"is no log-probability; check the model, turn prefix caching off, or {ADVICE}"
+                f"the server gives {reprlib.repr(value)} for the token at position "
+                f"{number}, which is no log-probability; check the model, turn prefix "
+                f"caching off, or {ADVICE}"
             )
     if len(prompt) > CONSTANT and len(set(found[1:])) == 1:
         told = f"every token has the log-probability {found[1]:g}, which stands for none"
@@ -179,16 +187,17 @@ def require_agreement(pairs: Sequence[tuple[float, float]]) -> None:
     """
     if not pairs:
         raise InputError(
-            "the server gives no log-probability of a token that it generates, so nothing shows "
-            f"that those of the prompt are in the right places; {ADVICE}"
+            "the server gives no log-probability of a token that it generates, so "
+            f"nothing shows that those of the prompt are in the right places; {ADVICE}"
         )
     apart = [pair for pair in pairs if abs(pair[0] - pair[1]) > MOST_NOISE_OF_ONE]
     if len(apart) > 1 or len(apart) == len(pairs):
         generated, sent = apart[0]
         raise InputError(
-            f"the server generates a token with {generated:.3g} nats, and gives it {sent:.3g} "
-            f"where it is sent ({len(apart)} of {len(pairs)} tokens differ so): the values belong "
-            f"to other tokens, as where they are shifted by a row; {ADVICE}"
+            f"the server generates a token with {generated:.3g} nats, and gives it "
+            f"{sent:.3g} where it is sent ({len(apart)} of {len(pairs)} tokens differ "
+            "so): the values belong to other tokens, as where they are shifted by a "
+            f"row; {ADVICE}"
         )
 
 
@@ -206,7 +215,12 @@ class Trust:
         before there were two.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, start: int, most: int) -> None:
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        start: int,
+        most: int,
+    ) -> None:
         # The number is new every time: no server has it in its cache.
         number = f"{uuid4().int % 10**6:06d}"
         beginning, *ends = tokenize(tokenizer, [number + BEGINNING, *PROBES])
@@ -236,14 +250,17 @@ class Trust:
         noise = max((float(gap[gap > 0].mean()) for gap in gaps), default=0.0)
         self.noise = max(self.noise or 0.0, noise)
         signs = {
-            "the log-probabilities after different texts are the same: they do not depend on the "
+            "the log-probabilities after different texts are the same: they do not "
+            "depend on the "
             "context": np.array_equal(one[-self._behind :], other[-self._behind :]),
-            "different tokens after the same text have the same log-probability: values are "
+            "different tokens after the same text have the same log-probability: "
+            "values are "
             "shifted by one": abs(one[self.shared] - other[self.shared]) < SAME,
             "the log-probability of a token depends on the token behind it": same[-1]
             > max(MOST_NOISE_OF_ONE, 10 * same[:-1].mean()),
-            f"the log-probabilities of the same tokens differ by {noise:.2g} nats a token from one "
-            f"request to another, and {MOST_NOISE:g} is the most that noise may be (let the server "
+            f"the log-probabilities of the same tokens differ by {noise:.2g} nats a "
+            f"token from one request to another, and {MOST_NOISE:g} is the most that "
+            "noise may be (let the server "
             "serve one model alone, and turn prefix caching off)": noise > MOST_NOISE,
         }
         for told, seen in signs.items():

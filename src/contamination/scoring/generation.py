@@ -26,15 +26,16 @@ from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 CONTINUE = (
-    "The following is the end of a part of a file. Continue the file where it ends, with what "
-    "comes next in it. Write nothing but the text of the file.\n\n"
+    "The following is the end of a part of a file. Continue the file where it ends, "
+    "with what comes next in it. Write nothing but the text of the file.\n\n"
 )
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
 # Fields that a server may refuse, in the order in which they are left out where it
 # names none. The limit comes first, whose place another takes; the temperature last,
 # which changes what is written.
 OPTIONAL = (LIMITS[0], "seed", "n", "temperature")
-NO_CHOICE: dict[str, Any] = {"choices": []}  # stands for the answer to a prompt that was filtered
+# Stands for the answer to a prompt that was filtered.
+NO_CHOICE: dict[str, Any] = {"choices": []}
 LONGEST_TOKEN = 256  # characters: no vocabulary has longer ones
 BESIDE_TEXT = 1 << 20  # bytes of an answer that are no text, such as what a model thinks
 BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
@@ -59,11 +60,14 @@ class Sampling:
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if not least <= value <= most:
-                raise InputError(f"{name} is {value}: give {least} to {most:,}", parameter=name)
+                raise InputError(
+                    f"{name} is {value}: give {least} to {most:,}",
+                    parameter=name,
+                )
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
-                f"temperature=0 writes one text {self.samples} times: give samples=1, or more "
-                "than 0",
+                f"temperature=0 writes one text {self.samples} times: give samples=1, "
+                "or more than 0",
                 parameter="temperature",
             )
 
@@ -164,7 +168,8 @@ class LocalGenerator:
 
     def _text(self, ids: np.ndarray) -> str:
         """Return the text of token ids, up to the end of the sequence."""
-        ends = np.flatnonzero(ids == self.scorer.tokenizer.eos_token_id)  # None equals no id
+        # None equals no id
+        ends = np.flatnonzero(ids == self.scorer.tokenizer.eos_token_id)
         kept = ids[: ends[0]] if len(ends) else ids
         return str(self.scorer.tokenizer.decode(kept, skip_special_tokens=True))
 
@@ -199,7 +204,14 @@ class EndpointGenerator:
     limits : concurrency, max_requests, timeout and api_key_env of the client.
     """
 
-    def __init__(self, url: str, model: str, *, instruction: str = CONTINUE, **limits: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        instruction: str = CONTINUE,
+        **limits: Any,
+    ) -> None:
         self.client = Client(url, **limits)
         self.name = require_name(model)
         self.revision = sha256_of(self.client.url, model)
@@ -269,8 +281,8 @@ class EndpointGenerator:
         """
         if error.about_length:
             raise InputError(
-                f"{error}; if a record is longer than the server reads, leave it out or shorten it "
-                "by a template",
+                f"{error}; if a record is longer than the server reads, leave it out "
+                "or shorten it by a template",
                 parameter="template",
             ) from None
         self._refusal = self._refusal or error
@@ -292,8 +304,8 @@ class EndpointGenerator:
                 raise TypeError
         except (AttributeError, LookupError, TypeError):
             raise InputError(
-                f"{self.client.url}: no text in the answer; give an address that writes: /v1 of "
-                "completions, or /v1/chat/completions"
+                f"{self.client.url}: no text in the answer; give an address that "
+                "writes: /v1 of completions, or /v1/chat/completions"
             ) from None
         self.client.require_same_model(answer.get("model"))
         return [_mended(text) for text in texts]

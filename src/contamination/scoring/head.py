@@ -54,7 +54,13 @@ class Head:
     are alive at a time.
     """
 
-    def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
+    def __init__(
+        self,
+        layer: torch.nn.Module,
+        transform: Transform | None,
+        *,
+        rows: int,
+    ) -> None:
         self.layer = layer
         self.transform = transform
         self.rows = rows
@@ -97,7 +103,8 @@ class Head:
         size = max(1, self.rows // columns)
         for start in range(0, len(hidden), size):
             states = hidden[start : start + size]
-            if self._plain is not None:  # state models hand over more digits than it takes
+            if self._plain is not None:
+                # State models hand over more digits than it takes.
                 states = states.to(self._plain.weight.dtype)
             raw = self.layer(states)
             step = len(raw)
@@ -108,7 +115,8 @@ class Head:
                 part = slice(start + first, start + first + len(block))
                 exact = None if tokens is None else tokens[part]
                 yield part, self._finished(block, hidden[part], exact)
-            del raw, block  # before the next: fresh memory takes as long as half of the product
+            # Before the next: fresh memory takes as long as half of the product.
+            del raw, block
 
     def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
         """Return the float32 logits of the architecture, those of `tokens` exact."""
@@ -129,7 +137,12 @@ class Head:
         return self._buffer
 
 
-def _put_exact(logits: Tensor, layer: torch.nn.Linear, hidden: Tensor, tokens: Tensor) -> None:
+def _put_exact(
+    logits: Tensor,
+    layer: torch.nn.Linear,
+    hidden: Tensor,
+    tokens: Tensor,
+) -> None:
     """Compute the logits of `tokens` [n, K] in float32, and put them in their places."""
     weight = layer.weight[tokens].float()
     states = hidden.to(weight.device).float()
@@ -174,7 +187,8 @@ def objection(
         return "it sees the tokens that it is to predict; give a causal language model"
     output = network.base_model(input_ids=texts, use_cache=False)
     hidden = getattr(output, "last_hidden_state", None)
-    width = getattr(head.layer, "in_features", None)  # that of a quantised layer may be unknown
+    # That of a quantised layer may be unknown.
+    width = getattr(head.layer, "in_features", None)
     if hidden is None or head.layer is None or width not in (None, hidden.shape[-1]):
         return "its output layer cannot be separated from the rest of it; use another model"
     parts = [part.clone() for _, part in head.blocks(hidden.flatten(0, 1), None)]

@@ -26,7 +26,8 @@ from contamination.scoring.stores.base import Store
 from contamination.scoring.work import cut_into_parts, keep_wanted
 
 Part = list[int]  # of the work: indices of its places
-Enough = Callable[[Store, int], bool]  # whether to stop after a shard, by store and shard
+# Whether to stop after a shard, by store and shard.
+Enough = Callable[[Store, int], bool]
 
 
 class ScoringJob:
@@ -59,7 +60,8 @@ class ScoringJob:
         self.places = places
         self.replace = replace
         self.tokens = [store.tokens_read_of(place) for place in places]
-        self.alone: bool = getattr(scorer, "spread", False)  # one process has all devices
+        # One process has all devices.
+        self.alone: bool = getattr(scorer, "spread", False)
         self.served_before: list[str] = []
 
     def run(self, enough: Enough | None = None) -> Store:
@@ -122,9 +124,9 @@ class ScoringJob:
         now = float(sequence.nats.sum(dtype=np.float64))
         if abs(now - before) > self.store.resolution(len(sequence.nats)):
             raise InputError(
-                f"{self.store.directory}: {self.store.name_of(sequence.place)} has {before:.8g} "
-                f"nats there and {now:.8g} now, on another engine; remove the directory to score "
-                "again"
+                f"{self.store.directory}: {self.store.name_of(sequence.place)} has "
+                f"{before:.8g} nats there and {now:.8g} now, on another engine; remove "
+                "the directory to score again"
             )
 
     def open_store(self) -> None:

@@ -23,7 +23,8 @@ def explain_load_errors(name: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
+    except Exception as error:
+        # Transformers, safetensors, pickle, hub: no common base class.
         reason = _reason(error)
         advice = _advice(error)
         message = f"{name}: the model cannot be loaded ({reason}); {advice}"

@@ -81,7 +81,9 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     """
     path = Path(source.name)
     if path.is_dir() and not checkpoint.matching(path, TOKENIZER_FILES):
-        raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
+        raise InputError(
+            f"{path}: no tokenizer.json in it; put the model's tokenizer there",
+        )
     with explain_load_errors(source.name):
         return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
 
@@ -142,19 +144,24 @@ def _copy_mapped(network: PreTrainedModel) -> None:
             tensor.data = tensor.data.clone()
 
 
-def _require_complete(source: ModelSource, network: PreTrainedModel, report: Any) -> None:
+def _require_complete(
+    source: ModelSource,
+    network: PreTrainedModel,
+    report: Any,
+) -> None:
     """Raise InputError if the file lacks weights of the network, or has some without a place."""
-    missing = sorted(report["missing_keys"])  # transformers fills them with random numbers
+    # Transformers fills them with random numbers.
+    missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
-            f"{source.name}: the weights lack {', '.join(missing[:3])}; give a causal language "
-            "model as a whole"
+            f"{source.name}: the weights lack {', '.join(missing[:3])}; give a causal "
+            "language model as a whole"
         )
     left_out = _left_out(network, report["unexpected_keys"])
     if left_out:
         raise InputError(
-            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which config.json has "
-            "no place; give the config.json that belongs to them"
+            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which "
+            "config.json has no place; give the config.json that belongs to them"
         )
 
 
@@ -204,7 +211,9 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
         return sha256_of(source.name, str(source.revision), *how)
     weights = weights_of(path)
     if all(file.name.endswith(INDEX) for file in weights):
-        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
+        raise InputError(
+            f"{path}: no *.safetensors in it; train or fetch the model first",
+        )
     others = others_of(path, code=source.trust_remote_code)
     return sha256_of(*weights, *others, *how)
 

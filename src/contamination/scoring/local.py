@@ -36,7 +36,8 @@ IN_FLIGHT = 2  # batches whose results are still on the device
 # (hidden states [N, d], the tokens that they predict [N], those that they have just
 # read [N]) to float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
-Part = tuple[int, slice, np.ndarray]  # index of the sequence, the tokens scored, their values
+# Index of the sequence, the tokens scored, their values.
+Part = tuple[int, slice, np.ndarray]
 
 
 class TransformersScorer:
@@ -76,7 +77,10 @@ class TransformersScorer:
 
     @cached_property
     def model(self) -> PreTrainedModel:
-        """The network, loaded late: a full store never needs it. Files that changed are refused."""
+        """The network, loaded late: a full store never needs it.
+
+        Files that changed are refused.
+        """
         device = None if self.spread else self.device
         return loading.load_named(
             self.source, self.config, self.dtype, self.start, device=device, revision=self.revision
@@ -102,11 +106,14 @@ class TransformersScorer:
         model = self.model
         room = LOGITS.get(self.device.type, LOGITS["cpu"])
         rows = max(1, room // self.config.get_text_config().vocab_size)
-        with loading.explain_load_errors(self.source.name):  # the first time that it computes
+        with loading.explain_load_errors(self.source.name):
+            # The first time that it computes.
             head = Head(model.get_output_embeddings(), logit_transform(self.config), rows=rows)
             reason = objection(model, head, self.entry, min(self.context, 8))
         if reason:
-            raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
+            raise InputError(
+                f"{self.source.name}: the model is of no use here, because {reason}",
+            )
         return head
 
     def load(self) -> None:
@@ -119,7 +126,12 @@ class TransformersScorer:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
         return self.token_values(sequences, firsts, self._log_probabilities)
 
-    def _log_probabilities(self, hidden: Tensor, targets: Tensor, read: Tensor) -> Tensor:
+    def _log_probabilities(
+        self,
+        hidden: Tensor,
+        targets: Tensor,
+        read: Tensor,
+    ) -> Tensor:
         return self.head(hidden, targets)
 
     def token_values(
@@ -181,8 +193,8 @@ class TransformersScorer:
         size = self.config.get_text_config().vocab_size
         if largest >= size:
             raise InputError(
-                f"{self.source.name}: the tokenizer gave token {largest}, but the model knows "
-                f"{size} tokens; put its own tokenizer there"
+                f"{self.source.name}: the tokenizer gave token {largest}, but the "
+                f"model knows {size} tokens; put its own tokenizer there"
             )
 
     def results(
@@ -190,7 +202,8 @@ class TransformersScorer:
     ) -> Iterator[tuple[list[Window], np.ndarray]]:
         """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
         if scored:
-            self.load()  # what runs out of memory while it is loaded is not helped by halving
+            # What runs out of memory while it is loaded is not helped by halving.
+            self.load()
         left = sorted(scored, key=_by_width)
         running: deque[Running] = deque()
         while left:
@@ -239,7 +252,8 @@ class TransformersScorer:
         self, batch: list[Window], sequences: Sequence[np.ndarray], output: Output
     ) -> Tensor:
         rows = [window.inputs(sequences[window.sequence], self.start) for window in batch]
-        ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
+        # On the right, where a causal model cannot see it.
+        ids = padded(rows, self.start)
         places: list[np.ndarray] = []  # of the scored tokens in the batch, row after row
         targets: list[np.ndarray] = []
         for row, window in enumerate(batch):
@@ -278,8 +292,8 @@ class TransformersScorer:
         values = running.values.numpy()
         if not np.isfinite(values).all():
             raise InputError(
-                f"{self.source.name} returned a log-probability that is not finite; its weights "
-                f"are damaged or overflow in {self.dtype}"
+                f"{self.source.name} returned a log-probability that is not finite; "
+                f"its weights are damaged or overflow in {self.dtype}"
             )
         return running.batch, values
 
@@ -297,7 +311,12 @@ def _by_width(window: Window) -> tuple[int, Window]:
     return window.width, window
 
 
-def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:
+def must_spread(
+    source: ModelSource,
+    config: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> bool:
     """Say whether the weights exceed the device of a process, and are spread over all devices.
 
     On a CPU processes share the memory. What comes with code of its own is not
@@ -321,9 +340,9 @@ def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: to
     if weights <= ROOM * sum(devices):
         return weights > ROOM * own
     raise InputError(
-        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} device(s) "
-        f"({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for "
-        "weights; take a smaller one, or a machine with more"
+        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} "
+        f"device(s) ({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, "
+        f"{ROOM:.0%} of it for weights; take a smaller one, or a machine with more"
     )
 
 

@@ -45,9 +45,13 @@ class ModelSource:
         is_a_path = self.name.count("/") > 1 or self.name.startswith((".", "/"))
         is_misnamed = path.is_file() != (path.suffix == ".gguf")
         if is_misnamed or (is_a_path and not path.exists()):
-            raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
+            raise InputError(
+                f"{path}: no model; give a directory, a GGUF file or a hub id",
+            )
         if self.revision is not None and path.exists():
-            raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
+            raise InputError(
+                f"{path} lies on this machine; leave revision {self.revision} out",
+            )
         refuse_pipes(path.glob("*"))
 
     @property
@@ -70,7 +74,8 @@ def refuse_kernels(attention: Any, name: str) -> None:
     """Refuse attention kernels from the hub: programs, which nobody has asked to run."""
     if "/" in str(attention):
         raise InputError(
-            f"{name}: attention {attention!r} is a program from the hub, which is not run; take it "
-            "out of config.json and choose sdpa, flash_attention_2 or eager",
+            f"{name}: attention {attention!r} is a program from the hub, which is not "
+            "run; take it out of config.json and choose sdpa, flash_attention_2 or "
+            "eager",
             parameter="attention",
         )

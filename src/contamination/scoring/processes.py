@@ -22,7 +22,8 @@ from contamination.scoring.status import FAILURES, status_of
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(days=30)  # for the slowest process; one that has died is noticed at once
+# For the slowest process; one that has died is noticed at once.
+PATIENCE = timedelta(days=30)
 
 
 @cache
@@ -41,8 +42,8 @@ def processes() -> PartialState:
         reason = f" ({error})"
     if reason or state.num_processes != size:
         raise InputError(
-            f"WORLD_SIZE is {size}, and the processes do not find each other{reason}; start them "
-            "with torchrun"
+            f"WORLD_SIZE is {size}, and the processes do not find each other{reason}; "
+            "start them with torchrun"
         )
     if size > 1:
         atexit.register(_leave)
@@ -82,8 +83,8 @@ def share(work: Callable[[], T]) -> list[T]:
             dist.all_gather_object(outcomes, (value, problem), group=_group())
     except RuntimeError as error:
         raise InputError(
-            f"process {state.process_index}: another process has ended; what is finished is "
-            "stored, run the same command again for the rest"
+            f"process {state.process_index}: another process has ended; what is "
+            "finished is stored, run the same command again for the rest"
         ) from error
     if failure is not None:
         raise failure
@@ -107,7 +108,12 @@ def together(work: Callable[[], T]) -> T:
     return results[0]
 
 
-def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
+def deal(
+    label: str,
+    tasks: Sequence[Callable[[], T]],
+    *,
+    alone: bool = False,
+) -> list[T]:
     """Do each task in one process, every n-th in the same; return all results, in their order.
 
     Results do not depend on the number of processes. Where one process fails all raise,

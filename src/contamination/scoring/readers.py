@@ -97,7 +97,8 @@ class ContinuationReader:
             orders.append(order)
             requests.append((group.prefix, [group.rests[number] for number in order]))
         for i, values in continuation_logprobs(self.scorer, requests):
-            scored_at = np.argsort(orders[i])  # of each continuation: its number in the request
+            # Of each continuation: its number in the request.
+            scored_at = np.argsort(orders[i])
             nats = [values[scored_at[number]] for number in groups[i].which]
             yield ScoredSequence(places[i], self.store.examples(places[i]), np.concatenate(nats))
 
@@ -105,7 +106,12 @@ class ContinuationReader:
 class SuccessorReader(ContinuationReader):
     """Read each example of a shard once, and all others of the shard after it."""
 
-    def __init__(self, store: SuccessorStore, scorer: Scorer, data: TokenisedSet) -> None:
+    def __init__(
+        self,
+        store: SuccessorStore,
+        scorer: Scorer,
+        data: TokenisedSet,
+    ) -> None:
         super().__init__(store, scorer)
         self.predecessor = store.predecessor
         self.ids = data.ids

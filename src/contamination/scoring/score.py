@@ -111,7 +111,9 @@ def order_job(
     scorer, directory, plan, model, seed, permutations, replace : as in `score`.
     """
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
-        raise InputError("tokens_per_example is of successors: orderings are scored as a whole")
+        raise InputError(
+            "tokens_per_example is of successors: orderings are scored as a whole",
+        )
     header = Header(
         model=model,
         model_revision=scorer.revision,

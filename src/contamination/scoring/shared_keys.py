@@ -7,7 +7,12 @@ from torch import Tensor
 from transformers import Cache
 
 
-def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
+def attention_mask(
+    blocks: Tensor,
+    widths: Tensor,
+    longest: int,
+    dtype: torch.dtype,
+) -> Tensor:
     """Return what is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
 
     Parameters
@@ -37,7 +42,12 @@ class SharedKeys(Cache):  # type: ignore[misc]
         self.kept: dict[int, tuple[Tensor, Tensor]] = {}
 
     def update(
-        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+        self,
+        key_states: Tensor,
+        value_states: Tensor,
+        layer_idx: int,
+        *_: Any,
+        **__: Any,
     ) -> tuple[Tensor, Tensor]:
         """Return the keys and values [.., .., tokens, ..] that a layer is to attend to."""
         if self.owners is None:

@@ -60,8 +60,8 @@ def open_store(directory: Path | str) -> Store:
     check_directory(path.parent)
     if not path.is_file():
         raise InputError(
-            f"{path}: no such store; score it first, on several nodes into a directory that all of "
-            "them see"
+            f"{path}: no such store; score it first, on several nodes into a directory "
+            "that all of them see"
         )
     return store_of(path.parent, read_header(path))
 

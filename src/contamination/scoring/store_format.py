@@ -32,8 +32,10 @@ Kind = Literal["orderings", "successors", "alternatives"]
 # Of a sequence: (shard, ordering), or (shard, index of the predecessor in the shard).
 Place = tuple[int, int]
 
-CHOSEN = ("seed", "template", "number of records")  # by whoever tests, and free to be chosen again
-UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
+# By whoever tests, and free to be chosen again.
+CHOSEN = ("seed", "template", "number of records")
+# What Arrow raises of bad bytes.
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 SERVED = b"served"  # in the metadata of a part: what a server called the model
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
@@ -91,7 +93,8 @@ class Header:
         fields = dict(value)
         fields.pop("schema", None)
         header: Header = _HEADER.validate_json(json.dumps(fields), strict=True)
-        if header.as_json() != value or not header.bounds:  # shards that the examples do not fill
+        if header.as_json() != value or not header.bounds:
+            # Shards that the examples do not fill.
             raise InputError("not the fields of a header")
         return header
 
@@ -145,7 +148,11 @@ def read_header(path: Path) -> Header:
         raise InputError(f"{path}: {reason}") from error
 
 
-def check_same(path: Path, stored: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def check_same(
+    path: Path,
+    stored: Mapping[str, Any],
+    expected: Mapping[str, Any],
+) -> None:
     """Raise InputError, with the first difference, if a store on disk is one of something else.
 
     Where the difference is a choice of whoever tests, the message says that a second
@@ -195,8 +202,8 @@ def require_one_model(directory: Path, names: Iterable[str]) -> None:
     if len(served) > 1:
         listed = ", and ".join(map(repr, served))
         raise InputError(
-            f"{directory}: its answers come from {listed}: ask for one model by its exact name, "
-            "and remove the directory to start again"
+            f"{directory}: its answers come from {listed}: ask for one model by its "
+            "exact name, and remove the directory to start again"
         )
 
 
@@ -226,7 +233,11 @@ def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
 
 
 def write_part(
-    directory: Path, header: Header, sequences: Sequence[ScoredSequence], *, served: str = ""
+    directory: Path,
+    header: Header,
+    sequences: Sequence[ScoredSequence],
+    *,
+    served: str = "",
 ) -> Path:
     """Write one part, and return its path.
 
@@ -314,7 +325,9 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
         raise damaged(path) from error
     key = (table.schema.metadata or {}).get(b"key")
     if key != schema.metadata[b"key"]:
-        raise InputError(f"{path}: the part belongs to another store; remove it and score again")
+        raise InputError(
+            f"{path}: the part belongs to another store; remove it and score again",
+        )
     if not table.schema.equals(schema):  # no checksum covers names and types
         raise damaged(path)
     return table

@@ -33,7 +33,10 @@ class Group(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
-def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> tuple[Group, ...]:
+def token_groups(
+    tokenizer: PreTrainedTokenizerBase,
+    variants: "VariantSet",
+) -> tuple[Group, ...]:
     """Return the tokens of the records that have more than one variant, in canonical order.
 
     Raises InputError if a variant has no token.
@@ -47,8 +50,8 @@ def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> 
         rows = [ids[text] for text in variants.texts[record]]
         if min(map(len, rows)) == 0:
             raise InputError(
-                f"{variants.name}, record {record + 1}: an alternative has no token; end the "
-                "template with a separator"
+                f"{variants.name}, record {record + 1}: an alternative has no token; "
+                "end the template with a separator"
             )
         groups.append(_group(record, rows))
     return tuple(groups)
@@ -57,7 +60,8 @@ def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> 
 def _group(record: int, rows: Sequence[np.ndarray]) -> Group:
     """Return the group of one record, of which these are the variants."""
     common = shared_beginning(rows)
-    rests: dict[bytes, np.ndarray] = {}  # the distinct ones, in the order of the variants
+    # The distinct ones, in the order of the variants.
+    rests: dict[bytes, np.ndarray] = {}
     for row in rows:
         rests.setdefault(row[common:].tobytes(), row[common:])
     numbers = {content: number for number, content in enumerate(rests)}

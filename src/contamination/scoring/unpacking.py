@@ -53,7 +53,12 @@ def _fetched(source: ModelSource) -> ModelSource:
     return replace(source, name=str(fetch(entry)))
 
 
-def _unpack_into(directory: Path, source: ModelSource, dtype: torch.dtype, key: str) -> None:
+def _unpack_into(
+    directory: Path,
+    source: ModelSource,
+    dtype: torch.dtype,
+    key: str,
+) -> None:
     """Write weights and tokenizer of a GGUF file to a directory, whole or not at all."""
     file = Path(source.name)
     message = f"unpacking {file.name} once into {directory.parent}: a minute or two"

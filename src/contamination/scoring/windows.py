@@ -68,7 +68,9 @@ PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it m
 
 
 def assemble(
-    wholes: Sequence[Any], owners: Iterable[int], parts: Iterable[tuple[int, Any, np.ndarray]]
+    wholes: Sequence[Any],
+    owners: Iterable[int],
+    parts: Iterable[tuple[int, Any, np.ndarray]],
 ) -> Iterator[tuple[int, Any]]:
     """Put parts in place, and yield (index, whole) when one is complete.
 

@@ -16,14 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_level, as_log_probs, without_scale
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_level,
+    as_log_probs,
+    without_scale,
+)
 from contamination.statistics.results import TestResult, p_from_log10
 
 # Bets on an effect of lambda standard deviations per shard. A finer or longer grid
 # gains little: the best lambda is never off by more than a factor of sqrt(2), and its
 # share of the prior counts.
 _LAMBDAS = 2.0 ** np.arange(-3, 3)
-_EVEN = np.zeros((2, 2, len(_LAMBDAS)))  # log wealth of each view, stake and lambda at first
+# Log wealth of each view, stake and lambda at first.
+_EVEN = np.zeros((2, 2, len(_LAMBDAS)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

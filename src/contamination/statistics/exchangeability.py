@@ -37,7 +37,8 @@ Bounds = Sequence[tuple[int, int]]
 Floats = NDArray[np.float64]
 Alternative = Literal["greater", "two-sided"]
 
-_CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
+# Entries of orderings, or of similarities, at once: tens of megabytes at most.
+_CHUNK = 1 << 20
 
 
 def random_orderings(
@@ -230,7 +231,11 @@ def autocorrelation(
     return np.concatenate([(left * right).sum(axis=1) / scale for left, right in pairs])
 
 
-def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> NDArray[np.float64]:
+def trend(
+    values: ArrayLike,
+    orderings: NDArray[np.int32],
+    bounds: Bounds,
+) -> NDArray[np.float64]:
     """Return the rank correlation of value and position, both centred within shards.
 
     Parameters
@@ -347,7 +352,9 @@ def neighbour_similarity(
     limit = as_number(threshold, "threshold", -1.0, 2.0)
     distances = as_whole_numbers(lags, "lags", (None,), least=1)
     if len(codes) != vectors.shape[0]:
-        raise InputError(f"copies are {len(codes)} of {vectors.shape[0]} records: give one each")
+        raise InputError(
+            f"copies are {len(codes)} of {vectors.shape[0]} records: give one each",
+        )
     if not len(distances) or distances[0] != 1:
         raise InputError(f"lags are {distances.tolist()}: start with 1")
     orderings_count, n = orderings.shape

@@ -45,14 +45,18 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
         OverflowError,
         RuntimeError,
     ) as error:  # of a list in itself, too
-        raise InputError(f"{name} is not an array of numbers: give rows of equal length") from error
+        raise InputError(
+            f"{name} is not an array of numbers: give rows of equal length",
+        ) from error
     if masked:
         raise InputError(f"{name} has masked entries: leave them out, or fill them")
     if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
         try:
             array = array.astype(np.float64)
         except OverflowError as error:
-            raise InputError(f"{name} has a number that no float holds: rescale it") from error
+            raise InputError(
+                f"{name} has a number that no float holds: rescale it",
+            ) from error
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InputError(f"{name} holds {array.dtype} entries: give real numbers")
     with np.errstate(over="ignore"):  # a long double becomes inf, and is named as such
@@ -64,10 +68,17 @@ def check_finite(array: NDArray[np.float64], name: str) -> None:
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = bad[0].tolist()
-        raise InputError(f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it")
+        raise InputError(
+            f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it",
+        )
 
 
-def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
+def as_log_probs(
+    log_probs: ArrayLike,
+    *,
+    ndim: int,
+    min_shards: int = 1,
+) -> NDArray[np.float64]:
     """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
 
     Raises InputError for another number of dimensions, too few shards, no shuffled
@@ -77,26 +88,33 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
     if array.ndim != ndim or array.shape[-1] < 2:
         expected = "(m+1,)" if ndim == 1 else "(r, m+1)"
         raise InputError(
-            f"log_probs has shape {array.shape}: this test takes {expected}, the canonical "
-            "ordering first, then at least 1 permutation"
+            f"log_probs has shape {array.shape}: this test takes {expected}, the "
+            "canonical ordering first, then at least 1 permutation"
         )
     if ndim == 2 and len(array) < min_shards:
         raise InputError(
-            f"log_probs has {len(array)} shard(s): this test needs at least {min_shards}; "
-            "split the set into more shards"
+            f"log_probs has {len(array)} shard(s): this test needs at least "
+            f"{min_shards}; split the set into more shards"
         )
     check_finite(array, "log_probs")
     return array
 
 
-def as_numbers(values: ArrayLike, name: str, least: float, most: float) -> NDArray[np.float64]:
+def as_numbers(
+    values: ArrayLike,
+    name: str,
+    least: float,
+    most: float,
+) -> NDArray[np.float64]:
     """Return `values` as a float64 array (n,) of one or more, each finite and in [least, most].
 
     Raises InputError for another shape, or for the first entry that is not.
     """
     array = as_floats(values, name)
     if array.ndim != 1 or not len(array):
-        raise InputError(f"{name} has shape {array.shape}: give a list of one or more, shape (n,)")
+        raise InputError(
+            f"{name} has shape {array.shape}: give a list of one or more, shape (n,)",
+        )
     valid = np.isfinite(array) & (array >= least) & (array <= most)
     if not valid.all():
         place = int(np.argmin(valid))
@@ -105,7 +123,11 @@ def as_numbers(values: ArrayLike, name: str, least: float, most: float) -> NDArr
     return array
 
 
-def as_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+def as_array(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+) -> NDArray[np.float64]:
     """Return `values` as a finite float64 array of a shape, where None is any length.
 
     Raises InputError for another shape, or what is not a finite number.
@@ -140,7 +162,11 @@ def as_whole_numbers(
     return array.astype(np.int64)
 
 
-def as_booleans(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.bool_]:
+def as_booleans(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+) -> NDArray[np.bool_]:
     """Return `values`, each true or false (or 1 or 0), as a bool array of a shape.
 
     Raises InputError for another shape or another value.
@@ -169,12 +195,17 @@ def as_count(value: int, name: str, least: int) -> int:
     except TypeError:
         count = None
     if count is None or count < least:
-        raise InputError(f"{name} is {value!r:.40}: give a whole number of {least} or more")
+        raise InputError(
+            f"{name} is {value!r:.40}: give a whole number of {least} or more",
+        )
     return count
 
 
 def as_list(values: Iterable[Any], name: str) -> list[Any]:
-    """Return the entries of `values`, whatever they are. Raises InputError where it has none."""
+    """Return the entries of `values`, whatever they are.
+
+    Raises InputError where it has none.
+    """
     try:
         return list(values)
     except TypeError as error:
@@ -182,7 +213,10 @@ def as_list(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def as_scalar(value: float, name: str) -> float:
-    """Return one number, infinite or not. Raises InputError for NaN and anything else."""
+    """Return one number, infinite or not.
+
+    Raises InputError for NaN and anything else.
+    """
     array = as_floats(value, name)
     if array.ndim or np.isnan(array):
         raise InputError(f"{name} is {value!r:.40}: give one number")
@@ -198,7 +232,9 @@ def as_level(value: float, name: str) -> float:
     """Return a level strictly between 0 and 1. Raises InputError for anything else."""
     array = as_floats(value, name)
     if array.ndim or not 0 < float(array) < 1:
-        raise InputError(f"{name} is {value!r:.40}: give a number between 0 and 1, such as 0.05")
+        raise InputError(
+            f"{name} is {value!r:.40}: give a number between 0 and 1, such as 0.05",
+        )
     return float(array)
 
 
@@ -218,7 +254,9 @@ def check_bounds(bounds: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     stops = array[:, 1]
     contiguous = len(array) > 0 and starts[0] == 0 and (starts[1:] == stops[:-1]).all()
     if not contiguous or (stops <= starts).any():
-        raise InputError("bounds are not contiguous shards from 0: give (0, a), (a, b) and so on")
+        raise InputError(
+            "bounds are not contiguous shards from 0: give (0, a), (a, b) and so on",
+        )
     return array
 
 

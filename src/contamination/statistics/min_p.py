@@ -38,7 +38,8 @@ from contamination.statistics.sharded_exact import (
 # from the nearest, a draw weighs within a factor e^(1/2) of what the best tilt would
 # give it.
 _SPACING = 2.0
-_NULL_SHARE = 0.5  # of the mixture: no weight exceeds 2, and p-values in the bulk are accurate
+# Of the mixture: no weight exceeds 2, and p-values in the bulk are accurate.
+_NULL_SHARE = 0.5
 _NEAR = 1e-6  # values this close to the largest of a shard count as the largest
 _BLOCK = 1 << 20  # draws times shards held in memory at a time
 
@@ -158,7 +159,8 @@ def westfall_young_test(
     deviates = np.stack([normal_deviates(along, block, tilts) for along, block, tilts in rows])
     best = deviates.max(axis=0)
     statistic = float(deviates[:, 0].max())
-    hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
+    # The canonical ordering is one of them.
+    hits = best >= statistic - ROUNDING * abs(statistic)
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
     return WestfallYoungResult.of(
         (log_total - math.log(count + 1)) / math.log(10),
@@ -173,7 +175,9 @@ def westfall_young_test(
     )
 
 
-def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _as_statistics(
+    scores: Sequence[ArrayLike] | NDArray[np.float64],
+) -> NDArray[np.float64]:
     """Return the scores of all statistics as one array (q, r, m+1)."""
     blocks = [as_log_probs(block, ndim=2) for block in as_list(scores, "scores")]
     if not blocks:
@@ -181,8 +185,8 @@ def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray
     shapes = sorted({block.shape for block in blocks})
     if len(shapes) > 1:
         raise InputError(
-            f"scores have shapes {shapes[0]} and {shapes[1]}: give each statistic the same shards "
-            "and orderings"
+            f"scores have shapes {shapes[0]} and {shapes[1]}: give each statistic the "
+            "same shards and orderings"
         )
     return np.stack(blocks)
 
@@ -192,11 +196,13 @@ def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
         return tuple(str(number) for number in range(count))
     labels = tuple(as_list(names, "names"))
     if len(labels) != count:
-        raise InputError(f"there are {len(labels)} names of {count} statistics: give one each")
+        raise InputError(
+            f"there are {len(labels)} names of {count} statistics: give one each",
+        )
     return labels
 
 
-# --- draws from the far tail ----------------------------------------------------------------------
+# --- draws from the far tail ----------------------------------------------------------
 
 
 class Tilt(NamedTuple):
@@ -281,7 +287,8 @@ def mixture_draws(
         for start in range(0, count, block):
             uniform = rng.random((min(block, count - start), shards)) + rows
             places = np.searchsorted(steps, uniform, side="right")
-            places = np.minimum(places, rows * size + size - 1)  # where rounding went past i+1
+            # Where rounding went past i+1.
+            places = np.minimum(places, rows * size + size - 1)
             parts.append(np.stack([row[places].sum(axis=1) for row in flat]))
     return np.concatenate(parts, axis=1)
 

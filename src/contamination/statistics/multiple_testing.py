@@ -242,7 +242,9 @@ def adjust(log10_p: ArrayLike, *, method: Method) -> AdjustedResult:
     array([0.03, 0.5 , 0.04])
     """
     if method not in get_args(Method):
-        raise InputError(f"method is {method!r:.40}: give one of {', '.join(get_args(Method))}")
+        raise InputError(
+            f"method is {method!r:.40}: give one of {', '.join(get_args(Method))}",
+        )
     raw = _as_log10_p(log10_p)
     order = np.argsort(raw)
     rank = np.arange(1, len(raw) + 1)

@@ -189,7 +189,9 @@ def _as_chances(chances: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"chances has shape {values.shape}: give (n,)")
     check_finite(values, "chances")
     if not ((values > 0) & (values <= 1)).all():
-        raise InputError("chances are not all in (0, 1]: give the probability of each hit under H0")
+        raise InputError(
+            "chances are not all in (0, 1]: give the probability of each hit under H0",
+        )
     return values
 
 

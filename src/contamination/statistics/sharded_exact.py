@@ -25,7 +25,12 @@ from contamination.statistics.inputs import (
     with_scale,
     without_scale,
 )
-from contamination.statistics.lattice import STEPS_PER_SHARD, convolve, lattice_step, log_tail
+from contamination.statistics.lattice import (
+    STEPS_PER_SHARD,
+    convolve,
+    lattice_step,
+    log_tail,
+)
 from contamination.statistics.results import TestResult, log10_least
 
 Weights = Literal["equal", "inverse_sd"]
@@ -276,7 +281,8 @@ def sharded_exact_p_values(
         return np.ones(len(chosen))
     step = width / (STEPS_PER_SHARD * shards)
     least = shares.min(axis=1, keepdims=True)
-    steps = np.ceil((shares - least) / step).astype(np.int64)  # rounded up: tails only grow
+    # Rounded up: tails only grow.
+    steps = np.ceil((shares - least) / step).astype(np.int64)
     law, error = convolve([np.bincount(row) / orderings for row in steps])
     tails = np.minimum(1.0, np.cumsum((law + error)[::-1])[::-1])
     # Sums that are equal but for float noise must count as ties.
@@ -314,7 +320,11 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
         return np.clip(np.ldexp(shares, exponent), -largest, largest)
 
 
-def _test_shards(test: str, blocks: Sequence[Floats], weights: Weights) -> ShardedExactResult:
+def _test_shards(
+    test: str,
+    blocks: Sequence[Floats],
+    weights: Weights,
+) -> ShardedExactResult:
     """Test the shards of all blocks (r_i, m_i + 1)."""
     scaled, exponent = _without_scale(blocks, weights)
     gaps = [_gaps(values, weights) for values in scaled]
@@ -340,7 +350,10 @@ def _test_shards(test: str, blocks: Sequence[Floats], weights: Weights) -> Shard
     )
 
 
-def _without_scale(blocks: Sequence[Floats], scheme: Weights) -> tuple[list[Floats], int]:
+def _without_scale(
+    blocks: Sequence[Floats],
+    scheme: Weights,
+) -> tuple[list[Floats], int]:
     """Divide the scores by powers of two; return with them the exponent of the unit of T.
 
     With "inverse_sd" every shard is divided by its own, and T has no unit. Raises

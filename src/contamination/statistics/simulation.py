@@ -53,7 +53,9 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
     """
     values = as_floats(scores, "scores")
     if values.ndim < 2 or values.shape[-1] < 2:
-        raise InputError(f"scores has shape {values.shape}: give (..., r, m+1) with m of 1 or more")
+        raise InputError(
+            f"scores has shape {values.shape}: give (..., r, m+1) with m of 1 or more",
+        )
     check_finite(values, "scores")
     count, orderings = values.shape[-2:]
     chosen = as_whole_numbers(canonical, "canonical", (count,), least=0, most=orderings - 1)

@@ -40,7 +40,11 @@ _LARGEST = float(np.finfo(np.float64).max)
 Units = Sequence[Hashable]  # words, or ids of tokens
 
 
-def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDArray[np.float64]:
+def centred_successors(
+    successors: ArrayLike,
+    *,
+    resolution: float = 0.0,
+) -> NDArray[np.float64]:
     """Return S without what an example adds to all its pairs: least squares off the diagonal.
 
     S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely
@@ -86,7 +90,9 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     pairs = _as_pairs(successors)
     k = len(pairs)
     if k < 3:
-        raise InputError(f"successors has {k} examples: centring needs at least 3 per shard")
+        raise InputError(
+            f"successors has {k} examples: centring needs at least 3 per shard",
+        )
     threshold = as_number(resolution, "resolution", 0.0, _LARGEST)
     scores, exponents = without_scale(pairs)
     exponent = int(exponents.item())
@@ -192,7 +198,10 @@ def sampled_successor_scores(
 
 
 def generated_successors(
-    records: Sequence[Units], written: Sequence[Sequence[Units]], *, longest: int = LONGEST
+    records: Sequence[Units],
+    written: Sequence[Sequence[Units]],
+    *,
+    longest: int = LONGEST,
 ) -> NDArray[np.float64]:
     """Measure how much of record b is in the texts that were generated after record a.
 
@@ -236,14 +245,17 @@ def generated_successors(
            [0.  , 0.  , 0.  ],
            [0.  , 0.  , 0.  ]])
     """
-    from sklearn.feature_extraction.text import CountVectorizer  # here: it imports pandas
+    # Here: it imports pandas.
+    from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize
 
     sizes = range(1, as_count(longest, "longest", 1) + 1)
     units = [as_list(record, "a record") for record in as_list(records, "records")]
     texts_after = [as_list(texts, "texts of a record") for texts in as_list(written, "written")]
     if len(units) != len(texts_after):
-        raise InputError(f"there are texts of {len(texts_after)} records and {len(units)} records")
+        raise InputError(
+            f"there are texts of {len(texts_after)} records and {len(units)} records",
+        )
     if not any(units):
         raise InputError("no record has a word: give the words of at least one")
 
@@ -259,7 +271,9 @@ def generated_successors(
         own = counts.fit_transform([record] for record in units).sign()
         generated = counts.transform(texts_after).log1p()
     except TypeError as error:
-        raise InputError("records hold units that cannot be counted: give words or ids") from error
+        raise InputError(
+            "records hold units that cannot be counted: give words or ids",
+        ) from error
     idf = np.log(len(units) / np.asarray(own.sum(axis=0)).ravel())
     weights = normalize(own.multiply(idf))
     return np.asarray((generated @ weights.T).toarray())
@@ -305,7 +319,10 @@ def generated_successor_test(
     return replace(sharded_exact_test(scores[None]), test="generated_successor")
 
 
-def _sums_along(pairs: NDArray[np.float64], orders: NDArray[np.int64]) -> NDArray[np.float64]:
+def _sums_along(
+    pairs: NDArray[np.float64],
+    orders: NDArray[np.int64],
+) -> NDArray[np.float64]:
     """Sum the successors along each ordering, (n,)."""
     with np.errstate(over="ignore"):
         sums = pairs[orders[:, :-1], orders[:, 1:]].sum(axis=1)

@@ -8,11 +8,17 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_log_probs, with_scale, without_scale
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_log_probs,
+    with_scale,
+    without_scale,
+)
 from contamination.statistics.results import TestResult
 
 _DDOFS = (0, 1)
-_LOGSF_HOLDS = -650.0  # SciPy is right to the last digits above it; near 1e-308 it says -inf
+# SciPy is right to the last digits above it; near 1e-308 it says -inf
+_LOGSF_HOLDS = -650.0
 
 
 def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
@@ -57,7 +63,9 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     """
     values = as_log_probs(log_probs, ndim=2, min_shards=2)
     if ddof not in _DDOFS:
-        raise InputError(f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script")
+        raise InputError(
+            f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script",
+        )
     values, exponent = without_scale(values)
     shards = len(values)
     differences = values[:, 0] - values[:, 1:].mean(axis=1)
@@ -68,8 +76,9 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     elif np.ptp(differences) <= rounding:
         difference = with_scale(float(differences[0]), int(exponent.item()))
         raise InputError(
-            f"all {shards} shards have the same difference of {difference:.6g} nats, which "
-            "leaves t undefined: check for repeated shards, or use sharded_exact_test"
+            f"all {shards} shards have the same difference of {difference:.6g} nats, "
+            "which leaves t undefined: check for repeated shards, or use "
+            "sharded_exact_test"
         )
     else:
         error = differences.std(ddof=ddof) / math.sqrt(shards)

@@ -28,7 +28,8 @@ from contamination.statistics.inputs import (
 # swing are tamed. A small one counts tokens alike however little they move, numerical
 # noise included; a large one returns to the sum of centred log-probabilities.
 _FLOOR = 0.3
-_LARGEST = 1e300  # nats; sums of larger numbers may overflow, and none is a log-probability
+# Nats; sums of larger numbers may overflow, and none is a log-probability.
+_LARGEST = 1e300
 
 
 def token_standardised_scores(
@@ -181,11 +182,14 @@ def centred_tokens(
     leads = np.asarray(leading)
     if leads.dtype != np.bool_ or leads.shape != values.shape or not values.size:
         raise InputError(
-            f"logprobs has shape {values.shape} and leading, {leads.dtype}, {leads.shape}: give "
-            "both as (m+1, T), one row per ordering, canonical first, and leading as bool"
+            f"logprobs has shape {values.shape} and leading, {leads.dtype}, "
+            f"{leads.shape}: give both as (m+1, T), one row per ordering, canonical "
+            "first, and leading as bool"
         )
     if np.abs(values).max() > _LARGEST:
-        raise InputError(f"logprobs has a number beyond {_LARGEST:g}: give log-probabilities")
+        raise InputError(
+            f"logprobs has a number beyond {_LARGEST:g}: give log-probabilities",
+        )
     resolution = as_number(resolution, "resolution", 0.0, _LARGEST)
     rounding = ROUNDING * np.abs(values).max(axis=0)
     values -= values.sum(axis=0, where=~leads) / np.maximum((~leads).sum(axis=0), 1)

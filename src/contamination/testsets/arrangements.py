@@ -20,7 +20,8 @@ from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.options import Item
 from contamination.testsets.templates import render
 
-OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
+# Question, "A. ..." lines, "Answer: A" where the answer is known.
+OPTIONS_TEMPLATE = "options/1"
 KEPT_TEXTS = 250_000  # texts of a set that stay in memory once they are rendered
 
 
@@ -61,7 +62,10 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
     @overload
     def __getitem__(self, index: slice) -> tuple[tuple[str, ...], ...]: ...
 
-    def __getitem__(self, index: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
+    def __getitem__(
+        self,
+        index: int | slice,
+    ) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
         """Return the row of an item, or the rows of several."""
         numbers = range(len(self))[index]
         if isinstance(numbers, range):

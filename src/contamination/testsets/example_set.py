@@ -63,7 +63,9 @@ class ExampleSet:
 
 
 def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
-    """Return the set as the public script of Oren et al. encodes it, if that is `wanted`.
+    """Return the set as the public script of Oren et al.
+
+    encodes it, if that is `wanted`.
 
     Each example is then a text of its own: tokenizers such as those of Llama 2 and
     Mistral put a start token before it. The set has another revision, and with it other
@@ -89,7 +91,9 @@ def make_test_set(
     comes twice with its id, and as `check_texts`.
     """
     if max_records is not None and not 1 <= max_records <= len(records):
-        raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")
+        raise InputError(
+            f"{where}: {len(records)} records, {max_records} wanted; ask for fewer",
+        )
     chosen = records[:max_records]
     check_ids(chosen, where)
     examples = render(chosen, template, where)
@@ -110,7 +114,8 @@ def check_texts(examples: Sequence[str], where: str) -> None:
         return
     shown = f"the text {text[:MOST_TEXT]!r}" if text else "blank"
     raise InputError(
-        f"{where}: {count:,} of {len(examples):,} examples are {shown}, and their order says "
-        "nothing; give a template with fields that differ, or remove what repeats",
+        f"{where}: {count:,} of {len(examples):,} examples are {shown}, and their "
+        "order says nothing; give a template with fields that differ, or remove what "
+        "repeats",
         parameter="template",
     )

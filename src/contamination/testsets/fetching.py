@@ -51,14 +51,16 @@ def download(
         return records, folder.name, None
     import pooch
 
-    pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    # It advises to pin a checksum, which is ours to do.
+    pooch.get_logger().setLevel("WARNING")
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
     unpack = pooch.Unzip() if source.member else None
     try:
         retrieved = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
-    except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
+    except Exception as error:
+        # Requests, urllib3, OSError, zipfile: no common base class.
         advice = f"check the network and the address, remove {path}, or use a mirror"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
@@ -78,7 +80,10 @@ def download(
             path.unlink()  # its records are kept in a form of their own
 
 
-def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
+def advice_on(
+    error: BaseException,
+    page: str = "its page at huggingface.co",
+) -> str | None:
     """Return what to do about an error of the hub, with the page of the set; None for others."""
     from huggingface_hub import errors
 
@@ -121,7 +126,8 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
                 source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
             )
             return Path(folder)
-    except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
+    except Exception as error:
+        # The hub's own, HTTP client, OSError: no common base class.
         advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
         raise _unreadable(str(source), error, advice or "check the network") from error
 
@@ -151,14 +157,17 @@ def read_repository(
     from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
 
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
-        raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
+        raise InputError(
+            f"{folder}: more than {MOST_FILES:,} files; give that of one data set",
+        )
     patterns = _card_patterns(folder, config, where)
     guessed = not patterns
     inside = f"{config}/" if config else ""
     fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
     files: list[Path] = []
     with suppress(EmptyDatasetError, FileNotFoundError):
-        if guessed:  # a configuration is a folder, as the hub lays out what it has converted
+        if guessed:
+            # A configuration is a folder, as the hub lays out what it has converted.
             known = sorted(path.name for path in folder.iterdir() if path.is_dir())
             folder = folder / (config or "")
             if not folder.is_dir():
@@ -215,8 +224,8 @@ def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
     problem = f"no configuration {config!r}" if config else "several configurations"
     names = ", ".join(known[:60]) or "none"
     return InputError(
-        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, give the "
-        "folder or the file itself)"
+        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, "
+        "give the folder or the file itself)"
     )
 
 

@@ -52,7 +52,8 @@ LAYOUTS = (
     Layout("{}", LETTERS, answers=("target", "answer")),  # Oren's MMLU, C-Eval
     Layout("choice{}", NUMBERS[:26], answers=("answer",)),
     Layout("choice{}", NUMBERS[1:], answers=("label",)),  # COPA
-    Layout("option{}", NUMBERS[1:], labels=NUMBERS[1:], answers=("answer",)),  # WinoGrande
+    # WinoGrande
+    Layout("option{}", NUMBERS[1:], labels=NUMBERS[1:], answers=("answer",)),
     Layout("answer{}", LETTERS, labels=NUMBERS[1:], answers=("label",)),  # SocialIQA
     Layout("answer{}", NUMBERS[:26], answers=("label",)),  # CosmosQA
     Layout("ending{}", NUMBERS[:26], answers=("label",)),  # SWAG
@@ -85,7 +86,9 @@ def find_columns(record: Record, declared: Declared) -> Columns:
     given = [places_of(record, name) for name in declared.options]
     if [] in given:
         missing = declared.options[given.index([])]
-        raise InputError(f"there is no field {missing!r}; name one that every record has")
+        raise InputError(
+            f"there is no field {missing!r}; name one that every record has",
+        )
     lists = [places for places in given if len(places) > 1]
     if given and not lists:  # a field for each option
         return Columns([[places[0] for places in given]], (), ANSWERS)
@@ -104,8 +107,8 @@ def find_columns(record: Record, declared: Declared) -> Columns:
         return Columns(lists, (), ANSWERS)
     names = ", ".join(sorted(map(str, record)))[:200] or "no fields"
     raise InputError(
-        f"no options found; it has {names}, and options are called {SCHEMES}; name other fields as "
-        "options",
+        f"no options found; it has {names}, and options are called {SCHEMES}; name "
+        "other fields as options",
         parameter="options",
     )
 

@@ -9,7 +9,8 @@ from contamination.testsets.harness_items import item
 from contamination.testsets.records import Record
 
 MOST_TASKS = 8  # of a group, in a message
-STORED = "contamination: number in the stored data set"  # a column beside those of a task
+# A column beside those of a task.
+STORED = "contamination: number in the stored data set"
 
 
 def read_task(name: str) -> list[Record]:
@@ -32,7 +33,8 @@ def read_task(name: str) -> list[Record]:
 
         manager = TaskManager(include_defaults=not own)
         tasks = manager.load(str(path) if own else name)["tasks"]
-    except Exception as error:  # no lm-eval, datasets, the hub, YAML, Jinja: no common base class
+    except Exception as error:
+        # No lm-eval, datasets, the hub, YAML, Jinja: no common base class.
         reason = brief(f"{type(error).__name__}: {error}", 300)
         raise InputError(
             f"lm-eval:{name}: the task cannot be opened ({reason}); check its name, or "
@@ -46,7 +48,9 @@ def read_task(name: str) -> list[Record]:
     (task,) = tasks.values()
     split = task.config.test_split or task.config.validation_split
     if split is None:
-        raise InputError(f"lm-eval:{name} has neither a test nor a validation split; give another")
+        raise InputError(
+            f"lm-eval:{name} has neither a test nor a validation split; give another",
+        )
     datasets.disable_caching()  # what was drawn at random would be drawn once
     try:
         first = _rendered(task, _in_stored_order(task, split))
@@ -55,8 +59,8 @@ def read_task(name: str) -> list[Record]:
         datasets.enable_caching()
     if first != again:
         raise InputError(
-            f"lm-eval:{name}: process_docs draws at random what a record shows, so nobody knows "
-            "which text was published; give the data set itself"
+            f"lm-eval:{name}: process_docs draws at random what a record shows, so "
+            "nobody knows which text was published; give the data set itself"
         )
     return [(f"document {number}", record) for number, record in enumerate(first)]
 

@@ -71,7 +71,9 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
-    """Return whether options begin with labels, "(A) ..." or "1. ...", each with its own.
+    """Return whether options begin with labels, "(A) ..." or "1.
+
+    ...", each with its own.
 
     One may have none ("none of these"). In whatever order: what is decided by this must
     not depend on the published one.
@@ -88,7 +90,8 @@ def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
     found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
     names = [next(filter(None, match.groups()), None) for match in found]
-    return any(name is None or name.upper() in known for name in names)  # None: an ordinal
+    # None: an ordinal
+    return any(name is None or name.upper() in known for name in names)
 
 
 def are_numbers(options: Sequence[str]) -> bool:

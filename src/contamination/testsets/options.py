@@ -82,7 +82,9 @@ class Item:
             raise InputError(f"{start} has {count} options: give 2 to {len(LETTERS)}")
         for letter, option in zip(LETTERS, self.options, strict=False):
             if not option.strip():
-                raise InputError(f"{start}: option {letter} has no text; write or remove it")
+                raise InputError(
+                    f"{start}: option {letter} has no text; write or remove it",
+                )
 
     def rearranged(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the record with option order[i] in the place of option i, and what follows it.
@@ -107,7 +109,10 @@ class Item:
         return changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
-def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
+def items_of(
+    test_set: ExampleSet,
+    shown: Collection[str] | None = (),
+) -> tuple[Item, ...]:
     """Return the items of a test set, one for each record, in canonical order.
 
     Fields are read as `test_set.declared` says, and by the names that data sets use.
@@ -125,8 +130,8 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
     name, declared = test_set.name, test_set.declared
     if not test_set.records:
         raise InputError(
-            f"{name}: a set of texts has no options to move; give records with a question and "
-            f"options ({SCHEMES})"
+            f"{name}: a set of texts has no options to move; give records with a "
+            f"question and options ({SCHEMES})"
         )
     usual = {} if shown is None else _usual_ways(test_set)  # who seals can write clearly
     items = list[Item]()
@@ -139,7 +144,8 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
     if 2 * len(labelled) >= len(items):  # a single one is a slip; see `variants`
         raise InputError(
             f"{name}, record {labelled[0] + 1}: options begin with their labels "
-            f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"
+            f"({items[labelled[0]].options[0][:20]!r}), which would move along; write "
+            "texts alone"
         )
     beside = [_beside(item, declared, shown) for item in items]
     _refuse_undeclared(items, beside, name)
@@ -182,7 +188,9 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     question = asked.get("stem") if isinstance(asked, Mapping) else asked
     columns, own_labels, answers = find_columns(record, declared)
     if question is None:
-        raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
+        raise InputError(
+            f"no question found beside options; call it one of {', '.join(QUESTIONS)}",
+        )
     if problem := no_text(question):
         raise InputError(f"the question is {problem}; write a text")
     options = [value_at(record, path) for path in columns[0]]
@@ -190,7 +198,9 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     item = Item(str(question), tuple(map(_text, options)), None)
     labels = [str(label).strip() for label in own_labels or LETTERS[:count]]
     if len(labels) > count or len({*labels} - {""}) < count:
-        raise InputError(f"{count} options have the labels {labels}; give each one of its own")
+        raise InputError(
+            f"{count} options have the labels {labels}; give each one of its own",
+        )
     if any(len(column) != count for column in columns):
         raise InputError(
             f"a list of options is not as long as the {count} options", parameter="options"
@@ -213,8 +223,8 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
         raise InputError(f"fields {fields} name different answers; correct one of them")
     if declared.options and not right.marks and all(len(path) == 1 for path in columns[0]):
         raise InputError(
-            "nothing says which option is right but the name of its field, and that cannot move: "
-            "write a list, or declare the answer",
+            "nothing says which option is right but the name of its field, and that "
+            "cannot move: write a list, or declare the answer",
             parameter="answer",
         )
     used = set(names)
@@ -271,7 +281,11 @@ def _says(value: Any) -> bool:
 
 
 def _way(
-    name: str, value: Any, options: Sequence[Any], labels: Sequence[str], usual: str | None
+    name: str,
+    value: Any,
+    options: Sequence[Any],
+    labels: Sequence[str],
+    usual: str | None,
 ) -> tuple[str, list[str]]:
     """Return the way in which a field names the right option, and what it would say of each.
 
@@ -294,8 +308,8 @@ def _way(
     able = [way for way, says in ways.items() if text in says]
     if not able:
         raise InputError(
-            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a label "
-            f"({labels[0]} to {labels[-1]}), an index from 0, or the text"
+            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a "
+            f"label ({labels[0]} to {labels[-1]}), an index from 0, or the text"
         )
     way = usual if usual in able else able[0]
     says = ways.pop(way)
@@ -304,13 +318,17 @@ def _way(
     might = {text} if way == "text" else {*says}
     if usual != way and might & {*itertools.chain(*ways.values())}:
         raise InputError(
-            f"{name} {str(value)[:40]!r} could be an option's text, a label or an index; write the "
-            "answer as a letter that is no option, or a label as text"
+            f"{name} {str(value)[:40]!r} could be an option's text, a label or an "
+            "index; write the answer as a letter that is no option, or a label as text"
         )
     return way, says
 
 
-def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
+def _beside(
+    item: Item,
+    declared: Declared,
+    shown: Collection[str] | None,
+) -> dict[str, Any]:
     """Return what a record says in fields that are shown and of which nothing is known."""
     if ALL_OTHERS in declared.other:
         return {}
@@ -324,7 +342,11 @@ def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> di
     return beside
 
 
-def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: str) -> None:
+def _refuse_undeclared(
+    items: Sequence[Item],
+    beside: Sequence[Record],
+    where: str,
+) -> None:
     """Refuse a field that looks, in half of its records, as if it followed the options."""
     for name in dict.fromkeys(itertools.chain(*beside)):
         records = 0
@@ -339,8 +361,9 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
         if alike and 2 * len(alike) >= records:
             number, value, option = alike[0]
             raise InputError(
-                f"{where}, record {number}: {name!r} looks like names of options, or an entry for "
-                f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
-                f"{option}={name}, or declare {name} as other if it says nothing of them",
+                f"{where}, record {number}: {name!r} looks like names of options, or "
+                f"an entry for each ({str(value)[:40]!r}), and would stay as it is "
+                f"when they move; give {option}={name}, or declare {name} as other if "
+                "it says nothing of them",
                 parameter=option,
             )

@@ -31,12 +31,16 @@ def read_records(path: Path) -> list[Record]:
     unknown, it is empty or not UTF-8, or a record is malformed.
     """
     if path.suffix not in FORMATS:
-        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
+        raise InputError(
+            f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}",
+        )
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a test set")
     records = FORMATS[path.suffix](path)
     if not records:
-        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
+        raise InputError(
+            f"{path}: the test set is empty; give a file with at least two records",
+        )
     return records
 
 
@@ -80,8 +84,8 @@ def check_ids(records: Sequence[Record], where: str) -> None:
             first = seen.setdefault(repr(record), place)
             if first != place:
                 raise InputError(
-                    f"{where}, {place}: the record of {field} {value!r} stands at {first} already, "
-                    "with the same fields; remove the copy"
+                    f"{where}, {place}: the record of {field} {value!r} stands at "
+                    f"{first} already, with the same fields; remove the copy"
                 )
 
 
@@ -156,7 +160,9 @@ class _Objects:
             return
         broken, key = self.twice
         place = next(place for place, value in values if _holds(value, broken))
-        raise InputError(f"{path}, {place}: key {key[:60]!r} stands twice; remove or rename one")
+        raise InputError(
+            f"{path}, {place}: key {key[:60]!r} stands twice; remove or rename one",
+        )
 
 
 def _holds(value: Any, broken: dict[str, Any]) -> bool:
@@ -170,7 +176,8 @@ def _holds(value: Any, broken: dict[str, Any]) -> bool:
 def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> Any:
     try:
         return json.loads(text, object_pairs_hook=objects)
-    except (ValueError, RecursionError) as error:  # also an integer that Python does not convert
+    except (ValueError, RecursionError) as error:
+        # Also an integer that Python does not convert.
         problem = getattr(error, "msg", None) or str(error)
         line = first_line + getattr(error, "lineno", 1) - 1
         raise InputError(
@@ -191,7 +198,9 @@ def _read_json(path: Path) -> list[Record]:
     objects.check(values, path)
     for place, value in values:
         if not isinstance(value, dict | str):
-            raise InputError(f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}")
+            raise InputError(
+                f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}",
+            )
     return [(at, {"text": one} if isinstance(one, str) else one) for at, one in values]
 
 
@@ -206,18 +215,22 @@ def _read_csv(path: Path) -> list[Record]:
     try:
         names = reader.fieldnames or []
         if twice := [name for name in names if names.count(name) > 1]:
-            raise InputError(f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one")
+            raise InputError(
+                f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one",
+            )
         start = reader.line_num + 1
         for row in reader:  # without blank lines
             if None in row or None in row.values():
                 raise InputError(
-                    f"{path}, line {start}: the header has {len(names)} columns, and this row more "
-                    "or fewer; check quotes"
+                    f"{path}, line {start}: the header has {len(names)} columns, and "
+                    "this row more or fewer; check quotes"
                 )
             records.append((f"line {start}", row))
             start = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}, line {start}: malformed CSV ({error}); check quotes") from error
+        raise InputError(
+            f"{path}, line {start}: malformed CSV ({error}); check quotes",
+        ) from error
     return records
 
 
@@ -232,7 +245,9 @@ def _read_parquet(path: Path) -> list[Record]:
     # made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = brief(str(error), 200)
-        raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
+        raise InputError(
+            f"{path}: not a Parquet file ({reason}); download it again",
+        ) from error
 
 
 def records_of(table: "pyarrow.Table") -> list[Record]:

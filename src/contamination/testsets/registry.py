@@ -105,7 +105,9 @@ def entries() -> dict[str, Entry]:
     """
     path = Path(os.environ.get(REGISTRY_VARIABLE) or REGISTRY)
     if not path.is_file():
-        raise InputError(f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets")
+        raise InputError(
+            f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets",
+        )
     import yaml
 
     table = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -87,8 +87,9 @@ def _read_rows(folder: Path) -> list[Record]:
     state = _parsed(_State, folder / STATE)
     if state.indices:
         raise InputError(
-            f"{folder}: an old version of datasets wrote it by save_to_disk, with the order of its "
-            "rows apart; load it, call flatten_indices() and save_to_disk again"
+            f"{folder}: an old version of datasets wrote it by save_to_disk, with the "
+            "order of its rows apart; load it, call flatten_indices() and save_to_disk "
+            "again"
         )
     try:
         tables = [_read_table(folder / Path(file.filename).name) for file in state.files]
@@ -96,7 +97,9 @@ def _read_rows(folder: Path) -> list[Record]:
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _damaged(folder, str(error)) from error
     if not records:
-        raise InputError(f"{folder}: the test set is empty; give one with at least two records")
+        raise InputError(
+            f"{folder}: the test set is empty; give one with at least two records",
+        )
     return records
 
 
@@ -121,4 +124,6 @@ def _parsed(kind: type[_M], path: Path) -> _M:
 
 def _damaged(path: Path, problem: str) -> InputError:
     reason = brief(problem, 200)
-    return InputError(f"{path}: not as save_to_disk writes it ({reason}); save the data set again")
+    return InputError(
+        f"{path}: not as save_to_disk writes it ({reason}); save the data set again",
+    )

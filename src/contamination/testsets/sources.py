@@ -36,7 +36,14 @@ from contamination.testsets.records import (
     read_text,
     without_bytes,
 )
-from contamination.testsets.registry import FIRST, Entry, Hub, entries, registered, suggestion
+from contamination.testsets.registry import (
+    FIRST,
+    Entry,
+    Hub,
+    entries,
+    registered,
+    suggestion,
+)
 from contamination.testsets.saved import is_saved, read_saved
 from contamination.testsets.templates import parse, render, template_for
 
@@ -164,7 +171,9 @@ def open_records(
         for_hub_alone = bool(revision)
         records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
-        raise InputError(f"{what}: no such file or directory; give the path of a test set")
+        raise InputError(
+            f"{what}: no such file or directory; give the path of a test set",
+        )
     else:
         described = entry_of(text, revision, split)
         for_hub_alone = False
@@ -195,7 +204,9 @@ def _with_lines(opened: Opened) -> list[Record]:
     else:
         lines = [json.dumps(record, default=without_bytes) for _, record in records]
     if entry and entry.lines not in (None, sha256_of(*(f"{line}\n" for line in lines))):
-        raise InputError(f"{path}: its lines are not those registered of {entry.name}; fetch it")
+        raise InputError(
+            f"{path}: its lines are not those registered of {entry.name}; fetch it",
+        )
     pairs = zip(records, lines, strict=True)
     return [(place, {**record, "line": line}) for (place, record), line in pairs]
 
@@ -208,9 +219,12 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     if name in entries():
         return entries()[name]
     match = HUB_ID.fullmatch(name)
-    family = registered(f"{name.partition('/')[0]}/")  # then it is no organisation of the hub
+    # Then it is no organisation of the hub.
+    family = registered(f"{name.partition('/')[0]}/")
     if match is None or family or name.startswith("."):
-        raise InputError(f"{name}: no such file, directory or test set: {suggestion(name)}")
+        raise InputError(
+            f"{name}: no such file, directory or test set: {suggestion(name)}",
+        )
     split = split or "test"
     label = name if split == "test" else f"{name}/{split}"
     version = f"@{revision.replace('/', '--')}" if revision else ""
@@ -237,7 +251,9 @@ def data_file(name: str) -> Path:
     for entry in entries().values():
         if entry.mirror == name:
             return fetch(entry)
-    raise InputError(f"{path}: no such file; set {DATA_VARIABLE} to its directory (data/README.md)")
+    raise InputError(
+        f"{path}: no such file; set {DATA_VARIABLE} to its directory (data/README.md)",
+    )
 
 
 def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
@@ -248,7 +264,9 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     """
     given = mirror or os.environ.get(DATA_VARIABLE)
     if given and not Path(given).is_dir():
-        raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
+        raise InputError(
+            f"{given}: no such directory; give that of a mirror (data/README.md)",
+        )
     root = Path(mirror or data_directory())
     cached = cache_path(entry)
     places = (root / entry.mirror, root / cached.relative_to(cache_directory()), cached)

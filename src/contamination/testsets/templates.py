@@ -22,7 +22,8 @@ from contamination.testsets.records import ID_FIELDS, Record
 # are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
-    "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
+    # That of its file: see `contamination.testsets.sources.open_test_set`.
+    "line/1": "{line}\n",
     "signature/1": "{name}{signature}: {summary}\n",
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
@@ -48,7 +49,8 @@ TEMPLATES = {
 # is taken.
 LAYOUTS = ("text/1", "messages/1", "choices/1", "choices/2", "question/1", "truthfulqa/1")
 
-MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
+# Characters of a template or of names of fields in a message, which is one line.
+MOST_SHOWN = 200
 MOST_FIELDS = 1_000
 MOST_PADDING = 1_000  # characters that a format may pad a field to
 MOST_DIGITS = 9  # of a place in a list
@@ -109,7 +111,9 @@ def parse(template: str) -> Template:
     """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
     pattern = TEMPLATES.get(template, template)
     if "{" not in pattern and "/" in pattern:
-        raise InputError(f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}")
+        raise InputError(
+            f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}",
+        )
     if "{" not in pattern:  # a field
         template = pattern = f"{{{template}}}\n"
     told = f"template {pattern[:MOST_SHOWN]!r}"
@@ -139,7 +143,9 @@ def parse(template: str) -> Template:
             f"{_with_single_braces(pattern)}"
         )
     if len(found.listed) > MOST_FIELDS:
-        raise InputError(f"{told}: {len(found.listed):,} fields; give {MOST_FIELDS:,} at most")
+        raise InputError(
+            f"{told}: {len(found.listed):,} fields; give {MOST_FIELDS:,} at most",
+        )
     return found
 
 
@@ -162,7 +168,9 @@ def render(records: Sequence[Record], template: str, where: str) -> tuple[str, .
 def kept_text(text: str, where: str) -> str:
     """Return a text, or raise InputError for one that is too long or holds half a character."""
     if len(text) > LONGEST_TEXT:
-        raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
+        raise InputError(
+            f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most",
+        )
     if half := re.search("[\ud800-\udfff]", text):
         raise InputError(
             f"{where}: {half[0]!a} is half of a surrogate pair; write the character itself"
@@ -221,7 +229,12 @@ def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
     return kept_text("".join(pieces), where)
 
 
-def _written(record: Mapping[str, Any], field: Field, template: Template, where: str) -> str:
+def _written(
+    record: Mapping[str, Any],
+    field: Field,
+    template: Template,
+    where: str,
+) -> str:
     """Return the text of one field of a record."""
     if field.typed in record:  # a name may hold a colon
         field = Field(field.typed)
@@ -229,8 +242,8 @@ def _written(record: Mapping[str, Any], field: Field, template: Template, where:
         value = _look_up(record, field.name)
     except LookupError as error:
         raise InputError(
-            f"{where}: field {field.name!r} is missing, which {template.described} needs; the "
-            f"record has {_names(record)}"
+            f"{where}: field {field.name!r} is missing, which {template.described} "
+            f"needs; the record has {_names(record)}"
         ) from error
     if problem := no_text(value):
         raise InputError(
@@ -239,7 +252,9 @@ def _written(record: Mapping[str, Any], field: Field, template: Template, where:
     try:
         return _formatted(value, field)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{where}: {template.described} does not fit ({error})") from error
+        raise InputError(
+            f"{where}: {template.described} does not fit ({error})",
+        ) from error
 
 
 def _formatted(value: Any, field: Field) -> str:

@@ -19,7 +19,8 @@ from contamination.testsets.example_set import ExampleSet
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-RANDOM = ("dropout", "alpha", "nbest_size")  # of the models of `tokenizers`: BPE, then Unigram
+# Of the models of `tokenizers`: BPE, then Unigram.
+RANDOM = ("dropout", "alpha", "nbest_size")
 PROBE = "Undoubtedly incomprehensible 12345678 überraschend неизвестность международный. " * 8
 PROBES = 3  # times that it is tokenised
 CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
@@ -56,17 +57,22 @@ def without_sampling(tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokeniz
         return tokenizer
     if not all(np.array_equal(first, other) for other in others):
         raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer gives a text other tokens each time; take "
-            "dropout or sampling (dropout, enable_sampling) out of its files"
+            f"{tokenizer.name_or_path}: the tokenizer gives a text other tokens each "
+            "time; take dropout or sampling (dropout, enable_sampling) out of its files"
         )
     return tokenizer
 
 
-def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> TokenisedSet:
+def tokenize_set(
+    tokenizer: "PreTrainedTokenizerBase",
+    test_set: ExampleSet,
+) -> TokenisedSet:
     """Tokenise every example alone; raises InputError for one without a token."""
     ids = tuple(tokenize(tokenizer, test_set.examples, special=test_set.started))
     if (empty := next((i for i, tokens in enumerate(ids) if len(tokens) == 0), None)) is not None:
-        raise InputError(f"{test_set.name}: example {empty} has no token; end it with a separator")
+        raise InputError(
+            f"{test_set.name}: example {empty} has no token; end it with a separator",
+        )
     return TokenisedSet(test_set, ids)
 
 
@@ -98,8 +104,8 @@ def tokenize(
                 raise  # an interrupt; a panic is an error of the tokenizer's own code
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise InputError(
-                f"{tokenizer.name_or_path}: the tokenizer cannot read the texts ({reason}); put "
-                "the model's own tokenizer there"
+                f"{tokenizer.name_or_path}: the tokenizer cannot read the texts "
+                f"({reason}); put the model's own tokenizer there"
             ) from error
         found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
     return found

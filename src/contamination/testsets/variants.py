@@ -147,7 +147,10 @@ def open_items(
     return replace(test_set, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
 
 
-def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
+def shown_items(
+    test_set: ExampleSet,
+    template: str | None = None,
+) -> tuple[str, tuple[Item, ...]]:
     """Return the template that shows all options of a set, and its items as it shows them.
 
     `template` is that of `option_variants`. Raises InputError for what `items_of`
@@ -166,8 +169,8 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
     if template is None:
         return OPTIONS_TEMPLATE, items
     raise InputError(
-        f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every option; write "
-        "one that does, or leave it out"
+        f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every "
+        "option; write one that does, or leave it out"
     )
 
 
@@ -240,22 +243,27 @@ def require_arrangements(
     able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:
         raise InputError(
-            f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
-            f"needs {FEWEST}: the others are numbers, name each other, stand in another item too, "
-            "are named by letters in a text beside them, are too few, or have arrangements that "
-            f"cannot fill {permutations + 1} columns equally often (give arrangements=24)",
+            f"{test_set.name}: the options of {able} of {len(free)} items may move, "
+            f"and the test needs {FEWEST}: the others are numbers, name each other, "
+            "stand in another item too, are named by letters in a text beside them, "
+            f"are too few, or have arrangements that cannot fill {permutations + 1} "
+            "columns equally often (give arrangements=24)",
             parameter="arrangements",
         )
 
 
-def _require_few(test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int) -> None:
+def _require_few(
+    test_set: ExampleSet,
+    free: Sequence[Sequence[int]],
+    permutations: int,
+) -> None:
     """Raise InputError for more texts than can be drawn, before any is."""
     count = sum(distinct_orders(places, permutations + 1) for places in free)
     if count > MOST_VARIANTS:
         raise InputError(
-            f"{test_set.name}: {permutations + 1:,} arrangements of {len(free):,} items are "
-            f"{count:,} different texts; give fewer (24 are all arrangements of four options), "
-            f"for at most {MOST_VARIANTS:,} texts"
+            f"{test_set.name}: {permutations + 1:,} arrangements of {len(free):,} "
+            f"items are {count:,} different texts; give fewer (24 are all arrangements "
+            f"of four options), for at most {MOST_VARIANTS:,} texts"
         )
 
 

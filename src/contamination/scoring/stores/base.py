@@ -23,7 +23,13 @@ from uuid import uuid4
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import read_json, remove_leftovers, sha256_of, write_json, writing
+from contamination.files import (
+    read_json,
+    remove_leftovers,
+    sha256_of,
+    write_json,
+    writing,
+)
 from contamination.scoring.store_format import (
     Header,
     Kind,
@@ -56,13 +62,14 @@ class Store(ABC):
     """
 
     kind: ClassVar[Kind]
-    has_permutations: ClassVar[bool] = False  # more sequences of a shard can be added later
+    # More sequences of a shard can be added later.
+    has_permutations: ClassVar[bool] = False
 
     def __init__(self, directory: Path, header: Header) -> None:
         self.directory = Path(directory)
         self.header = header
 
-    # --- on disk --------------------------------------------------------------------------------
+    # --- on disk ----------------------------------------------------------------------
 
     @property
     def header_file(self) -> Path:
@@ -110,7 +117,10 @@ class Store(ABC):
         return [name for name in names if name]
 
     def append(
-        self, sequences: Iterable[tuple[Place, np.ndarray, np.ndarray]], *, served: str = ""
+        self,
+        sequences: Iterable[tuple[Place, np.ndarray, np.ndarray]],
+        *,
+        served: str = "",
     ) -> Path:
         """Write one part of sequences, each as in `ScoredSequence`, and return its path.
 
@@ -121,9 +131,9 @@ class Store(ABC):
         for row in rows:
             if not np.isfinite(row.nats).all():
                 raise InputError(
-                    f"{self.header.model}: a log-probability of {self.name_of(row.place)} of "
-                    f"{self.header.dataset} is not finite; check the weights and the precision of "
-                    "the model"
+                    f"{self.header.model}: a log-probability of "
+                    f"{self.name_of(row.place)} of {self.header.dataset} is not "
+                    "finite; check the weights and the precision of the model"
                 )
         return write_part(self.directory, self.header, rows, served=served)
 
@@ -167,7 +177,7 @@ class Store(ABC):
         in_order = [hashes[place] for place in self.places(permutations)]
         return sha256_of(self.header.key, repr(self._token_resolution), *in_order)
 
-    # --- which sequences there are: each kind says it -------------------------------------------
+    # --- which sequences there are: each kind says it ---------------------------------
 
     @abstractmethod
     def shard_size(self, shard: int, permutations: int) -> int:
@@ -209,7 +219,7 @@ class Store(ABC):
         """Return the tokens that the model reads for a sequence."""
         return self.tokens_stored_of(place)
 
-    # --- what follows from it -------------------------------------------------------------------
+    # --- what follows from it ---------------------------------------------------------
 
     def places(self, permutations: int, shard: int | None = None) -> list[Place]:
         """Return the places of a full store or shard, in order."""
@@ -253,7 +263,9 @@ class Store(ABC):
         if missing:
             name = self.name_of(next(iter(missing)))
             wanted = f"{permutations} permutations" if self.has_permutations else "the whole store"
-            raise InputError(f"{self.directory}: {name} is not scored yet; score {wanted} first")
+            raise InputError(
+                f"{self.directory}: {name} is not scored yet; score {wanted} first",
+            )
 
     def read_part(
         self, path: Path, shard: int | None = None, last_index: int | None = None
@@ -308,7 +320,7 @@ class Store(ABC):
             nats.append(RESOLUTION.get(precision, RESOLUTION["bfloat16"]))
         return max(nats, default=RESOLUTION["float32"])
 
-    # --- what tests read: each kind fills in its own --------------------------------------------
+    # --- what tests read: each kind fills in its own ----------------------------------
 
     def log_probs(self, permutations: int) -> np.ndarray:
         """Return the log-probabilities of orderings; see `OrderingStore`."""

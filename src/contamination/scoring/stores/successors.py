@@ -107,6 +107,6 @@ class SuccessorStore(Store):
         most = tokens_per_example if limit is None else limit
         if not 1 <= tokens_per_example <= most:
             raise InputError(
-                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
-                f"keeps {limit or 'all'} of an example; give 1 to that many"
+                f"{self.directory}: tokens_per_example is {tokens_per_example}, and "
+                f"the store keeps {limit or 'all'} of an example; give 1 to that many"
             )

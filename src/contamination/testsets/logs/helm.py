@@ -110,8 +110,8 @@ def read(path: Path, value: Any) -> Log:
             found.append(record)
     if not found:
         raise InputError(
-            f"{path}: no request asks for an answer in words or letters; give a log of a run that "
-            "shows all options in one prompt, or of one that generates"
+            f"{path}: no request asks for an answer in words or letters; give a log of "
+            "a run that shows all options in one prompt, or of one that generates"
         )
     return Log(path, tuple(found))
 

@@ -10,13 +10,21 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.harness_items import sample_item
-from contamination.testsets.logs.record import Log, LogRecord, Name, Part, parsed, text_of
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Name,
+    Part,
+    parsed,
+    text_of,
+)
 from contamination.testsets.logs.unpacked import opened_archive
 from contamination.testsets.option_texts import LETTERS
 
 NAME = "Inspect"
 HEADER = "header.json"
-ATTACHMENT = "attachment://"  # before the key of a text that stands elsewhere in the sample
+# Before the key of a text that stands elsewhere in the sample.
+ATTACHMENT = "attachment://"
 CUT_SHORT = (
     "the run was cut short, and the log never ended; complete it (`inspect log recover {}`) and "
     "give what that writes"
@@ -127,8 +135,9 @@ def read_json(path: Path, value: Any) -> Log:
     whole = parsed(Whole, value, str(path), NAME)
     if whole.status == "started" or whole.samples is None:
         raise InputError(
-            f"{path}: the run was cut short, or the log has a header alone; give an .eval log "
-            "(`inspect log convert --to eval`), which `inspect log recover` can complete"
+            f"{path}: the run was cut short, or the log has a header alone; give an "
+            ".eval log (`inspect log convert --to eval`), which `inspect log recover` "
+            "can complete"
         )
     places = [(f"{path}, sample {i}", one) for i, one in enumerate(whole.samples, start=1)]
     return _log(path, whole, places)

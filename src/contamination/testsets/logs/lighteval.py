@@ -69,13 +69,16 @@ def refuse_older(path: Path, fields: Iterable[str]) -> None:
     """Raise InputError for the columns that lighteval wrote before it had `__doc__`."""
     if OLDER_FIELDS.issubset(fields):
         raise InputError(
-            f"{path}: these columns are those of lighteval before version 0.11, which wrote no doc "
-            "and no model_response; evaluate again with a later version"
+            f"{path}: these columns are those of lighteval before version 0.11, which "
+            "wrote no doc and no model_response; evaluate again with a later version"
         )
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a log. Raises InputError where a row is none of this format."""
+    """Return the records of a log.
+
+    Raises InputError where a row is none of this format.
+    """
     model = _model(path)
     found = list[LogRecord]()
     for place, row in rows:

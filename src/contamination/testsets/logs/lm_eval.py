@@ -60,7 +60,10 @@ class Results(Part):
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a log. Raises InputError where a row is none of this format."""
+    """Return the records of a log.
+
+    Raises InputError where a row is none of this format.
+    """
     results = _results(path)
     model = results.model_name or writable(path.absolute().parent.name)
     found = list[LogRecord]()
@@ -123,7 +126,11 @@ def _number(name: str) -> int:
     return int(match.group()) if match else 0
 
 
-def _completions(requests: Sequence[Sequence[Any]], sample: Sample, where: str) -> list[str]:
+def _completions(
+    requests: Sequence[Sequence[Any]],
+    sample: Sample,
+    where: str,
+) -> list[str]:
     """Return what the model wrote, once for each repeat; "" where it wrote or chose nothing."""
     answers = [each for each in sample.resps if each is not None]
     if not requests or len(requests) != len(answers):
@@ -139,7 +146,10 @@ def _completions(requests: Sequence[Sequence[Any]], sample: Sample, where: str) 
     return texts or [""]
 
 
-def _likeliest(requests: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> str:
+def _likeliest(
+    requests: Sequence[Sequence[Any]],
+    answers: Sequence[Sequence[Any]],
+) -> str:
     """Return the likeliest of several continuations of one prompt; "" if no single one is.
 
     None is where a log-probability is no number, where two continuations are as likely,

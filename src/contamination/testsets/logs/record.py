@@ -108,7 +108,9 @@ def read_object(path: Path) -> Any:
     try:
         return json.loads(read_text(path))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a log") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a log",
+        ) from error
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):  # not UTF-8
             raise

@@ -37,7 +37,9 @@ class Row(Part):
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a table. Raises InputError where a row has no id or no answer.
+    """Return the records of a table.
+
+    Raises InputError where a row has no id or no answer.
 
     An id that is a number counts records from 1. Without `epoch`, answers to one record
     count in the order of the file.

@@ -16,7 +16,8 @@ from contamination.errors import InputError
 MOST_OF_A_FILE = 2**28  # bytes of one file in an archive, unpacked
 MOST_OF_ALL = 2**32
 ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
-_NAME_LENGTH = 26  # where a file's own header has the lengths of its name and of extra fields
+# Where a file's own header has the lengths of its name and of extra fields.
+_NAME_LENGTH = 26
 # What zipfile and its decompressors raise at damaged files.
 _DAMAGE = (
     OSError,
@@ -53,8 +54,8 @@ class Archive:
             data = self._read(self.files[name], room + 1)
         if len(data) > room:
             raise InputError(
-                f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; give a log of "
-                "fewer or smaller samples"
+                f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; "
+                "give a log of fewer or smaller samples"
             )
         self.unpacked += len(data)
         return data
@@ -97,4 +98,6 @@ def damage_named(path: Path, what: str) -> Iterator[None]:
     except _DAMAGE as error:
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
         shown = " ".join(problem.split())[:100]
-        raise InputError(f"{path}: {what} cannot be read ({shown}); copy the log again") from error
+        raise InputError(
+            f"{path}: {what} cannot be read ({shown}); copy the log again",
+        ) from error
