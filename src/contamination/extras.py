@@ -25,7 +25,10 @@ EXTRAS = {
 
 
 def advice_on_missing(error: ModuleNotFoundError) -> str | None:
-    """Return a line that names the extra to install; None if no extra brings the missing module."""
+    """Return a line that names the extra to install.
+
+    It is None if no extra brings the missing module.
+    """
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

@@ -191,5 +191,8 @@ def format_estimate(
 
 
 def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
-    """Render auc, with auc_low and auc_high, as `format_estimate` does; 0.5 is chance."""
+    """Render auc, with auc_low and auc_high, as `format_estimate` does.
+
+    An AUC of 0.5 is chance.
+    """
     return format_estimate(row["auc"], row["auc_low"], row["auc_high"], null=0.5, interval=interval)

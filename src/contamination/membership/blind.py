@@ -122,7 +122,9 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
 
 def latest_year(text: str) -> float:
-    """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late.
+    """Return the latest year, 1500 to 2039, that a text mentions.
+
+    It is 0 if none: nothing is late.
 
     Examples
     --------

@@ -39,7 +39,9 @@ _ROUNDING = 1e-12  # of a share of texts
 
 
 def auc(scores: ArrayLike, members: ArrayLike) -> float:
-    """Estimate the chance that a member has a larger score than a non-member; a tie counts half.
+    """Estimate the chance that a member has a larger score than a non-member.
+
+    A tie counts half.
 
     Parameters
     ----------

@@ -31,7 +31,9 @@ SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """Statistics of the tokens of one text of T tokens; what a score does not need may be missing.
+    """Statistics of the tokens of one text of T tokens.
+
+    What a score does not need may be missing.
 
     Attributes
     ----------

@@ -107,7 +107,9 @@ def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor
 
 
 def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
-    """Describe float32 logits [n, V], which are overwritten; `pair` [n, 2] is token and token read.
+    """Describe float32 logits [n, V], which are overwritten.
+
+    `pair` [n, 2] is token and token read.
 
     In place, in a scratch buffer of the same size: fresh memory costs more than the
     arithmetic.

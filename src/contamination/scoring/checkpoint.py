@@ -55,7 +55,9 @@ def _chosen_weights(directory: Path) -> list[Path]:
 
 
 def others_of(directory: Path, *, code: bool) -> list[Path]:
-    """Return the files beside the weights that decide what a model says; its `code` if it is run.
+    """Return the files beside the weights that decide what a model says.
+
+    They include its `code` if that is run.
 
     They are its configuration, its tokenizer and adapters.
     """

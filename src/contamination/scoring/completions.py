@@ -140,13 +140,18 @@ class Completions:
             write_table(path, [part, written, served], self._schema)
 
     def _write_header(self, left_out: Sequence[str]) -> None:
-        """Write the header; without refused fields it has the bytes that it always had."""
+        """Write the header.
+
+        Without refused fields it has the bytes that it always had.
+        """
         refused = {"left_out": list(left_out)} if left_out else {}
         write_json(self._path, self._fields | refused)
 
 
 def stored_secret(directory: Path) -> str | None:
-    """Return the secret seed of the quiz that a store holds; None where there is no store.
+    """Return the secret seed of the quiz that a store holds.
+
+    It is None where there is no store.
 
     Raises InputError for a store from before there were secrets, and for a damaged
     header.

@@ -70,7 +70,10 @@ def context_length(source: ModelSource, config: Any) -> int:
 
 
 def _longest_context(config: Any) -> int | None:
-    """Return the most tokens that a model reads at once; None if its configuration has no limit."""
+    """Return the most tokens that a model reads at once.
+
+    It is None if its configuration has no limit.
+    """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     if rope.get("rope_type") == "longrope":

@@ -132,7 +132,10 @@ class EndpointScorer:
 
     @property
     def noise(self) -> float | None:
-        """Nats a token by which answers to one prompt differ; None before there were two."""
+        """Nats a token by which answers to one prompt differ.
+
+        It is None before there were two.
+        """
         return self._trust.noise
 
     def token_logprobs(
@@ -212,7 +215,10 @@ class EndpointScorer:
             list(self._ask(format, [probe]))
 
     def _compare_generated(self, format: str) -> None:
-        """Have tokens generated, and send them back; InputError unless the values agree."""
+        """Have tokens generated, and send them back.
+
+        Raises InputError unless the values agree.
+        """
         fields = {"model": self.model, **SAMPLING, "logprobs": 1}
         pairs: list[tuple[float, float]] = []
         for prompt in self._trust.begun:

@@ -128,7 +128,10 @@ class Client:
     reached: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Check the limits; take the key from the environment: a field would be printed."""
+        """Check the limits.
+
+        Take the key from the environment: a field would be printed.
+        """
         if not 1 <= self.concurrency <= MOST_AT_A_TIME:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
@@ -179,7 +182,10 @@ class Client:
         return text + (f", answered by {self.served!r}" if self.served else "")
 
     def require_same_model(self, named: Any) -> None:
-        """Take what an answer calls the model; InputError where it had another name before."""
+        """Take what an answer calls the model.
+
+        Raises InputError where it had another name before.
+        """
         name = printable(self.shorten(str(named or "")))
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
@@ -195,7 +201,9 @@ class Client:
         largest: int | None = None,
         if_filtered: Any = None,
     ) -> Generator[tuple[int, Any], None, None]:
-        """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
+        """Post the bodies, some at a time.
+
+        Yield (index, JSON of the answer) as they arrive.
 
         Raises InputError if the server refuses, stays away or answers nonsense, or the
         budget is used up. What is under way is then cancelled, as when the caller
@@ -249,7 +257,10 @@ class Client:
         body: dict[str, Any],
         largest: int,
     ) -> Any:
-        """Return the JSON of the answer to one request; `InputError` if there is none."""
+        """Return the JSON of the answer to one request.
+
+        Raises `InputError` if there is none.
+        """
         reason = ""
         last = anyio.current_time() + PATIENCE
         for tried in range(1, ATTEMPTS + 1):
@@ -296,7 +307,10 @@ class Client:
         return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
 
     def _broken(self, error: Exception) -> str:
-        """Count a try without an answer and say why; give up where nobody ever answered."""
+        """Count a try without an answer and say why.
+
+        Give up where nobody ever answered.
+        """
         told = self.shorten(str(error) or type(error).__name__)
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self.reached:
             raise InputError(

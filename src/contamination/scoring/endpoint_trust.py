@@ -164,7 +164,10 @@ def checked(
 
 
 def read_generated(answer: Any) -> tuple[str, float] | None:
-    """Return the name of the token that was generated, and its log-probability; None without."""
+    """Return the name of the token that was generated, and its log-probability.
+
+    Return None if there is none.
+    """
     try:
         found = answer["choices"][0]["logprobs"]
         name = found["tokens"][-1]
@@ -237,7 +240,10 @@ class Trust:
         self.noise: float | None = None
 
     def hear(self, probe: int, values: np.ndarray) -> None:
-        """Take an answer to a probe, without its start token; InputError for too bad a sign."""
+        """Take an answer to a probe, without its start token.
+
+        Raises InputError for too bad a sign.
+        """
         self._latest[probe] = values
         first = self._first.setdefault(probe, values)
         if len(self._latest) < len(PROBES):

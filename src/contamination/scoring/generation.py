@@ -98,7 +98,10 @@ class Generator(Protocol):
 
     @property
     def served(self) -> str:
-        """What a server called the model in its answers; "" before the first, and of one here."""
+        """What a server called the model in its answers.
+
+        It is "" before the first, and of one here.
+        """
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue each prompt `samples` times; a text that was refused is empty.
@@ -274,7 +277,9 @@ class EndpointGenerator:
         return body | sent
 
     def _leave_out(self, error: Rejected, body: dict[str, Any]) -> None:
-        """Leave out the field that the server names, else the next one; InputError where none is.
+        """Leave out the field that the server names, else the next one.
+
+        Raises InputError where none is.
 
         The first refusal is then the one that is told: leaving fields out has not
         helped.

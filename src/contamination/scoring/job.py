@@ -85,7 +85,10 @@ class ScoringJob:
         return self.store
 
     def plan_parts(self) -> list[Part]:
-        """Create the store, and return the parts of the work that it lacks; by process 0 alone."""
+        """Create the store, and return the parts of the work that it lacks.
+
+        Process 0 alone does so.
+        """
         if not processes().is_main_process:
             return []
         if not self.store.is_created(replace=self.replace):
@@ -100,7 +103,10 @@ class ScoringJob:
         return keep_wanted(parts, missing)
 
     def check_drift(self, done: set[Place], missing: set[int]) -> None:
-        """Score one stored ordering again of each shard that lacks some; InputError if it moved."""
+        """Score one stored ordering again of each shard that lacks some.
+
+        Raises InputError if it moved.
+        """
         # Where machine, library or server changed, a shift of all that is added looks
         # like evidence of contamination.
         incomplete = {self.places[index][0] for index in missing}
@@ -195,11 +201,17 @@ def place_of(sequence: ScoredSequence) -> Place:
 
 
 def served(scorer: Scorer) -> str:
-    """Return what a server calls the model; "" before its first answer, and of a model here."""
+    """Return what a server calls the model.
+
+    It is "" before its first answer, and of a model here.
+    """
     return str(getattr(scorer, "served", ""))
 
 
 def load_network(scorer: Scorer) -> None:
-    """Load the network of a model that runs here; raises InputError if it cannot be used."""
+    """Load the network of a model that runs here.
+
+    Raises InputError if it cannot be used.
+    """
     if isinstance(scorer, TransformersScorer):
         scorer.load()

@@ -35,7 +35,10 @@ def explain_load_errors(name: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether a device or the host had no memory left; torch has no class for the CPU's."""
+    """Say whether a device or the host had no memory left.
+
+    Torch has no class for the CPU's.
+    """
     return isinstance(error, torch.OutOfMemoryError) or should_reduce_batch_size(error)
 
 

@@ -256,5 +256,8 @@ def _require_same(before: str, now: str, source: ModelSource) -> None:
 
 
 def unchanged(source: ModelSource) -> AbstractContextManager[None]:
-    """Refuse a local model that is written or replaced meanwhile; see `checkpoint.unchanged`."""
+    """Refuse a local model that is written or replaced meanwhile.
+
+    `checkpoint.unchanged` says how.
+    """
     return checkpoint.unchanged(Path(source.name), code=source.trust_remote_code)

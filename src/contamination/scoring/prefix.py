@@ -218,7 +218,9 @@ def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
-    """Say whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
+    """Say whether sharing gives the numbers of plain scoring.
+
+    It is tried on the largest pieces so far.
 
     Whatever an architecture does with positions, windows, states, masks and caches
     shows in the numbers, or as an error.

@@ -114,7 +114,9 @@ def deal(
     *,
     alone: bool = False,
 ) -> list[T]:
-    """Do each task in one process, every n-th in the same; return all results, in their order.
+    """Do each task in one process, every n-th in the same.
+
+    Return all results, in their order.
 
     Results do not depend on the number of processes. Where one process fails all raise,
     as in `share`.

@@ -34,7 +34,10 @@ def attention_mask(
 
 
 class SharedKeys(Cache):  # type: ignore[misc]
-    """Keys and values of prefixes: kept while `owners` is None; then row i continues owners[i]."""
+    """Keys and values of prefixes: kept while `owners` is None.
+
+    Then row i continues owners[i].
+    """
 
     def __init__(self) -> None:
         super().__init__(layers=[])

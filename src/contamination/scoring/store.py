@@ -34,7 +34,9 @@ def store_of(directory: Path, header: Header) -> Store:
 
 
 def create_store(directory: Path, header: Header, *, replace: bool = False) -> Store:
-    """Return the store of this header in a directory; its header is written if it is not there.
+    """Return the store of this header in a directory.
+
+    Its header is written if it is not there.
 
     Raises InputError if the directory holds a store of something else, one of another
     version of this package, or a damaged `store.json`.

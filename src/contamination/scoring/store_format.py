@@ -89,7 +89,10 @@ class Header:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
-        """Return the header of which `as_json` made this; raise ValueError for anything else."""
+        """Return the header of which `as_json` made this.
+
+        Raise ValueError for anything else.
+        """
         fields = dict(value)
         fields.pop("schema", None)
         header: Header = _HEADER.validate_json(json.dumps(fields), strict=True)
@@ -113,7 +116,10 @@ class Header:
 
     @cached_property
     def bounds(self) -> tuple[tuple[int, int], ...]:
-        """Bounds [start, stop) of each shard; `InputError` if one has fewer than two examples."""
+        """Bounds [start, stop) of each shard.
+
+        Raises `InputError` if one has fewer than two examples.
+        """
         return shard_bounds(len(self.example_tokens), self.shards)
 
     @cached_property
@@ -208,7 +214,10 @@ def require_one_model(directory: Path, names: Iterable[str]) -> None:
 
 
 def part_name(first: Place, last: Place) -> str:
-    """Return the name of the part from one place to another; names sort as the places do."""
+    """Return the name of the part from one place to another.
+
+    Names sort as the places do.
+    """
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
 
 
@@ -317,7 +326,10 @@ def write_table(
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """Return a part; raise InputError if it is damaged, or its key is not that of the schema."""
+    """Return a part.
+
+    Raises InputError if it is damaged, or its key is not that of the schema.
+    """
     try:  # whole: where a footer is damaged, a read with filters may never end
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
@@ -339,7 +351,10 @@ def damaged(path: Path) -> InputError:
 
 
 def served_of(path: Path) -> str:
-    """Return what a server called the model of a part, by its footer alone; "" where none did."""
+    """Return what a server called the model of a part, by its footer alone.
+
+    It is "" where none did.
+    """
     try:
         metadata = pq.read_schema(path).metadata or {}
         return str(metadata.get(SERVED, b"").decode())

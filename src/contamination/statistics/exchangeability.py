@@ -163,7 +163,9 @@ def equal_neighbours(
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Return the share of neighbours in ascending order in each ordering; a tie counts one half.
+    """Return the share of neighbours in ascending order in each ordering.
+
+    A tie counts one half.
 
     Parameters
     ----------
@@ -388,7 +390,10 @@ def _pairs_apart(bounds: Bounds, lag: int) -> int:
 
 
 def _check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
-    """Raise InputError unless orderings and shards are those of so many records; copy nothing."""
+    """Raise InputError unless orderings and shards are those of so many records.
+
+    Nothing is copied.
+    """
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")
     whole = isinstance(orderings, np.ndarray) and np.issubdtype(orderings.dtype, np.integer)

@@ -64,7 +64,10 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_finite(array: NDArray[np.float64], name: str) -> None:
-    """Raise InputError if an entry is not finite; it names the first one by its place."""
+    """Raise InputError if an entry is not finite.
+
+    It names the first one by its place.
+    """
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = bad[0].tolist()

@@ -57,7 +57,9 @@ def _power_of_two_unit(gaps: Sequence[Floats]) -> float:
 
 
 def log_tail(blocks: Sequence[NDArray[np.int64]]) -> float:
-    """Bound log P(sum_i steps[i, J_i] >= 0) from above, J_i uniform; tight to float precision.
+    """Bound log P(sum_i steps[i, J_i] >= 0) from above, J_i uniform.
+
+    The bound is tight to float precision.
 
     The rows of all blocks (r, m + 1) are summed. With K(theta) = sum_i log mean_j
     exp(theta steps[i, j]) and q the tilted law of the sum,

@@ -1,4 +1,4 @@
-"""What every test returns: frozen records of p-values; and ties within an engine's resolution.
+"""Frozen records of p-values, which every test returns, and ties within a resolution.
 
 Every p-value comes twice. `log10_p` has no floor. `p` is the same number as a float,
 held at the smallest normal float64 (2.2e-308) where the true value is below: rounding

@@ -354,7 +354,9 @@ def _without_scale(
     blocks: Sequence[Floats],
     scheme: Weights,
 ) -> tuple[list[Floats], int]:
-    """Divide the scores by powers of two; return with them the exponent of the unit of T.
+    """Divide the scores by powers of two.
+
+    The exponent of the unit of T comes with them.
 
     With "inverse_sd" every shard is divided by its own, and T has no unit. Raises
     InputError for an unknown weighting.

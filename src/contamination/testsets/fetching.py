@@ -84,7 +84,10 @@ def advice_on(
     error: BaseException,
     page: str = "its page at huggingface.co",
 ) -> str | None:
-    """Return what to do about an error of the hub, with the page of the set; None for others."""
+    """Return what to do about an error of the hub, with the page of the set.
+
+    It is None for others.
+    """
     from huggingface_hub import errors
 
     known: dict[type[Exception], str] = {
@@ -117,7 +120,10 @@ def asked_once() -> Iterator[None]:
 
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
-    """Download files of a commit into the hub's cache; return their folder, named by the commit."""
+    """Download files of a commit into the hub's cache.
+
+    Return their folder, named by the commit.
+    """
     from huggingface_hub import snapshot_download
 
     try:

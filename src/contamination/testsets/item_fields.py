@@ -114,7 +114,10 @@ def find_columns(record: Record, declared: Declared) -> Columns:
 
 
 def _options_in_list(record: Record, layout: Layout, *, only_plain: bool) -> list[Path]:
-    """Return the places of options in a list; with `only_plain` they must be texts or numbers."""
+    """Return the places of options in a list.
+
+    With `only_plain` they must be texts or numbers.
+    """
     places = places_of(record, f"{layout.name}.text") or places_of(record, layout.name)
     if len(places) < 2:
         return []
@@ -136,7 +139,10 @@ def _options_in_fields(record: Record, layout: Layout) -> list[Path]:
 
 
 def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a record, inner ones as `choices.text`; those in a list, as a list."""
+    """Yield the fields of a record, inner ones as `choices.text`.
+
+    Fields within a list come as a list.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from fields_of(inner, f"{name}.{key}" if name else str(key))
@@ -151,7 +157,10 @@ def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def places_of(record: Record, name: str) -> list[Path]:
-    """Return where a field is, or its entries in a list or by letter; none if it is not there."""
+    """Return where a field is, or its entries in a list or by letter.
+
+    There are none if the field is missing.
+    """
     value: Any = record
     path: Path = ()
     parts = [name] if name in record else name.split(".")

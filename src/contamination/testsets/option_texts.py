@@ -86,7 +86,10 @@ def begin_with_labels(options: Sequence[str]) -> bool:
 
 
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
-    """Return whether a text names one of `count` options: "option B"; if `alone`, also "(B)"."""
+    """Return whether a text names one of `count` options: "option B".
+
+    If `alone`, "(B)" counts, too.
+    """
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
     found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
     names = [next(filter(None, match.groups()), None) for match in found]

@@ -269,7 +269,10 @@ def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> in
 
 
 def _text(value: Any) -> str:
-    """Return an option as text; raises InputError for what is none, or none that can be kept."""
+    """Return an option as text.
+
+    Raises InputError for what is none, or none that can be kept.
+    """
     if not isinstance(value, str | int | float) or no_text(value):
         raise InputError(f"an option is {str(value)[:40]!r}; write a text")
     return kept_text(str(value), "an option")

@@ -38,7 +38,10 @@ def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
 def ordering(
     bounds: tuple[int, int], index: int, *, seed: int, dataset: str, shard: int
 ) -> np.ndarray:
-    """Return the examples of a shard in one ordering, int32[stop - start]; 0 is canonical."""
+    """Return the examples of a shard in one ordering, int32[stop - start].
+
+    Ordering 0 is canonical.
+    """
     examples = np.arange(*bounds, dtype=np.int32)
     if index == 0:
         return examples

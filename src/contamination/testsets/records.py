@@ -56,7 +56,10 @@ def read_lines(path: Path) -> dict[int, str]:
 
 
 def read_text(path: Path) -> str:
-    """Read UTF-8 text with plain line ends; InputError names the first line that is not UTF-8."""
+    """Read UTF-8 text with plain line ends.
+
+    Raises InputError that names the first line that is not UTF-8.
+    """
     data = path.read_bytes()
     try:
         # A byte order mark and Windows line ends come from the editor, not from the
@@ -257,7 +260,10 @@ def records_of(table: "pyarrow.Table") -> list[Record]:
 
 
 def _decoded(value: Any) -> Any:
-    """Return a value with the text of bytes that are UTF-8; others stay, such as an image."""
+    """Return a value with the text of bytes that are UTF-8.
+
+    Others stay, such as an image.
+    """
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")

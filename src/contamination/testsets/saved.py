@@ -27,7 +27,10 @@ class _File(BaseModel):
 
 
 class _State(BaseModel):
-    """The state of a data set; old versions of `datasets` kept the order of its rows elsewhere."""
+    """The state of a data set.
+
+    Old versions of `datasets` kept the order of its rows elsewhere.
+    """
 
     files: list[_File] = Field(alias="_data_files")
     indices: list[_File] | None = Field(None, alias="_indices_data_files")

@@ -257,7 +257,9 @@ def data_file(name: str) -> Path:
 
 
 def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
-    """Return the file of a set: in the mirror, else in the cache; None if it has to be fetched.
+    """Return the file of a set: in the mirror, else in the cache.
+
+    It is None if it has to be fetched.
 
     Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no
     directory.
@@ -296,7 +298,9 @@ def cache_path(entry: Entry) -> Path:
 
 
 def fetch(entry: Entry, *, again: bool = False) -> Path:
-    """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
+    """Return the file of a set in the cache.
+
+    It is fetched if it is not there, or if asked `again`.
 
     A note next to it records what was fetched: source, commit, number of records and
     checksum. A later fetch has to bring the same. Raises InputError if the set cannot
@@ -376,6 +380,9 @@ def expected_checksum(entry: Entry, path: Path) -> str | None:
 
 
 def read_origin(path: Path) -> dict[str, Any]:
-    """Read what was recorded when a file was fetched (see `fetch`); empty if it was not."""
+    """Read what was recorded when a file was fetched (see `fetch`).
+
+    The note is empty if it was not.
+    """
     note = path.with_suffix(ORIGIN)
     return read_json(note) if note.is_file() else {}

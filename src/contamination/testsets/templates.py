@@ -108,7 +108,10 @@ class Template(NamedTuple):
 
 @cache
 def parse(template: str) -> Template:
-    """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
+    """Check a template, given by name, as a field or as text.
+
+    Raises InputError if it cannot be used.
+    """
     pattern = TEMPLATES.get(template, template)
     if "{" not in pattern and "/" in pattern:
         raise InputError(
@@ -160,7 +163,10 @@ def _pads_far(specification: str) -> bool:
 
 
 def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
-    """Render records; raises InputError that names the first one that the template does not fit."""
+    """Render records.
+
+    Raises InputError that names the first one that the template does not fit.
+    """
     parsed = parse(template)
     return tuple(_text(record, parsed, f"{where}, {place}") for place, record in records)
 
@@ -179,7 +185,10 @@ def kept_text(text: str, where: str) -> str:
 
 
 def no_text(value: Any) -> str | None:
-    """Say what a value, or one within it, is that no text can show; None if it can be shown."""
+    """Say what a value, or one within it, is that no text can show.
+
+    It is None if it can be shown.
+    """
     if value is None:
         return "null"
     if isinstance(value, float) and not math.isfinite(value):
@@ -266,7 +275,9 @@ def _formatted(value: Any, field: Field) -> str:
 
 
 def _look_up(record: Mapping[str, Any], name: str) -> Any:
-    """Return what a field, or an entry within one, holds; raise LookupError if it is not there.
+    """Return what a field, or an entry within one, holds.
+
+    Raise LookupError if it is not there.
 
     A field of this very name comes first. No attribute of a value is ever read.
     """
@@ -282,7 +293,10 @@ def _look_up(record: Mapping[str, Any], name: str) -> Any:
 
 
 def _entry(value: Any, key: str) -> Any:
-    """Return what lies in a mapping or a list; of a list of mappings, the entry of each."""
+    """Return what lies in a mapping or a list.
+
+    Of a list of mappings, return the entry of each.
+    """
     if isinstance(value, Mapping):
         return value[key]
     if isinstance(value, list) and all(isinstance(each, Mapping) and key in each for each in value):

@@ -112,7 +112,10 @@ def tokenize(
 
 
 def consecutive(sizes: Sequence[int], least: int) -> Iterator[range]:
-    """Yield runs of indices, each as short as its sizes add up to `least`; the last may be less."""
+    """Yield runs of indices, each as short as its sizes add up to `least`.
+
+    The last may be less.
+    """
     start = total = 0
     for index, size in enumerate(sizes, start=1):
         total += size

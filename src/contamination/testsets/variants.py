@@ -319,7 +319,10 @@ def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[in
 
 
 def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
-    """Return how many items do not move and why, as a line for people; "" if all move."""
+    """Return how many items do not move and why, as a line for people.
+
+    It is "" if all move.
+    """
     counts = Counter[str]()
     for item, is_shared in zip(items, _sharing(items), strict=True):
         reason = reason_to_stay(item, keep, shared=is_shared)
@@ -332,7 +335,9 @@ def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
 
 
 def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
-    """Return why the options of an item do not move, as what such items do; "" if they do.
+    """Return why the options of an item do not move, as what such items do.
+
+    It is "" if they do.
 
     Parameters
     ----------

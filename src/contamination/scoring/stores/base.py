@@ -138,7 +138,9 @@ class Store(ABC):
         return write_part(self.directory, self.header, rows, served=served)
 
     def done(self) -> set[Place]:
-        """Return what is stored, every byte checked; a damaged part is set aside as `.damaged`.
+        """Return what is stored, every byte checked.
+
+        A damaged part is set aside as `.damaged`.
 
         For one process of a run only: it renames files.
         """
@@ -157,7 +159,9 @@ class Store(ABC):
         return places
 
     def permutations(self) -> int:
-        """Return the permutations that all shards have, 0 of kinds without; every byte is checked.
+        """Return the permutations that all shards have, 0 of kinds without.
+
+        Every byte is checked.
 
         Nothing is renamed, unlike in `done`: InputError is raised for a damaged part.
         """
@@ -181,7 +185,10 @@ class Store(ABC):
 
     @abstractmethod
     def shard_size(self, shard: int, permutations: int) -> int:
-        """Return how many sequences a full shard has; some kinds have no permutations."""
+        """Return how many sequences a full shard has.
+
+        Some kinds have no permutations.
+        """
 
     @abstractmethod
     def examples(self, place: Place) -> np.ndarray:
@@ -197,7 +204,10 @@ class Store(ABC):
 
     @abstractmethod
     def sums(self, permutations: int) -> Iterator[np.ndarray]:
-        """Yield the sums of each sequence (nats), in order; InputError if one is missing."""
+        """Yield the sums of each sequence (nats), in order.
+
+        Raises InputError if one is missing.
+        """
 
     def has_place(self, place: Place) -> bool:
         """Say whether there is such a sequence."""

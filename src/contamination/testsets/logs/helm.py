@@ -58,7 +58,10 @@ class Result(Part):
 
 
 class State(Part):
-    """A question and its answer; `reference_index` is given where each option is a request."""
+    """A question and its answer.
+
+    `reference_index` is given where each option is a request.
+    """
 
     instance: Instance
     request: Request = Request()

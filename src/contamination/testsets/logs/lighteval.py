@@ -119,7 +119,10 @@ def _right(doc: Doc, choices: list[str], where: str) -> int | str:
 
 
 def _completions(response: Response, choices: list[str]) -> list[str]:
-    """Return what the model wrote, once for each sample; "" where it wrote or chose nothing."""
+    """Return what the model wrote, once for each sample.
+
+    It is "" where it wrote or chose nothing.
+    """
     texts = [response.text] if isinstance(response.text, str) else response.text or []
     written = [text for text in texts if text is not None]
     if written:

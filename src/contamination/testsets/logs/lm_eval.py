@@ -131,7 +131,10 @@ def _completions(
     sample: Sample,
     where: str,
 ) -> list[str]:
-    """Return what the model wrote, once for each repeat; "" where it wrote or chose nothing."""
+    """Return what the model wrote, once for each repeat.
+
+    It is "" where it wrote or chose nothing.
+    """
     answers = [each for each in sample.resps if each is not None]
     if not requests or len(requests) != len(answers):
         problem = f"{len(requests)} requests, and resps has answers to {len(answers)}"
@@ -150,7 +153,9 @@ def _likeliest(
     requests: Sequence[Sequence[Any]],
     answers: Sequence[Sequence[Any]],
 ) -> str:
-    """Return the likeliest of several continuations of one prompt; "" if no single one is.
+    """Return the likeliest of several continuations of one prompt.
+
+    It is "" if no single one is.
 
     None is where a log-probability is no number, where two continuations are as likely,
     and where there is one alone, which is the target.
@@ -171,7 +176,10 @@ def _likeliest(
 
 
 def _log_probability(answer: Sequence[Any]) -> float:
-    """Return the first number of an answer in nats, [[value, greedy]]; NaN if there is none."""
+    """Return the first number of an answer in nats, [[value, greedy]].
+
+    It is NaN if there is none.
+    """
     first = next(leaves(answer), None)
     try:
         return float(first) if isinstance(first, str | float | int) else math.nan

@@ -17,7 +17,10 @@ _P = TypeVar("_P", bound="Part")
 
 
 class Part(BaseModel):
-    """A part of a log: the fields that are read, with their types; others are left alone."""
+    """A part of a log: the fields that are read, with their types.
+
+    Others are left alone.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -128,7 +131,10 @@ def text_of(value: Any) -> str:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield what is in lists and mappings, however deep, in order; texts of JSON are decoded."""
+    """Yield what is in lists and mappings, however deep, in order.
+
+    Texts of JSON are decoded.
+    """
     waiting = [value]
     while waiting:
         one = waiting.pop()
