@@ -9,10 +9,11 @@ Requests are sent in the order of the sequences: a server may drift, so callers 
 compare sequences give them in a random order.
 """
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,9 +45,6 @@ NOT_INPUTS = 2
 # servers divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-# A prompt, and what it scores, a probe's number, or None for a generated token that is
-# sent back.
-Asked = tuple[np.ndarray, Window | int | None]
 
 # Fields that ask. The more telling first: ids prove more than texts. Strict servers
 # refuse fields unknown to them.
@@ -57,7 +55,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 
 class OtherFormat(InputError):
-    """The answer is not in this format: another one may bring log-probabilities of the prompt."""
+    """The answer is not in this format: another one may bring log-probabilities."""
 
 
 def read_answer(
@@ -68,13 +66,24 @@ def read_answer(
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats.
 
-    Raises OtherFormat if the answer is not in this one, and as
-    `contamination.scoring.endpoint_trust.checked`.
+    Parameters
+    ----------
+    format : a key of `FORMATS`.
+    answer : JSON of the answer.
+    prompt : token ids.
+    spelling : of the tokens.
+
+    Raises
+    ------
+    OtherFormat
+        If the answer is not in this format.
+    InputError
+        If the log-probabilities belong to other tokens, or may do so, or are none.
     """
     positions: list[dict[Any, Any]]
     try:
         choice = answer["choices"][0]
-        if format == "echo":  # lists beside each other; what was generated follows
+        if format == "echo":  # parallel lists; what was generated follows
             lists = choice["logprobs"]
             pairs = zip(lists["tokens"], lists["token_logprobs"], strict=True)
             positions = [{str(text): value} for text, value in pairs][: len(prompt)]
@@ -82,11 +91,27 @@ def read_answer(
             first, *others = choice["prompt_logprobs"]
             positions = [{prompt[0]: first}]
             for entries in others:
-                positions.append({int(token): of["logprob"] for token, of in entries.items()})
+                position = {int(token): entries[token]["logprob"] for token in entries}
+                positions.append(position)
         counted = (answer.get("usage") or {}).get("prompt_tokens")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise OtherFormat(f"the answer is not in the format {format!r}") from None
     return checked(positions, counted, prompt, spelling)
+
+
+class Request(NamedTuple):
+    """A prompt that is sent, and what its answer is for.
+
+    Attributes
+    ----------
+    prompt : token ids.
+    window : that it scores; None of a probe, and of a generated token that is sent back.
+    probe : number of the probe; None of all others.
+    """
+
+    prompt: np.ndarray
+    window: Window | None = None
+    probe: int | None = None
 
 
 class EndpointScorer:
@@ -118,10 +143,15 @@ class EndpointScorer:
         self.batch_tokens = self.client.concurrency * self.context
         # What the tokenizer does, whether it came from a directory or the hub.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
-        self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
+        if backend:
+            rules = backend.to_str()
+        else:
+            rules = str(sorted(self.tokenizer.get_vocab().items()))
+        numbers = (str(self.context), str(self.start))
+        self.revision = sha256_of(self.url, model, rules, *numbers)
         self._trust = Trust(self.tokenizer, self.start, self.context)
-        self._probes: list[Asked] = [(p, i) for i, p in enumerate(self._trust.prompts)]
+        prompts = enumerate(self._trust.prompts)
+        self._probes = [Request(prompt, probe=number) for number, prompt in prompts]
         self._spelling = Spelling(self.tokenizer)
         self._format: str | None = None
 
@@ -147,35 +177,32 @@ class EndpointScorer:
         server cannot be used, or it stays away.
         """
         scored = list(windows(map(len, sequences), self.context, firsts))
-        asked: list[Asked] = []
+        requests: list[Request] = []
         for window in scored:
             ids = sequences[window.sequence]
-            asked.append((np.append(window.inputs(ids, self.start), ids[window.stop - 1]), window))
-        # Moments that no server foresees, and that are the same when the call is
-        # repeated.
-        name = sha256_of(*(ids.tobytes() for ids in sequences))
-        rng = random_stream(0, "moments of the probes", name)
-        # Once at least where others are under way: what load does shows among them
-        # alone.
-        count = len(scored)
-        places = rng.integers(0, count, -(-(count - 1) // EVERY)) if count else np.empty(0)
-        for place in sorted(places.tolist(), reverse=True):
-            asked[place:place] = self._probes
-        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if count else 0
-        self.client.require_budget(len(asked) + more)
+            prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
+            requests.append(Request(prompt, window=window))
+        for place in _moments(sequences, len(scored)):
+            requests[place:place] = self._probes
+        needed = len(requests)
+        if requests:
+            needed += LAST_ASKED
+            needed += FIRST_ASKED if self._format is None else 0
+        self.client.require_budget(needed)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        return assemble(scores, [window.sequence for window in scored], self._results(asked))
+        owners = [window.sequence for window in scored]
+        return assemble(scores, owners, self._results(requests))
 
     def _results(
         self,
-        asked: Sequence[Asked],
+        requests: Sequence[Request],
     ) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
-        if not asked:
+        """Yield (index of the sequence, the tokens scored, their values) one by one."""
+        if not requests:
             return
         self._format = self._format or self._find_format()
         try:
-            with closing(self._ask(self._format, asked)) as answers:
+            with closing(self._ask(self._format, requests)) as answers:
                 for window, values in answers:
                     assert window is not None  # no generated token is among them
                     kept = values[window.first - window.stop :]
@@ -187,29 +214,31 @@ class EndpointScorer:
             raise
 
     def _ask(
-        self, format: str, asked: Sequence[Asked]
+        self, format: str, requests: Sequence[Request]
     ) -> Generator[tuple[Window | None, np.ndarray], None, None]:
-        """Yield what was asked with the log-probabilities of all but the first token.
+        """Yield the window of a request, and the values of all tokens but the first.
 
         Probes are heard, and not yielded.
         """
         fields = {"model": self.model, **SAMPLING, **FORMATS[format]}
-        bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)
+        bodies = (fields | {"prompt": request.prompt.tolist()} for request in requests)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
-                prompt, of = asked[number]
+                request = requests[number]
+                prompt = request.prompt.tolist()
                 try:
-                    values = read_answer(format, answer, prompt.tolist(), self._spelling)
-                    if isinstance(of, int):
-                        self._trust.hear(of, values)
+                    values = read_answer(format, answer, prompt, self._spelling)
+                    if request.probe is not None:
+                        self._trust.hear(request.probe, values)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
-                    raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
+                    problem = self.client.redact(str(error))
+                    raise type(error)(f"{self.url}: {problem}") from None
                 self.client.require_same_model(answer.get("model"))
-                if not isinstance(of, int):
-                    yield of, values
+                if request.probe is None:
+                    yield request.window, values
 
-    def _ask_probes(self, format: str, probes: Sequence[Asked]) -> None:
+    def _ask_probes(self, format: str, probes: Sequence[Request]) -> None:
         """Ask them one after the other: what one does to a cache, the next one shows."""
         for probe in probes:
             list(self._ask(format, [probe]))
@@ -229,10 +258,11 @@ class EndpointScorer:
                 continue
             name, value = generated
             tokens = self._spelling.ids_of(name)[:MOST_OF_A_NAME]
-            asked: list[Asked] = [(np.append(prompt, token), None) for token in tokens]
-            sent = [float(values[-1]) for _, values in self._ask(format, asked)]
+            requests = [Request(np.append(prompt, token)) for token in tokens]
+            sent = [float(values[-1]) for _, values in self._ask(format, requests)]
             if sent:  # which of the tokens of this name it was, the values tell
-                pairs.append((value, min(sent, key=lambda each: abs(value - each))))
+                closest = min(sent, key=lambda sent_value: abs(value - sent_value))
+                pairs.append((value, closest))
         try:
             require_agreement(pairs)
         except InputError as error:
@@ -254,3 +284,18 @@ class EndpointScorer:
         raise InputError(
             f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}",
         )
+
+
+def _moments(sequences: Sequence[np.ndarray], requests: int) -> list[int]:
+    """Return before which requests the probes are asked again, the last place first.
+
+    No server foresees them, and they are the same when the call is repeated. There is
+    at least one where several requests are under way: load shows among them alone.
+    """
+    if requests == 0:
+        return []
+    name = sha256_of(*(ids.tobytes() for ids in sequences))
+    rng = random_stream(0, "moments of the probes", name)
+    count = math.ceil((requests - 1) / EVERY)
+    places = rng.integers(0, requests, count)
+    return sorted(places.tolist(), reverse=True)

@@ -25,11 +25,12 @@ from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError, printable
 
-ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
+ATTEMPTS = 7  # tries of a request
+PATIENCE = 600.0  # seconds after which no try begins
 LONGEST_TIMEOUT = 86_400.0  # seconds
-# Seconds between tries: our own, and what servers ask for.
-LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0
-TEMPORARY = {408, 409, 429}  # and everything from 500 on but what comes next
+LONGEST_WAIT = 8.0  # seconds between tries, of our own
+LONGEST_RETRY_AFTER = 120.0  # seconds, where a server says when to come back
+TEMPORARY = {408, 409, 429}  # and everything from 500 on but the next two
 LASTING = {501, 505}
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
@@ -47,7 +48,9 @@ WORDS_THAT_LAST = re.compile(
     "not supported|unsupported|does(?: not|n't) support|not implemented", re.I
 )
 WORDS_OF_LENGTH = re.compile(
-    r"context|too (?:long|large|many tokens)|maximum.{0,20}(?:length|tokens)|max_\w*len", re.I
+    r"context|too (?:long|large|many tokens)|maximum.{0,20}(?:length|tokens)|"
+    r"max_\w*len",
+    re.I,
 )
 WORDS_OF_A_FILTER = re.compile(
     "content.?filter|content management policy|content policy|data_inspection_failed|"
@@ -59,23 +62,23 @@ WORDS_OF_A_FILTER = re.compile(
 def decode(text: str) -> str:
     """Return a text with what URLs, HTML and JSON escape in the place of the escapes."""
     plain = html.unescape(unquote(text))
-    return _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), plain)
+    return _ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), plain)
 
 
 class Rejected(InputError):
     """The server makes nothing of the request: another form of it may do.
 
-    `said` are the server's own words.
+    `words` are the server's own.
     """
 
-    def __init__(self, message: str, said: str = "") -> None:
+    def __init__(self, message: str, words: str = "") -> None:
         super().__init__(message)
-        self.said = said
+        self.words = words
 
     @property
     def about_length(self) -> bool:
         """Whether the server says that the prompt is too long."""
-        return WORDS_OF_LENGTH.search(self.said) is not None
+        return WORDS_OF_LENGTH.search(self.words) is not None
 
 
 class Filtered(Rejected):
@@ -166,7 +169,9 @@ class Client:
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
-        if self.max_requests is not None and requests > self.max_requests - self.requests_made:
+        if self.max_requests is None:
+            return
+        if requests > self.max_requests - self.requests_made:
             raise InputError(
                 f"{self.url}: {requests:,} more requests are needed, and the budget is "
                 f"{self.max_requests:,} ({self.summary()}); give a larger one or score "
@@ -174,19 +179,22 @@ class Client:
             )
 
     def summary(self) -> str:
-        """One line for people: requests made, why some failed, and the model's own name."""
+        """Return requests made, why some failed, and the model's own name, as a line."""
         text = f"{self.requests_made:,} requests"
         if self.failures:
-            reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
+            counts = self.failures.most_common()
+            reasons = ", ".join(f"{count:,} x {kind}" for kind, count in counts)
             text += f", {self.failures.total():,} of them failed ({reasons})"
-        return text + (f", answered by {self.served!r}" if self.served else "")
+        if self.served:
+            text += f", answered by {self.served!r}"
+        return text
 
-    def require_same_model(self, named: Any) -> None:
+    def require_same_model(self, model: Any) -> None:
         """Take what an answer calls the model.
 
         Raises InputError where it had another name before.
         """
-        name = printable(self.shorten(str(named or "")))
+        name = printable(self.shorten(str(model or "")))
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
             raise InputError(
@@ -218,21 +226,25 @@ class Client:
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
+        most_bytes = largest or LARGEST
         encrypted = self.url.startswith("https")
         client = httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            headers=self._authorization(),  # no local: tracebacks show those
             timeout=self.timeout,
             follow_redirects=False,  # they might carry the key to another host
             verify=encrypted,  # to load certificates takes longer than a request
             trust_env=encrypted,  # no proxy gets to read what is not encrypted
             limits=httpx2.Limits(),
         )
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(client),
+        ):
 
             def send(count: int) -> None:
                 for index, body in islice(waiting, count):
-                    future = portal.start_task_soon(self._post, client, body, largest or LARGEST)
-                    running[future] = index
+                    task = portal.start_task_soon(self._post, client, body, most_bytes)
+                    running[task] = index
 
             try:
                 send(self.concurrency)
@@ -250,6 +262,10 @@ class Client:
             finally:
                 for future in running:
                     future.cancel()
+
+    def _authorization(self) -> dict[str, str]:
+        """Return the header with the key, if there is one."""
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     async def _post(
         self,
@@ -277,10 +293,10 @@ class Client:
                 if not _may_pass(response):
                     return self._read(response)
                 self.failures[f"HTTP {response.status_code}"] += 1
-                reason = f"HTTP {response.status_code} ({self._said(response)})"
-                asked = response.headers.get("retry-after", "")  # else by a date
-                if asked.isascii() and asked.isdecimal():
-                    pause = min(float(asked), LONGEST_ASKED)
+                reason = f"HTTP {response.status_code} ({self._words(response)})"
+                seconds = response.headers.get("retry-after", "")  # or a date
+                if seconds.isascii() and seconds.isdecimal():
+                    pause = min(float(seconds), LONGEST_RETRY_AFTER)
             if tried == ATTEMPTS or anyio.current_time() + pause > last:
                 break
             await anyio.sleep(pause)
@@ -291,38 +307,49 @@ class Client:
         self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int
     ) -> httpx2.Response:
         """Return one whole answer, with its body unpacked."""
-        found = bytearray()
-        async with client.stream("POST", f"{self.url}/completions", json=body) as response:
+        content = bytearray()
+        url = f"{self.url}/completions"
+        async with client.stream("POST", url, json=body) as response:
             client.cookies.clear()  # requests say nothing of each other
             async for piece in response.aiter_bytes():
-                found += piece
-                if len(found) > largest:
+                content += piece
+                if len(content) > largest:
                     raise InputError(
                         f"{self.url}: the answer is larger than {largest:,} bytes, the "
                         "most that what was asked for takes; let the server keep to "
                         "max_tokens"
                     )
         # As bytes: they may be of any encoding, or of none.
-        kept = [(name, value) for name, value in response.headers.raw if name.lower() in KEPT]
-        return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
+        headers: list[tuple[bytes, bytes]] = []
+        for name, value in response.headers.raw:
+            if name.lower() in KEPT:
+                headers.append((name, value))
+        return httpx2.Response(
+            response.status_code,
+            headers=headers,
+            content=bytes(content),
+        )
 
     def _broken(self, error: Exception) -> str:
-        """Count a try without an answer and say why.
+        """Count a try without an answer, and return why there is none.
 
-        Give up where nobody ever answered.
+        Raises InputError if no connection was ever made.
         """
-        told = self.shorten(str(error) or type(error).__name__)
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self.reached:
+        problem = self.shorten(str(error) or type(error).__name__)
+        no_connection = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+        if no_connection and not self.reached:
             raise InputError(
-                f"{self.url}: cannot be reached ({told}); start the server or correct the URL"
+                f"{self.url}: cannot be reached ({problem}); start the server or correct the URL"
             ) from None
-        late = isinstance(error, TimeoutError | httpx2.TimeoutException)
-        kind = f"no answer in {self.timeout:g} s" if late else "broken connection"
-        self.failures[kind] += 1
-        return kind if late else f"{kind} ({told})"
+        if isinstance(error, TimeoutError | httpx2.TimeoutException):
+            late = f"no answer in {self.timeout:g} s"
+            self.failures[late] += 1
+            return late
+        self.failures["broken connection"] += 1
+        return f"broken connection ({problem})"
 
     def _read(self, response: httpx2.Response) -> Any:
-        """Return the JSON of an answer, or say in one line why it is none and what to do."""
+        """Return the JSON of an answer; InputError says why it is none, and the fix."""
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
             raise InputError(
@@ -331,56 +358,60 @@ class Client:
         if not response.is_success:
             raise self._refusal(response)
         try:
-            found = response.json()
+            answer = response.json()
         except (ValueError, RecursionError):
             raise InputError(
                 f"{self.url}: the answer is not JSON; give the base URL of an "
                 "OpenAI-compatible API, which mostly ends in /v1"
             ) from None
-        if isinstance(found, dict) and found.get("error"):
+        if isinstance(answer, dict) and answer.get("error"):
             raise self._refusal(response)
-        return found
+        return answer
 
     def _refusal(self, response: httpx2.Response) -> InputError:
-        """Return the error for a refusal that lasts: the server's own words, and the fix."""
-        said = self._said(response)
-        told = f"{self.url}: HTTP {response.status_code} ({said})"
-        if response.status_code in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
-            return Filtered(told, said)
-        if WORDS_OF_NAN.search(said):
+        """Return the error for a refusal that lasts: the server's words, and the fix."""
+        status = response.status_code
+        words = self._words(response)
+        problem = f"{self.url}: HTTP {status} ({words})"
+        if status in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
+            return Filtered(problem, words)
+        if WORDS_OF_NAN.search(words):
             return InputError(
-                f"{told}; serve the model in another precision, such as float32",
+                f"{problem}; serve the model in another precision, such as float32",
             )
-        if response.status_code == 402 or WORDS_OF_QUOTA.search(response.text):
+        if status == 402 or WORDS_OF_QUOTA.search(response.text):
             return InputError(
-                f"{told}; raise the quota and run it again: what is stored is kept",
+                f"{problem}; raise the quota and run it again: what is stored is kept",
             )
-        advice = {
-            401: f"put a valid key into {self.api_key_env}",
-            403: f"ask for access to the model, or put another key into {self.api_key_env}",
+        key = self.api_key_env
+        fixes = {
+            401: f"put a valid key into {key}",
+            403: f"ask for access to the model, or put another key into {key}",
             404: "check the model's name, and the URL, which mostly ends in /v1",
             405: "check the URL, which mostly ends in /v1",
         }
-        if advised := advice.get(response.status_code):
-            return InputError(f"{told}; {advised}")
-        return Rejected(told, said)
+        if status in fixes:
+            return InputError(f"{problem}; {fixes[status]}")
+        return Rejected(problem, words)
 
-    def _said(self, response: httpx2.Response) -> str:
-        """What the server says went wrong, where OpenAI says it, else all that it says."""
+    def _words(self, response: httpx2.Response) -> str:
+        """Return what the server says went wrong, else all that it says, shortened."""
         try:
-            found = response.json()["error"]
-            said = str(found if isinstance(found, str) else found["message"])
+            error = response.json()["error"]
+            words = str(error if isinstance(error, str) else error["message"])
         except (LookupError, RecursionError, TypeError, ValueError):
-            said = response.text
-        return self.shorten(said)
+            words = response.text
+        return self.shorten(words)
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
-        text = " ".join(self.redact(text).split())
-        return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+        line = " ".join(self.redact(text).split())
+        if len(line) <= SHORT:
+            return line
+        return line[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat, in any case and however often encoded.
+        """Strike out the key, which some servers repeat, however often it is encoded.
 
         A text that is encoded more than MOST_ENCODED times over is not shown.
         """
@@ -395,7 +426,7 @@ class Client:
 
 
 def _parts_of(url: str) -> SplitResult:
-    """Split the URL of an API; that of what is no URL is empty."""
+    """Return the parts of the URL of an API; all are empty if it is no URL."""
     try:
         parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
         _ = parts.port  # raises ValueError for one above 65,535

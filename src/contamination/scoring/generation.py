@@ -72,7 +72,7 @@ class Sampling:
             )
 
     def seed_of(self, prompt: str, already: int = 0) -> int:
-        """Return 31 bits of noise for a prompt, by its content, with so many texts already."""
+        """Return 31 bits of noise for a prompt that has `already` texts."""
         return derived_seed(self.seed, "written text", sha256_of(prompt), already) >> 1
 
 
@@ -98,10 +98,7 @@ class Generator(Protocol):
 
     @property
     def served(self) -> str:
-        """What a server called the model in its answers.
-
-        It is "" before the first, and of one here.
-        """
+        """Name that a server gave to the model; "" before the first answer and here."""
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue each prompt `samples` times; a text that was refused is empty.
@@ -124,15 +121,32 @@ class LocalGenerator:
     left_out: Sequence[str] = ()
 
     def __init__(self, scorer: TransformersScorer, name: str) -> None:
-        self.scorer, self.name, self.revision = scorer, name, scorer.revision
+        self.scorer = scorer
+        self.name = name
+        self.revision = scorer.revision
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue the prompts one by one, each in one batch of all its texts."""
-        return [self.texts(prompt, sampling, sampling.seed_of(prompt)) for prompt in prompts]
+        texts: list[list[str]] = []
+        for prompt in prompts:
+            texts.append(self.texts(prompt, sampling, sampling.seed_of(prompt)))
+        return texts
 
     @torch.inference_mode()
     def texts(self, prompt: str, sampling: Sampling, seed: int) -> list[str]:
-        """Continue one prompt, with the noise of this seed."""
+        """Return continuations of one prompt.
+
+        Parameters
+        ----------
+        prompt : text; where it leaves no room in the context, its last tokens count.
+        sampling : how many texts, how long, and at which temperature.
+        seed : of the noise.
+
+        Raises
+        ------
+        InputError
+            For more tokens than the context holds.
+        """
         scorer = self.scorer
         tokens = sampling.tokens
         if tokens >= scorer.context:
@@ -178,7 +192,9 @@ class LocalGenerator:
 
 
 def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.ndarray:
-    """Return one token a row: the likeliest, or where the cumulated probability exceeds `uniform`.
+    """Return one token a row: the likeliest, or the one that `uniform` picks.
+
+    That is where the cumulated probability exceeds it.
 
     Parameters
     ----------
@@ -231,29 +247,29 @@ class EndpointGenerator:
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Ask for all texts of a prompt in one request, and again where fewer come back."""
-        found: list[list[str]] = [[] for _ in prompts]
+        texts: list[list[str]] = [[] for _ in prompts]
         while True:
-            missing = [i for i, texts in enumerate(found) if len(texts) < sampling.samples]
+            missing = [i for i, kept in enumerate(texts) if len(kept) < sampling.samples]
             if not missing:
-                return found
+                return texts
             self.client.require_budget(len(missing))
-            bodies = [self._body(prompts[i], len(found[i]), sampling) for i in missing]
+            bodies = [self._body(prompts[i], len(texts[i]), sampling) for i in missing]
             try:
-                for number, texts in self._written(bodies, sampling):
-                    kept = found[missing[number]]
-                    kept += texts[: sampling.samples - len(kept)]
+                for number, more in self._answers(bodies, sampling):
+                    kept = texts[missing[number]]
+                    kept += more[: sampling.samples - len(kept)]
             except Rejected as error:
                 self._leave_out(error, bodies[0])
 
-    def _written(
+    def _answers(
         self, bodies: Sequence[dict[str, Any]], sampling: Sampling
     ) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of a request and the texts of its answer."""
         longest = sampling.tokens * LONGEST_TOKEN
         text_bytes = sampling.samples * longest * BYTES_PER_CHARACTER
         largest = min(LARGEST, BESIDE_TEXT + text_bytes)
-        asked = self.client.answers(bodies, largest=largest, if_filtered=NO_CHOICE)
-        with closing(asked) as answers:
+        answers = self.client.answers(bodies, largest=largest, if_filtered=NO_CHOICE)
+        with closing(answers):
             for number, answer in answers:
                 texts = self._texts(answer) or [""] * bodies[number].get("n", 1)
                 self._refusal = None
@@ -273,16 +289,16 @@ class EndpointGenerator:
             "n": sampling.samples - already,
             "temperature": sampling.temperature,
         }
-        sent = {name: value for name, value in optional.items() if name not in self.left_out}
-        return body | sent
+        for name, value in optional.items():
+            if name not in self.left_out:
+                body[name] = value
+        return body
 
     def _leave_out(self, error: Rejected, body: dict[str, Any]) -> None:
         """Leave out the field that the server names, else the next one.
 
-        Raises InputError where none is.
-
-        The first refusal is then the one that is told: leaving fields out has not
-        helped.
+        Raises InputError where none is left. It tells the first refusal: leaving fields
+        out has not helped.
         """
         if error.about_length:
             raise InputError(
@@ -291,11 +307,12 @@ class EndpointGenerator:
                 parameter="template",
             ) from None
         self._refusal = self._refusal or error
-        plain = {"n": 1, "temperature": 1}  # what a server does unless told otherwise
-        optional = [name for name in OPTIONAL if name in body and body[name] != plain.get(name)]
+        plain = {"n": 1, "temperature": 1}  # what a server does by itself
+        sent = [name for name in OPTIONAL if name in body]
+        optional = [name for name in sent if body[name] != plain.get(name)]
         if self.protocol != "chat" and LIMITS[0] in optional:
             optional.remove(LIMITS[0])  # completions know no other name of it
-        named = [name for name in optional if re.search(rf"\b{name}\b", error.said)]
+        named = [name for name in optional if re.search(rf"\b{name}\b", error.words)]
         chosen = next(iter(named or optional), None)
         if chosen is None:
             raise InputError(f"{self._refusal}; correct what the server names") from None
