@@ -8,11 +8,11 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -129,16 +129,23 @@ def membership_scores(
             scorer, _open(reference), shown, log_probs, numbers, per=reference_per
         )
     if neighbours:
-        parts["neighbours"] = _neighbour_log_probs(scorer, shown, neighbours, seed, numbers)
+        parts["neighbours"] = _neighbour_log_probs(
+            scorer,
+            shown,
+            neighbours,
+            seed,
+            numbers,
+        )
     for part, values in parts.items():
         filled = []
         for text_statistics, value in zip(statistics, values, strict=True):
-            filled.append(replace(text_statistics, **{part: value}))  # plain: the field varies
+            field = {part: value}
+            filled.append(replace(text_statistics, **field))  # plain: any field
         statistics = filled
     table = {}
     for name, score in definitions.items():
         if getattr(statistics[0], score.reads) is not None:
-            table[name] = [score.compute(text_statistics) for text_statistics in statistics]
+            table[name] = list(map(score.compute, statistics))
     index = pd.RangeIndex(len(statistics), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
 
@@ -146,31 +153,39 @@ def membership_scores(
 def _texts_and_tokens(
     scorer: Scorer, texts: Sequence[Text], numbers: Sequence[int]
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Return every text as text and as tokens; of what is given as tokens, these."""
-    shown = [text if isinstance(text, str) else scorer.tokenizer.decode(text) for text in texts]
-    given = [text for text in texts if not isinstance(text, str)]
-    ids = given or tokenize(scorer.tokenizer, shown)
+    """Return every text as text and as tokens; tokens of a caller stay as they are."""
+    shown: list[str] = []
+    ids: list[np.ndarray] = []
+    for text in texts:
+        if isinstance(text, str):
+            shown.append(text)
+        else:
+            shown.append(scorer.tokenizer.decode(text))
+            ids.append(text)
+    ids = ids or tokenize(scorer.tokenizer, shown)
     for number, tokens, text in zip(numbers, ids, shown, strict=True):
         if len(tokens) < 2:
             raise InputError(
                 f"text {number} has {len(tokens)} token(s), and a score needs 2: leave "
                 f"out {text[:40]!r}"
             )
-    return shown, list(ids)
+    return shown, ids
 
 
 def _neighbour_log_probs(
     scorer: Scorer, texts: Sequence[str], count: int, seed: int, numbers: Sequence[int]
 ) -> list[list[np.ndarray]]:
     """Score the neighbours of each text; they do not depend on other texts."""
-    made = []
+    neighbours: list[str] = []
+    counts: list[int] = []
     for text, number in zip(texts, numbers, strict=True):
         rng = random_stream(seed, "neighbours", number)
-        made.append(word_neighbours(text, count, rng=rng))
-    scored: Iterator[np.ndarray] = iter(
-        text_log_probs(scorer, tokenize(scorer.tokenizer, list(chain.from_iterable(made))))
-    )
-    return [list(islice(scored, len(neighbours))) for neighbours in made]
+        of_text = word_neighbours(text, count, rng=rng)
+        neighbours += of_text
+        counts.append(len(of_text))
+    ids = tokenize(scorer.tokenizer, neighbours)
+    log_probs = iter(text_log_probs(scorer, ids))
+    return [list(islice(log_probs, of_text)) for of_text in counts]
 
 
 def stored_scores(
@@ -208,18 +223,20 @@ def stored_scores(
     """
     options |= {"columns": columns}
     scorers = [scorer, reference] if reference else [scorer]
-    written = [text for text in texts if isinstance(text, str)]
-    tokens = tokenize(scorer.tokenizer, written) if written else texts
+    as_text = [text for text in texts if isinstance(text, str)]
+    tokens = tokenize(scorer.tokenizer, as_text) if as_text else texts
     work = [len(ids) for ids in tokens]
     if not work:
         raise InputError(f"{directory}: there is no text to score; give one or more")
     order = random_stream(0, "parts of texts").permutation(len(work))
-    smallest = min(each.batch_tokens for each in scorers)
+    smallest = min(model.batch_tokens for model in scorers)
     parts = []
     for part in cut_into_parts([work[i] for i in order], smallest, batches=1):
         parts.append(sorted(int(order[i]) for i in part))
-    contents = [text if isinstance(text, str) else repr(text.tolist()) for text in texts]
-    revisions = [each.revision for each in scorers]
+    contents: list[str] = []
+    for text in texts:
+        contents.append(text if isinstance(text, str) else repr(text.tolist()))
+    revisions = [model.revision for model in scorers]
     key = sha256_of(*revisions, repr(sorted(options.items())), *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
@@ -232,13 +249,20 @@ def stored_scores(
             return pd.read_parquet(paths[number])
         rows = parts[number]
         chosen = [texts[i] for i in rows]
-        table = membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
+        table = membership_scores(
+            scorer,
+            chosen,
+            numbers=rows,
+            reference=reference,
+            **options,
+        )
         with replacing(paths[number]) as temporary:
             table.set_axis(rows).to_parquet(temporary)
         return pd.read_parquet(paths[number])
 
-    spread = any(getattr(each, "spread", False) for each in scorers)
-    tables = deal(directory.name, [partial(scored, i) for i in range(len(paths))], alone=spread)
+    spread = any(getattr(model, "spread", False) for model in scorers)
+    tasks = [partial(scored, number) for number in range(len(paths))]
+    tables = deal(directory.name, tasks, alone=spread)
     return pd.concat(tables).sort_index().rename_axis("text")
 
 
@@ -257,7 +281,7 @@ def _compare_with_reference(
     *,
     per: Literal["byte", "token"],
 ) -> list[tuple[float, float]]:
-    """Return the log-probability of each text under the model and the reference, nats per unit.
+    """Return the log-probability of each text under both models, in nats per unit.
 
     Per byte, any two models compare, each with its own tokenizer: both score all bytes
     of a text. Per token, they must cut it alike; a mean over other tokens would compare
@@ -278,18 +302,19 @@ def _compare_with_reference(
                 "not know, and their bytes would cost nothing; leave it out, or give "
                 "another reference"
             )
-    compared = []
-    for mine, other, text in zip(log_probs, text_log_probs(reference, theirs), texts, strict=True):
+    pairs: list[tuple[float, float]] = []
+    reference_log_probs = text_log_probs(reference, theirs)
+    for text, *both in zip(texts, log_probs, reference_log_probs, strict=True):
         if per == "token":
-            pair = (scores.mean_log_prob(mine), scores.mean_log_prob(other))
+            mine, other = map(scores.mean_log_prob, both)
         else:
-            pair = (scores.log_prob_per_byte(mine, text), scores.log_prob_per_byte(other, text))
-        compared.append(pair)
-    return compared
+            mine, other = (scores.log_prob_per_byte(nats, text) for nats in both)
+        pairs.append((mine, other))
+    return pairs
 
 
 def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
-    """Say whether tokens hold the one that stands for characters a tokenizer does not know."""
+    """Say whether some tokens stand for characters that the tokenizer does not know."""
     unknown = scorer.tokenizer.unk_token_id
     return unknown is not None and unknown in ids
 
@@ -316,9 +341,9 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
     parts = re.split(r"(\s+)", text)
     places = [i for i in range(0, len(parts), 2) if parts[i]]
     changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
-    made = []
     if changes <= 0:
         return []
+    neighbours: list[str] = []
     for _ in range(count):
         new = list(parts)
         for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
@@ -328,12 +353,26 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
                 new[here], new[following] = new[following], new[here]
             else:
                 new[here] = new[here + 1] = ""
-        made.append("".join(new))
-    return made
+        neighbours.append("".join(new))
+    return neighbours
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
-    """Cut texts into spans of `length` tokens, without the rest (Oren, appendix E)."""
+    """Cut texts into spans of tokens, without the rest (Oren, appendix E).
+
+    Parameters
+    ----------
+    scorer : whose tokenizer cuts.
+    texts : to be joined; there may be none.
+    length : tokens of a span.
+
+    Returns
+    -------
+    list of arrays
+        int32 (length,) each.
+    """
     # A file whose records are all planted leaves no text, and no span.
-    stream = np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
-    return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
+    no_tokens = np.empty(0, dtype=np.int32)
+    stream = np.concatenate([no_tokens, *tokenize(scorer.tokenizer, texts)])
+    starts = range(0, len(stream) - length + 1, length)
+    return [stream[start : start + length] for start in starts]

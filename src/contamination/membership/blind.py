@@ -79,7 +79,8 @@ def blind_rows(
         fold = np.empty(len(texts), dtype=np.int64)
         for number, (_, held_out) in enumerate(draw.split(truth, truth)):
             fold[held_out] = number
-        columns = {"member": truth, "fold": fold, WORDS: bag_of_words(texts, truth, fold)}
+        columns = {"member": truth, "fold": fold}
+        columns[WORDS] = bag_of_words(texts, truth, fold)
         columns["dates"] = [-latest_year(text) for text in texts]
         columns["length"] = [float(len(text)) for text in texts]
     rows = pd.DataFrame(columns).assign(benchmark=benchmark, split=split, status=status)
@@ -88,12 +89,26 @@ def blind_rows(
 
 
 def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> Floats:
-    """Score the texts of each fold by a classifier of the others: log-odds of membership (nats).
+    """Score the texts of each fold by a classifier of the others.
 
     Logistic regression on the words and signs that a text holds, weighted by their
-    rarity; the vocabulary is that of the training texts. `members` and `fold` are (n,),
-    and so is the result. Raises InputError unless there are members and non-members
-    outside of every fold.
+    rarity; the vocabulary is that of the training texts.
+
+    Parameters
+    ----------
+    texts : n of them.
+    members : (n,), True or 1 is a member.
+    fold : (n,), whole numbers.
+
+    Returns
+    -------
+    array
+        Log-odds of membership (nats), (n,).
+
+    Raises
+    ------
+    InputError
+        Unless there are members and non-members outside of every fold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -138,27 +153,46 @@ def latest_year(text: str) -> float:
 def blind_table(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:
-    """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
+    """Judge every baseline on every set of texts.
 
-    AUCs have 95% intervals. A set without scores is one row without a baseline. Dates
-    and length are judged by `contamination.membership.evaluate.evaluate`, whose
-    `resamples` `rng` draws, bag of words as `auc_over_folds` says.
+    Dates and length are judged by `contamination.membership.evaluate.evaluate`, bag of
+    words by `auc_over_folds`.
+
+    Parameters
+    ----------
+    scored : rows of `blind_rows`, of one set or of several.
+    rng : draws the resamples.
+    resamples : of the bootstrap, 1 or more.
+
+    Returns
+    -------
+    DataFrame
+        A row per baseline and set, with the columns `FIELDS`; AUCs have 95% intervals.
+        A set without scores is one row without a baseline.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
-    for keys, found in scored.groupby(index, sort=False):
-        known = dict(zip(index, keys, strict=True))
-        if known["status"] != OK:
-            rows.append(known | {"baseline": ""})
+    for keys, texts in scored.groupby(index, sort=False):
+        row = dict(zip(index, keys, strict=True))
+        if row["status"] != OK:
+            rows.append(row | {"baseline": ""})
             continue
-        members = found["member"].to_numpy(dtype=bool)
-        folds = auc_over_folds(found[WORDS], members, found["fold"].to_numpy(dtype=np.int64))
-        numbers = dict(zip(("auc", "auc_low", "auc_high"), folds, strict=True))
-        sides = {"members": int(members.sum()), "non_members": int((~members).sum())}
-        rows.append(known | {"baseline": WORDS} | sides | numbers)
-        judged = evaluate(found[["dates", "length"]], members, rng=rng, resamples=resamples)
+        members = texts["member"].to_numpy(dtype=bool)
+        folds = texts["fold"].to_numpy(dtype=np.int64)
+        area, low, high = auc_over_folds(texts[WORDS], members, folds)
+        of_words = {
+            "baseline": WORDS,
+            "members": int(members.sum()),
+            "non_members": int((~members).sum()),
+            "auc": area,
+            "auc_low": low,
+            "auc_high": high,
+        }
+        rows.append(row | of_words)
+        baselines = texts[["dates", "length"]]
+        judged = evaluate(baselines, members, rng=rng, resamples=resamples)
         judged = judged.rename(columns={"score": "baseline"})
-        rows += [known | row for row in judged.to_dict("records")]
+        rows += [row | of_baseline for of_baseline in judged.to_dict("records")]
     table = pd.DataFrame(rows, columns=list(FIELDS))
     return table.astype({"members": "Int64", "non_members": "Int64"})
 
@@ -215,7 +249,8 @@ def blind_layout(table: pd.DataFrame) -> Layout:
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {"Members": f"{row['members']:,}", BASELINES[row["baseline"]]: format_auc(row)}
+        baseline = BASELINES[row["baseline"]]
+        return {"Members": f"{row['members']:,}", baseline: format_auc(row)}
 
     index = {"benchmark": "Texts", "split": "Split"}
     return lay_out(table[table["status"] == OK], index, cell)

@@ -1,4 +1,4 @@
-"""How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
+"""How well a score separates members from non-members: ROC, AUC, TPR and thresholds.
 
 Larger scores stand for members; the direction is part of the score and is never chosen
 on the data that it is judged by. Nor is a threshold: it is fitted on a validation split
@@ -161,7 +161,8 @@ def _judge(
         values, sides = _as_labelled(scores[known], truth[known])
         point = _measures(values, sides, np.ones((1, len(values))))[0]
         weights = _draw_texts(values, sides, rng, resamples)
-        resampled = np.concatenate([_measures(values, sides, drawn) for drawn in weights])
+        resamples_measured = [_measures(values, sides, drawn) for drawn in weights]
+        resampled = np.concatenate(resamples_measured)
         low, high = np.quantile(resampled, ENDS, axis=0)
         low[0], high[0] = auc_interval(values[sides], values[~sides])
     for index, measure in enumerate(measures):
@@ -255,7 +256,8 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
             f"scores has shape {values.shape}: give one or more, shape (n,)",
         )
     called = values >= as_scalar(threshold, "threshold")
-    interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
+    test = binomtest(int(called.sum()), len(called))
+    interval = test.proportion_ci(0.95, method="exact")
     return float(called.mean()), float(interval.low), float(interval.high)
 
 

@@ -91,6 +91,8 @@ def _newcombe(area: float, members: int, non_members: int) -> tuple[float, float
 def _excess(candidate: float, area: float, members: int, non_members: int) -> float:
     """Return the squared distance of an AUC from the observed one, less what chance allows."""
     weight = (members + non_members) / 2 - 1
-    spread = 1 + weight * (1 - candidate) / (2 - candidate) + weight * candidate / (1 + candidate)
+    of_members = weight * (1 - candidate) / (2 - candidate)
+    of_non_members = weight * candidate / (1 + candidate)
+    spread = 1 + of_members + of_non_members
     variance = candidate * (1 - candidate) * spread / (members * non_members)
     return (area - candidate) ** 2 - _NORMAL_QUANTILE**2 * variance

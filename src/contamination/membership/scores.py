@@ -102,10 +102,10 @@ def mean_log_prob(log_probs: Array) -> float:
 
 
 def log_prob_per_byte(log_probs: Array, text: str) -> float:
-    """Return the log-probability of the whole text, its first token included, by its bytes (nats).
+    """Return the log-probability of the whole text by its bytes (nats).
 
-    Two models with tokenizers of their own score the same bytes of UTF-8, so these
-    compare where means over tokens do not.
+    The first token is included. Two models with tokenizers of their own score the same
+    bytes of UTF-8, so these compare where means over tokens do not.
 
     Examples
     --------
@@ -152,6 +152,11 @@ def _entropy(read: Any, k: int | None = None) -> float:
     return -_mean(read.top_entropy[1:, TOP.index(k)])
 
 
+def _zlib(read: Any) -> float:
+    compressed = zlib.compress(read.text.encode())
+    return mean_log_prob(read.log_probs) / len(compressed)
+
+
 def _neighbour(read: Any) -> float:
     neighbours = [mean_log_prob(log_probs) for log_probs in read.neighbours]
     return mean_log_prob(read.log_probs) - _mean(np.array(neighbours))
@@ -192,7 +197,7 @@ SCORES = {
     # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021,
     # section 5.2).
     "zlib": Score(
-        lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
+        _zlib,
         reads="text",
     ),
     # Ratio of losses: of the text in lower case to the text as it is (Carlini et al.
@@ -208,7 +213,10 @@ SCORES = {
     "reference_difference": Score(
         lambda read: read.reference[0] - read.reference[1], reads="reference"
     ),
-    "reference_ratio": Score(lambda read: _ratio(*read.reference[::-1]), reads="reference"),
+    "reference_ratio": Score(
+        lambda read: _ratio(read.reference[1], read.reference[0]),
+        reads="reference",
+    ),
     # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et
     # al. 2023); NaN where there is no neighbour, as of a text of one word, or one of a
     # single token.
@@ -229,12 +237,16 @@ def score_named(name: str) -> Score:
     >>> lowest_half.compute(TokenStatistics(np.array([-9.0, -1.0, -3.0])))
     -3.0
     """
+    if not isinstance(name, str):
+        raise InputError(f"a score is {name!r:.40}: give its name, such as min_k_20")
     family, text = _family_and_k(name)
     try:
         score = SCORES[family]
-        k = {"k": score.k(text)} if score.k else {}
-        if text and not score.k:
+        if score.k is None and text:
             raise ValueError
+        if score.k is None:
+            return score
+        return replace(score, compute=partial(score.compute, k=score.k(text)))
     except (KeyError, ValueError):
         families = ", ".join(key for key, known in SCORES.items() if known.k)
         raise InputError(
@@ -242,7 +254,6 @@ def score_named(name: str) -> Score:
             f"{families} with its k, such as min_k_20: a number of tokens (of entropy "
             f"{TOP}) or a percentage"
         ) from None
-    return replace(score, compute=partial(score.compute, **k))
 
 
 def missing_reason(name: str) -> str:

@@ -40,6 +40,8 @@ Alternative = Literal["greater", "two-sided"]
 # Entries of orderings, or of similarities, at once: tens of megabytes at most.
 _CHUNK = 1 << 20
 
+_MOST_ENTRIES = 1 << 30  # of all orderings together: four gigabytes
+
 
 def random_orderings(
     bounds: Bounds, permutations: int, *, rng: np.random.Generator
@@ -61,7 +63,7 @@ def random_orderings(
     Raises
     ------
     InputError
-        For shards that are not contiguous.
+        For shards that are not contiguous, or more orderings than memory should hold.
 
     Examples
     --------
@@ -72,8 +74,14 @@ def random_orderings(
     """
     check_generator(rng)
     check_bounds(bounds)
-    as_count(permutations, "permutations", 0)
-    orderings = np.tile(np.arange(bounds[-1][1], dtype=np.int32), (permutations + 1, 1))
+    count = as_count(permutations, "permutations", 0)
+    canonical = np.arange(bounds[-1][1], dtype=np.int32)
+    if (count + 1) * len(canonical) > _MOST_ENTRIES:
+        raise InputError(
+            f"permutations is {count:,}: with {len(canonical):,} records give at most "
+            f"{_MOST_ENTRIES // len(canonical) - 1:,}, which take some gigabytes"
+        )
+    orderings = np.tile(canonical, (count + 1, 1))
     for start, stop in bounds:
         orderings[1:, start:stop] = rng.permuted(orderings[1:, start:stop], axis=1)
     return orderings
@@ -115,7 +123,8 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     0.25
     """
     if alternative not in get_args(Alternative):
-        raise InputError(f'alternative is {alternative!r:.40}: give "greater" or "two-sided"')
+        shown = f"{alternative!r:.40}"
+        raise InputError(f'alternative is {shown}: give "greater" or "two-sided"')
     array = without_scale(as_log_probs(values, ndim=1))[0]
     expected = float(array.mean())
     null_sd = float(array.std())
@@ -191,7 +200,8 @@ def ascending_neighbours(
     numbers = as_array(values, "values", (None,))
     _check_orderings(orderings, bounds, len(numbers))
     pairs = _neighbours(scipy.stats.rankdata(numbers, method="dense"), orderings, bounds)
-    return np.concatenate([0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs])
+    shares = [0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs]
+    return np.concatenate(shares)
 
 
 def autocorrelation(
@@ -362,7 +372,8 @@ def neighbour_similarity(
     orderings_count, n = orderings.shape
     transposed = vectors.T.tocsr()
     place = np.empty_like(orderings)
-    np.put_along_axis(place, orderings, np.arange(n, dtype=orderings.dtype)[None, :], axis=1)
+    numbers = np.arange(n, dtype=orderings.dtype)
+    np.put_along_axis(place, orderings, numbers[None, :], axis=1)
     stop = np.concatenate([np.full(b - a, b) for a, b in bounds])
     sums = np.zeros((len(distances), orderings_count))
     close = np.zeros(orderings_count)
@@ -380,8 +391,12 @@ def neighbour_similarity(
             if lag == 1:
                 close += (near[pick] & inside).sum(axis=1)
     pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
-    means = sums / np.maximum(pairs, 1)[:, None]
-    return NeighbourSimilarity(means=means, close=close / max(int(pairs[0]), 1), has_twin=has_twin)
+    pairs = np.maximum(pairs, 1)
+    return NeighbourSimilarity(
+        means=sums / pairs[:, None],
+        close=close / pairs[0],
+        has_twin=has_twin,
+    )
 
 
 def _pairs_apart(bounds: Bounds, lag: int) -> int:
@@ -396,7 +411,7 @@ def _check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -
     """
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")
-    whole = isinstance(orderings, np.ndarray) and np.issubdtype(orderings.dtype, np.integer)
+    whole = isinstance(orderings, np.ndarray) and orderings.dtype.kind in "iu"
     if not whole or orderings.ndim != 2 or orderings.shape[1] != count or not len(orderings):
         raise InputError(f"orderings are no whole numbers of shape (m+1, {count})")
     if orderings.min() < 0 or orderings.max() >= count:

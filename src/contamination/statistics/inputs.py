@@ -1,4 +1,4 @@
-"""The gate of all statistics: whatever is not a plain array of finite numbers is refused here.
+"""The gate of all statistics: it refuses what is not an array of finite numbers.
 
 Each check returns a NumPy array or a Python number, and raises `InputError` with one
 line that names the argument, the place and the fix. Masked entries, complex numbers,
@@ -20,14 +20,15 @@ from numpy.typing import ArrayLike, NDArray
 from contamination.errors import InputError
 
 ROUNDING = 1e-12
-"""Differences below this share of the largest |log-probability| are float64 rounding, not evidence.
+"""Differences below this share of the largest |log-probability| are float64 rounding.
 
-A log-probability is a float64 sum of some thousand token terms, so two orderings that score the
-same in exact arithmetic may differ by about 1e-14 of their size.
+A log-probability is a float64 sum of some thousand token terms, so two orderings that
+score the same in exact arithmetic may differ by about 1e-14 of their size.
 """
 
 _NUMERIC_KINDS = "biuf"  # bool, whole numbers with and without a sign, floats
 _LARGEST_WHOLE = 2**53  # floats above it have no odd numbers
+_LARGEST_COUNT = 10**8  # of draws: more take days, or do not fit into memory
 
 
 def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -39,12 +40,8 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         masked = _has_mask(values)
         array = np.asarray(values)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-        RuntimeError,
-    ) as error:  # of a list in itself, too
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        # RuntimeError: a list that holds itself.
         raise InputError(
             f"{name} is not an array of numbers: give rows of equal length",
         ) from error
@@ -64,10 +61,7 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_finite(array: NDArray[np.float64], name: str) -> None:
-    """Raise InputError if an entry is not finite.
-
-    It names the first one by its place.
-    """
+    """Raise InputError, with the place of the first one, if an entry is not finite."""
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = bad[0].tolist()
@@ -82,10 +76,19 @@ def as_log_probs(
     ndim: int,
     min_shards: int = 1,
 ) -> NDArray[np.float64]:
-    """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
+    """Return log-probabilities as a finite float64 array.
 
-    Raises InputError for another number of dimensions, too few shards, no shuffled
-    ordering, or what is not a finite number.
+    Parameters
+    ----------
+    log_probs : (m+1,) or (r, m+1), the canonical ordering first.
+    ndim : 1 or 2 dimensions that it must have.
+    min_shards : fewest shards r.
+
+    Raises
+    ------
+    InputError
+        For another number of dimensions, too few shards, no shuffled ordering, or what
+        is not a finite number.
     """
     array = as_floats(log_probs, "log_probs")
     if array.ndim != ndim or array.shape[-1] < 2:
@@ -109,9 +112,18 @@ def as_numbers(
     least: float,
     most: float,
 ) -> NDArray[np.float64]:
-    """Return `values` as a float64 array (n,) of one or more, each finite and in [least, most].
+    """Return `values` as a float64 array (n,), n of 1 or more.
 
-    Raises InputError for another shape, or for the first entry that is not.
+    Parameters
+    ----------
+    values : to check.
+    name : what messages call them.
+    least, most : limits of each, both allowed.
+
+    Raises
+    ------
+    InputError
+        For another shape, or the first entry that is not finite or within the limits.
     """
     array = as_floats(values, name)
     if array.ndim != 1 or not len(array):
@@ -131,9 +143,18 @@ def as_array(
     name: str,
     shape: tuple[int | None, ...],
 ) -> NDArray[np.float64]:
-    """Return `values` as a finite float64 array of a shape, where None is any length.
+    """Return `values` as a finite float64 array of a shape.
 
-    Raises InputError for another shape, or what is not a finite number.
+    Parameters
+    ----------
+    values : to check.
+    name : what messages call them.
+    shape : that they must have; None is any length.
+
+    Raises
+    ------
+    InputError
+        For another shape, or what is not a finite number.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -149,10 +170,20 @@ def as_whole_numbers(
     least: int = -_LARGEST_WHOLE,
     most: int = _LARGEST_WHOLE,
 ) -> NDArray[np.int64]:
-    """Return `values` as an int64 array of a shape, where None is any length.
+    """Return `values` as an int64 array of a shape.
 
-    Raises InputError for another shape, or the first entry that is not a whole number
-    in [least, most].
+    Parameters
+    ----------
+    values : to check.
+    name : what messages call them.
+    shape : that they must have; None is any length.
+    least, most : limits of each, both allowed.
+
+    Raises
+    ------
+    InputError
+        For another shape, or the first entry that is not a whole number within the
+        limits.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -170,9 +201,18 @@ def as_booleans(
     name: str,
     shape: tuple[int | None, ...],
 ) -> NDArray[np.bool_]:
-    """Return `values`, each true or false (or 1 or 0), as a bool array of a shape.
+    """Return `values` as a bool array of a shape.
 
-    Raises InputError for another shape or another value.
+    Parameters
+    ----------
+    values : each true or false, or 1 or 0.
+    name : what messages call them.
+    shape : that they must have; None is any length.
+
+    Raises
+    ------
+    InputError
+        For another shape or another value.
     """
     return as_whole_numbers(values, name, shape, least=0, most=1).astype(np.bool_)
 
@@ -191,8 +231,20 @@ def as_codes(labels: ArrayLike, name: str) -> NDArray[np.intp]:
     return codes
 
 
-def as_count(value: int, name: str, least: int) -> int:
-    """Return a whole number of at least `least`. Raises InputError for anything else."""
+def as_count(value: int, name: str, least: int, most: int = _LARGEST_COUNT) -> int:
+    """Return a whole number in [least, most].
+
+    Parameters
+    ----------
+    value : to check.
+    name : what messages call it.
+    least, most : limits, both allowed.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     try:
         count = operator.index(value)
     except TypeError:
@@ -201,6 +253,8 @@ def as_count(value: int, name: str, least: int) -> int:
         raise InputError(
             f"{name} is {value!r:.40}: give a whole number of {least} or more",
         )
+    if count > most:
+        raise InputError(f"{name} is too large: give {most:,} or less")
     return count
 
 
@@ -227,7 +281,19 @@ def as_scalar(value: float, name: str) -> float:
 
 
 def as_number(value: float, name: str, least: float, most: float) -> float:
-    """Return a finite number in [least, most]. Raises InputError for anything else."""
+    """Return a finite number in [least, most].
+
+    Parameters
+    ----------
+    value : to check.
+    name : what messages call it.
+    least, most : limits, both allowed.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     return float(as_numbers([value], name, least, most)[0])
 
 

@@ -112,7 +112,8 @@ def convolve(laws: list[Floats]) -> tuple[Floats, float]:
     """
     count = len(laws)
     while len(laws) > 1:  # in pairs: neighbours are short, and few convolutions are long
-        sums = [_convolve_pair(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+        pairs = zip(laws[::2], laws[1::2], strict=False)
+        sums = [_convolve_pair(first, second) for first, second in pairs]
         laws = sums + laws[2 * len(sums) :]
     # Round-off of one FFT of length n in the 2-norm is below 5 eps log2 n of its result
     # (Higham, Accuracy and Stability, theorem 24.2, rounded up for mixed radices). A
@@ -124,10 +125,10 @@ def convolve(laws: list[Floats]) -> tuple[Floats, float]:
     return law, (count - 1) * 16 * _EPS * math.log2(2 * len(law) + 2)
 
 
-def _convolve_pair(a: Floats, b: Floats) -> Floats:
-    if min(len(a), len(b)) <= _SHORT:
-        return np.convolve(a, b)
-    return np.asarray(fftconvolve(a, b))
+def _convolve_pair(first: Floats, second: Floats) -> Floats:
+    if min(len(first), len(second)) <= _SHORT:
+        return np.convolve(first, second)
+    return np.asarray(fftconvolve(first, second))
 
 
 def _tilted_mean(theta: float, blocks: Sequence[NDArray[np.int64]]) -> float:

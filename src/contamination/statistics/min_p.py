@@ -139,7 +139,7 @@ def westfall_young_test(
     count = as_count(resamples, "resamples", 1)
     values = _as_statistics(scores)
     labels = _as_names(names, len(values))
-    marginals = tuple(sharded_exact_test(statistic_scores) for statistic_scores in values)
+    marginals = tuple(sharded_exact_test(block) for block in values)
     values = without_scale(values, axis=2)[0]
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
     canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
@@ -151,12 +151,12 @@ def westfall_young_test(
     draws = mixture_draws(z, ladders, resamples=count, rng=rng)
     # Equal sums may differ by the rounding of the scores they are made of, here in the
     # units of z. Raising all draws by as much can only enlarge p.
-    spread = np.ptp(values, axis=2)
-    per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
-    draws += ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1, keepdims=True)
+    draws += _rounding_of_sums(values, z)
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
-    rows = zip(sums, z, ladders, strict=True)
-    deviates = np.stack([normal_deviates(along, block, tilts) for along, block, tilts in rows])
+    rows: list[NDArray[np.float64]] = []
+    for along, block, tilts in zip(sums, z, ladders, strict=True):
+        rows.append(normal_deviates(along, block, tilts))
+    deviates = np.stack(rows)
     best = deviates.max(axis=0)
     statistic = float(deviates[:, 0].max())
     # The canonical ordering is one of them.
@@ -173,6 +173,18 @@ def westfall_young_test(
         marginals=marginals,
         log10_least=min(marginal.log10_least or 0.0 for marginal in marginals),
     )
+
+
+def _rounding_of_sums(
+    values: NDArray[np.float64],
+    z: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return by how much rounding of scores may move the sum of a statistic, (q, 1)."""
+    spread = np.ptp(values, axis=2)
+    no_units = np.zeros_like(spread)
+    units = np.divide(np.ptp(z, axis=2), spread, out=no_units, where=spread > 0)
+    largest = np.abs(values).max(axis=2)
+    return np.asarray(ROUNDING * (units * largest).sum(axis=1, keepdims=True))
 
 
 def _as_statistics(

@@ -127,7 +127,9 @@ def cauchy(log10_p: ArrayLike) -> PValue:
     # lost it.
     near = np.exp(np.maximum(log_p, math.log(1e-9)))
     upper = -np.expm1(log_p)
-    cotangent = np.where(near <= 0.5, 1 / np.tan(np.pi * near), -1 / np.tan(np.pi * upper))
+    below_half = 1 / np.tan(np.pi * near)
+    above_half = -1 / np.tan(np.pi * upper)
+    cotangent = np.where(near <= 0.5, below_half, above_half)
     tiny = log_p < math.log(1e-8)
     with np.errstate(divide="ignore"):  # p = 1/2: a term of 0
         log_size = np.where(tiny, -log_p - math.log(np.pi), np.log(np.abs(cotangent)))
@@ -138,7 +140,8 @@ def cauchy(log10_p: ArrayLike) -> PValue:
     else:
         # Upper tail of the Cauchy law, arccot(T) / pi, without a difference of nearly
         # equal terms.
-        log_combined = math.log(math.atan2(1.0, float(sign) * math.exp(log_mean)) / math.pi)
+        mean = float(sign) * math.exp(log_mean)
+        log_combined = math.log(math.atan2(1.0, mean) / math.pi)
     largest = math.log(np.finfo(np.float64).max)
     statistic = float(sign) * math.exp(min(log_mean, largest))
     return PValue.of(log_combined / math.log(10), statistic=statistic)
@@ -253,7 +256,8 @@ def adjust(log10_p: ArrayLike, *, method: Method) -> AdjustedResult:
     if method == "holm":
         stepped = np.maximum.accumulate(raw[order] + np.log10(rank[::-1]))
     else:
-        stepped = np.minimum.accumulate((raw[order] + np.log10(len(raw) / rank))[::-1])[::-1]
+        raised = raw[order] + np.log10(len(raw) / rank)
+        stepped = np.minimum.accumulate(raised[::-1])[::-1]
     adjusted = np.empty_like(raw)
     adjusted[order] = np.minimum(stepped, 0)
     p_values = np.maximum(10.0**adjusted, np.finfo(np.float64).tiny)

@@ -37,6 +37,8 @@ Weights = Literal["equal", "inverse_sd"]
 
 Floats = NDArray[np.float64]
 
+_MOST_BLOCKS = 1000  # of a jackknife: each repeats the test
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ShardedExactResult(TestResult):
@@ -118,7 +120,7 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     Parameters
     ----------
     log_probs : as in `sharded_exact_test`; columns 1 to m are independent draws.
-    blocks : 2 or more.
+    blocks : 2 to 1,000.
 
     Raises
     ------
@@ -133,10 +135,13 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     True
     """
     scores = as_log_probs(log_probs, ndim=2)
-    count = as_count(blocks, "blocks", 2)
+    count = as_count(blocks, "blocks", 2, _MOST_BLOCKS)
     parts = np.array_split(np.arange(1, scores.shape[1]), count)
-    left_out = [sharded_exact_test(np.delete(scores, part, axis=1)).log10_p for part in parts]
-    return float(np.std(left_out) * np.sqrt(count - 1))
+    log10_p: list[float] = []
+    for part in parts:
+        others = np.delete(scores, part, axis=1)
+        log10_p.append(sharded_exact_test(others).log10_p)
+    return float(np.std(log10_p) * np.sqrt(count - 1))
 
 
 def pooled_exact_test(
@@ -273,7 +278,13 @@ def sharded_exact_p_values(
     """
     (values,), _ = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
     shards, orderings = values.shape
-    chosen = as_whole_numbers(canonical, "canonical", (None, shards), least=0, most=orderings - 1)
+    chosen = as_whole_numbers(
+        canonical,
+        "canonical",
+        (None, shards),
+        least=0,
+        most=orderings - 1,
+    )
     shares = _contributions(values, weights)
     sums = shares[np.arange(shards), chosen].sum(axis=1)
     width = float(np.ptp(shares, axis=1).sum())

@@ -58,7 +58,8 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
         )
     check_finite(values, "scores")
     count, orderings = values.shape[-2:]
-    chosen = as_whole_numbers(canonical, "canonical", (count,), least=0, most=orderings - 1)
+    last = orderings - 1
+    chosen = as_whole_numbers(canonical, "canonical", (count,), least=0, most=last)
     shards = np.arange(count)
     relabelled = values.copy()
     relabelled[..., shards, 0] = values[..., shards, chosen]

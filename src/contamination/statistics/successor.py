@@ -249,9 +249,10 @@ def generated_successors(
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize
 
-    sizes = range(1, as_count(longest, "longest", 1) + 1)
+    most_units = as_count(longest, "longest", 1)
     units = [as_list(record, "a record") for record in as_list(records, "records")]
-    texts_after = [as_list(texts, "texts of a record") for texts in as_list(written, "written")]
+    texts_of_records = as_list(written, "written")
+    texts_after = [as_list(texts, "texts of a record") for texts in texts_of_records]
     if len(units) != len(texts_after):
         raise InputError(
             f"there are texts of {len(texts_after)} records and {len(units)} records",
@@ -260,11 +261,12 @@ def generated_successors(
         raise InputError("no record has a word: give the words of at least one")
 
     def grams(texts: Sequence[Units]) -> list[Units]:
-        found: list[Units] = []
+        grams_of_texts: list[Units] = []
         for text in texts:
-            for size in sizes:
-                found += [tuple(text[i : i + size]) for i in range(len(text) - size + 1)]
-        return found
+            for size in range(1, min(most_units, len(text)) + 1):
+                starts = range(len(text) - size + 1)
+                grams_of_texts += [tuple(text[i : i + size]) for i in starts]
+        return grams_of_texts
 
     counts = CountVectorizer(analyzer=grams, dtype=np.float64)
     try:
