@@ -1,4 +1,4 @@
-"""Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
+"""Records from the network: data sets of the hub, files behind URLs, archives.
 
 The hub's files are read as data only: no script of a repository is run. What comes from
 a commit is named by it. A directory laid out like a repository of the hub is read in
@@ -58,7 +58,13 @@ def download(
         path.unlink(missing_ok=True)
     unpack = pooch.Unzip() if source.member else None
     try:
-        retrieved = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
+        retrieved = pooch.retrieve(
+            source.url,
+            known_hash=None,
+            fname=path.name,
+            path=path.parent,
+            processor=unpack,
+        )
     except Exception as error:
         # Requests, urllib3, OSError, zipfile: no common base class.
         advice = f"check the network and the address, remove {path}, or use a mirror"
@@ -67,9 +73,9 @@ def download(
         members = [Path(file) for file in retrieved if "__MACOSX" not in file]
         matching = [file for file in members if file.name == source.member]
         if len(matching) != 1:
-            known = ", ".join(file.name for file in members[:12])
+            names = ", ".join(file.name for file in members[:12])
             raise InputError(
-                f"{source.url}: {len(matching)} members are called {source.member}, of {known}"
+                f"{source.url}: {len(matching)} members are called {source.member}, of {names}"
             )
         path = matching[0]
     try:
@@ -90,21 +96,24 @@ def advice_on(
     """
     from huggingface_hub import errors
 
-    known: dict[type[Exception], str] = {
-        errors.GatedRepoError: f"it is gated: ask for access on {page}, then log in with "
-        "`hf auth login`",
-        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
-        "`hf auth login`",
-        errors.RevisionNotFoundError: f"check the revision on {page}",
-        errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or "
-        "use a local copy (a model's directory, a set's mirror)",
-    }
-    return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
+    login = "log in with `hf auth login`"
+    if isinstance(error, errors.GatedRepoError):
+        return f"it is gated: ask for access on {page}, then {login}"
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return f"check the name; if it is private, {login}"
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"check the revision on {page}"
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        return (
+            "fetch it with `hf download` where there is a network, or use a local copy "
+            "(a model's directory, a set's mirror)"
+        )
+    return None
 
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
+    """Leave the hub alone if it is out of reach: its client tries six times."""
     from huggingface_hub import constants, get_session
 
     before = constants.HF_HUB_OFFLINE
@@ -129,7 +138,10 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
     try:
         with asked_once():
             folder = snapshot_download(
-                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
+                source.id,
+                repo_type="dataset",
+                revision=source.revision,
+                allow_patterns=patterns,
             )
             return Path(folder)
     except Exception as error:
@@ -180,20 +192,25 @@ def read_repository(
                 raise _no_config(where, config, known)
             patterns = get_data_patterns(str(folder))
         if split not in patterns:
+            splits = ", ".join(map(str, patterns))
             raise InputError(
-                f"{where}: no split {split!r}; give split={', '.join(map(str, patterns))}",
+                f"{where}: no split {split!r}; give split={splits}",
                 parameter="split",
             )
-        found = DataFilesList.from_patterns(
-            patterns[split], base_path=str(folder), allowed_extensions=[*FORMATS]
+        listed = DataFilesList.from_patterns(
+            patterns[split],
+            base_path=str(folder),
+            allowed_extensions=[*FORMATS],
         )
-        files = [Path(file) for file in found]
+        files = [Path(file) for file in listed]
     if not files:
+        suffixes = ", ".join(FORMATS)
         raise InputError(
-            f"{where}: no data files of split {split!r} ({', '.join(FORMATS)}); {CONVERTED}",
+            f"{where}: no data files of split {split!r} ({suffixes}); {CONVERTED}",
             parameter="revision",
         )
-    folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
+    below = [path.relative_to(folder) for path in files if path.parent != folder]
+    folders = sorted({path.parts[0] for path in below})
     if guessed and len(folders) > 1:
         raise _no_config(where, config, folders)
     records = list[Record]()
@@ -205,7 +222,7 @@ def read_repository(
 
 
 def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
-    """Patterns of the files of each split, as the card of a repository has them, if it does."""
+    """Return patterns of the files of each split, if the card of a repository has some."""
     from datasets.data_files import sanitize_patterns
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -215,11 +232,12 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, li
         return {}
     configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(path).data)
     chosen = config or configs.get_default_config_name()
-    if not any("data_files" in each for each in configs.values()):
+    if not any("data_files" in fields for fields in configs.values()):
         return {}
     if chosen not in configs:
         raise _no_config(where, config, list(configs))
-    base = f"{configs[chosen]['data_dir']}/" if configs[chosen].get("data_dir") else ""
+    folder_of_config = configs[chosen].get("data_dir")
+    base = f"{folder_of_config}/" if folder_of_config else ""
     patterns = dict[str, list[str]]()
     for split, paths in sanitize_patterns(configs[chosen]["data_files"]).items():
         patterns[split] = [base + path for path in paths]

@@ -32,17 +32,18 @@ def read_harness(what: str) -> tuple[str, list[Record]]:
     if kind == "lm-eval":
         return writable(Path(rest).stem), read_task(rest)
     once: dict[int, LogRecord] = {}
-    for one in read_log(Path(rest)).records:  # what a log is, it says itself
-        if one.number is None or not one.doc:
+    for record in read_log(Path(rest)).records:  # what a log is, it says itself
+        if record.number is None or not record.doc:
             raise InputError(
-                f"{one.place}: the log does not tell this record and its published "
+                f"{record.place}: the log does not tell this record and its published "
                 "place (were named samples shuffled?); give the data set itself"
             )
-        first = once.setdefault(one.number, one)
-        if first.doc != one.doc:
+        first = once.setdefault(record.number, record)
+        if first.doc != record.doc:
             raise InputError(
-                f"{one.place}: another record than that of {first.place} has the same "
+                f"{record.place}: another record than that of {first.place} has the same "
                 "number, so the log is of several sets; give the data set itself"
             )
     ordered = [once[number] for number in sorted(once)]
-    return writable(Path(rest).stem), [(one.place, dict(one.doc)) for one in ordered]
+    records = [(record.place, dict(record.doc)) for record in ordered]
+    return writable(Path(rest).stem), records

@@ -14,7 +14,7 @@ STORED = "contamination: number in the stored data set"
 
 
 def read_task(name: str) -> list[Record]:
-    """Return the records of a task in the stored order of its test split, else validation split.
+    """Return the records of a task in the stored order of its test or validation split.
 
     A record is rendered by the task's own `doc_to_text`, `doc_to_choice` and
     `doc_to_target`. Its `process_docs` may leave records out or shuffle them: the
@@ -78,10 +78,10 @@ def _in_stored_order(task: Any, split: str) -> list[dict[str, Any]]:
             del doc[STORED]
         return docs
     # It makes new columns alone: one document after the other keeps them in place.
-    found = list[dict[str, Any]]()
-    for one in range(len(stored)):
-        found.extend(process(stored.select([one])))
-    return found
+    processed = list[dict[str, Any]]()
+    for number in range(len(stored)):
+        processed.extend(process(stored.select([number])))
+    return processed
 
 
 def _rendered(task: Any, docs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -89,19 +89,20 @@ def _rendered(task: Any, docs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
     listed = task.config.doc_to_choice is not None
     choices = [list(task.doc_to_choice(doc)) if listed else [] for doc in docs]
     labels = listed and len({*map(tuple, choices)}) == 1
-    found = []
+    records = []
+    delimiter = task.config.target_delimiter
     for doc, options in zip(docs, choices, strict=True):
         question = task.doc_to_text(doc)
         answer = task.doc_to_target(doc)
         if isinstance(answer, list):  # of several right answers the first
             answer = answer[0] if answer else ""
         if isinstance(question, int):  # which of several beginnings is the right one
-            found.append({"text": f"{options[question]}{task.config.target_delimiter}{answer}"})
+            records.append({"text": f"{options[question]}{delimiter}{answer}"})
             continue
         if options and isinstance(answer, str) and answer in options:
             answer = options.index(answer)
-        shown = item(question, options, answer, task.config.target_delimiter)
+        shown = item(question, options, answer, delimiter)
         if labels or not options:
             shown = {**doc, "text": shown["text"]}
-        found.append(shown)
-    return found
+        records.append(shown)
+    return records

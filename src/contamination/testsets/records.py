@@ -1,4 +1,4 @@
-"""Records of a file: one JSONL line, JSON item, CSV or Parquet row, or non-empty line of text.
+"""Records of a file: one JSONL line, JSON item, CSV or Parquet row, or line of text.
 
 A record is never a physical line of the file: one that spans lines stays whole (Oren,
 section 2, takes a data set as a sequence of examples). Each comes with its place, which
@@ -25,7 +25,7 @@ ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in the order of the file.
+    """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in their order.
 
     Raises InputError, with file and line, if there is no such file, its suffix is
     unknown, it is empty or not UTF-8, or a record is malformed.
@@ -45,7 +45,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_lines(path: Path) -> dict[int, str]:
-    """Read a UTF-8 file: its lines without their ends by number from 1, but for blank ones.
+    """Read the lines of a UTF-8 file, without ends, by number from 1; blank ones go.
 
     Raises InputError as `read_text`.
     """
@@ -73,9 +73,10 @@ def read_text(path: Path) -> str:
 
 
 def check_ids(records: Sequence[Record], where: str) -> None:
-    """Raise InputError if a record with an id stands twice: the file was concatenated or damaged.
+    """Raise InputError if a record with an id stands twice.
 
-    Different records may have one id, such as the questions about one passage.
+    The file was then concatenated or damaged. Different records may have one id, such
+    as the questions about one passage.
     """
     for field in ID_FIELDS:
         counts = Counter(repr(record.get(field)) for _, record in records)
@@ -102,12 +103,20 @@ def articles(text: str) -> list[str]:
 
 
 def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
-    """Give records of one set the same fields whatever file they come from.
+    """Return records of one set with the same fields whatever file they come from.
 
-    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a
-    letter} of the hub's fields and of a CSV's choice0 ... choice3, and raises
-    InputError if a field is missing or the answer is none of four; "wikitext" joins
-    lines into articles.
+    Parameters
+    ----------
+    records : of a file.
+    kind : None leaves them as they are; "mmlu" makes {question, choices, answer: a
+        letter} of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins
+        lines into articles.
+    where : what messages call the file.
+
+    Raises
+    ------
+    InputError
+        If a field of MMLU is missing, or its answer is none of four.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
@@ -116,7 +125,8 @@ def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[R
         # files.
         lines = (str(record.get("text", "")) or " \n" for _, record in records)
         text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-        return [(f"article {i}", {"text": text}) for i, text in enumerate(articles(text), start=1)]
+        numbered = enumerate(articles(text), start=1)
+        return [(f"article {number}", {"text": article}) for number, article in numbered]
     return list(records)
 
 
@@ -124,18 +134,20 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
     try:
         choices = record.get("choices") or [record[f"choice{i}"] for i in range(4)]
         answer = str(record["answer"])
-        letter = answer if answer in list("ABCD") else "ABCD"[list("0123").index(answer)]
+        if answer not in list("ABCD"):
+            answer = "ABCD"[list("0123").index(answer)]
         if len(choices) != 4:
             raise ValueError(f"{len(choices)} choices")
-        return {"question": record["question"], "choices": list(choices), "answer": letter}
+        question = record["question"]
     except (KeyError, ValueError) as error:
         raise InputError(
             f"{where}: no record of MMLU ({error}); give question, choices and answer (0 to 3)"
         ) from error
+    return {"question": question, "choices": list(choices), "answer": answer}
 
 
 def without_bytes(value: object) -> str | None:
-    """Return what stands for a value in JSON: text for a date, null for bytes, such as an image."""
+    """Return what JSON has for a value: text for a date, null for bytes (an image)."""
     return None if isinstance(value, bytes) else str(value)
 
 
@@ -151,11 +163,12 @@ class _Objects:
         self.twice: tuple[dict[str, Any], str] | None = None
 
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs) and self.twice is None:
+        fields = dict(pairs)
+        if len(fields) < len(pairs) and self.twice is None:
             counts = Counter(key for key, _ in pairs)
-            self.twice = made, counts.most_common(1)[0][0]
-        return made
+            commonest, _ = counts.most_common(1)[0]
+            self.twice = (fields, commonest)
+        return fields
 
     def check(self, values: Sequence[Record], path: Path) -> None:
         """Raise InputError that names the record with a key that stands twice."""
@@ -172,8 +185,11 @@ def _holds(value: Any, broken: dict[str, Any]) -> bool:
     """Whether an object is a value, or lies within it."""
     if value is broken:
         return True
-    inner = value.values() if isinstance(value, dict) else value
-    return isinstance(value, dict | list) and any(_holds(each, broken) for each in inner)
+    if isinstance(value, dict):
+        return any(_holds(inner, broken) for inner in value.values())
+    if isinstance(value, list):
+        return any(_holds(inner, broken) for inner in value)
+    return False
 
 
 def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> Any:
@@ -197,14 +213,20 @@ def _read_json(path: Path) -> list[Record]:
         values = [(f"record {i}", value) for i, value in items]
     else:  # many files called .json hold an object a line, too
         lines = read_lines(path).items()
-        values = [(f"line {i}", _parse_json(line, path, i, objects)) for i, line in lines]
+        values = []
+        for number, line in lines:
+            value = _parse_json(line, path, number, objects)
+            values.append((f"line {number}", value))
     objects.check(values, path)
+    records: list[Record] = []
     for place, value in values:
         if not isinstance(value, dict | str):
             raise InputError(
                 f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}",
             )
-    return [(at, {"text": one} if isinstance(one, str) else one) for at, one in values]
+        fields = {"text": value} if isinstance(value, str) else value
+        records.append((place, fields))
+    return records
 
 
 def _read_csv(path: Path) -> list[Record]:
@@ -270,14 +292,15 @@ def _decoded(value: Any) -> Any:
         except UnicodeDecodeError:
             return value
     if isinstance(value, list):
-        return [_decoded(each) for each in value]
+        return [_decoded(inner) for inner in value]
     if isinstance(value, dict):
-        return {key: _decoded(each) for key, each in value.items()}
+        return {key: _decoded(inner) for key, inner in value.items()}
     return value
 
 
 def _read_txt(path: Path) -> list[Record]:
-    return [(f"line {number}", {"text": line}) for number, line in read_lines(path).items()]
+    lines = read_lines(path).items()
+    return [(f"line {number}", {"text": line}) for number, line in lines]
 
 
 FORMATS: dict[str, Callable[[Path], list[Record]]] = {
