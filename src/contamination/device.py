@@ -10,7 +10,7 @@ import torch
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether the device multiplies bfloat16 natively, so that it is faster than float32."""
+    """Return whether the device multiplies bfloat16 natively, faster than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
@@ -24,7 +24,7 @@ def has_bfloat16(device: torch.device) -> bool:
 
 
 def memories(device: torch.device) -> list[int]:
-    """Return the bytes of memory of each GPU that this process sees, else those of the machine.
+    """Return the bytes of memory of each GPU in sight, else those of the machine.
 
     A container counts as a machine that has what the container may take.
     """

@@ -1,4 +1,4 @@
-"""The one exception that a user's input can raise on purpose, and text that others have written.
+"""The exception that a user's input raises, and text that others have written.
 
 Names of models, sets and files are other people's. Wherever one is shown, it is to stay
 a name: `printable` is for terminals, `csv_text` for tables.
@@ -31,12 +31,20 @@ class InputError(ValueError):
 
 
 def printable(text: str) -> str:
-    """Write what cannot be printed, such as a line end or an escape sequence, as its escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """Return a text in which line ends and other unprintable characters are escaped."""
+    if text.isprintable():
+        return text
+    shown: list[str] = []
+    for character in text:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(character.encode("unicode_escape").decode())
+    return "".join(shown)
 
 
 def brief(text: str, most: int) -> str:
-    """Return a message of others as one line of at most so many characters, cut after a sentence.
+    """Return a message as one line of at most `most` characters, cut after a sentence.
 
     Where no sentence ends early enough it is cut after a word, and ends in dots.
     """
@@ -51,7 +59,7 @@ def brief(text: str, most: int) -> str:
 
 
 def csv_text(text: str) -> str:
-    """Write text for a cell of a table: no program that opens the table takes it for a formula.
+    """Return text for a cell of a table, which no program takes for a formula.
 
     Line ends stay, since a table may hold them; other unprintable characters become
     their escapes.

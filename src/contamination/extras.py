@@ -1,7 +1,8 @@
-"""Which extra of the distribution brings a package: `pip install contamination` is the core alone.
+"""Which extra of the distribution brings a package.
 
-The core computes statistics and p-values of stored log-probabilities. Models, data sets
-of the hub, endpoints and the beacons of seals need packages that not everybody wants.
+`pip install contamination` is the core alone. The core computes statistics and p-values
+of stored log-probabilities. Models, data sets of the hub, endpoints and the beacons of
+seals need packages that not everybody wants.
 """
 
 # Name of a package, as Python imports it -> the extra of pyproject.toml that brings it.

@@ -80,7 +80,7 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise InputError where the system does not let the block write `path`, or below it."""
+    """Raise InputError if the system does not let the block write `path`."""
     try:
         yield
     except OSError as error:
@@ -110,7 +110,7 @@ def is_path(text: str) -> bool:
 
 
 def writable(name: str) -> str:
-    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
+    """Return a name without what UTF-8 cannot say, such as half an emoji."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -118,7 +118,8 @@ def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:
         places = (path, *path.parents)
-        fine = next(place for place in places if place.is_symlink() or place.exists()).is_dir()
+        nearest = next(place for place in places if place.is_symlink() or place.exists())
+        fine = nearest.is_dir()
     except OSError:  # a name that is too long
         fine = False
     if not fine:
@@ -126,7 +127,7 @@ def check_directory(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what `replacing` could not: old temporary files in `folder` of killed processes."""
+    """Remove old temporary files in `folder`, which killed processes have left."""
     for path in folder.glob(TEMPORARY):
         with suppress(OSError):  # removed meanwhile
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
@@ -140,7 +141,7 @@ def _temporary(path: Path) -> Path:
 
 
 def _rename(temporary: Path, path: Path, *, new: bool) -> None:
-    """Rename a file or a directory over what is there of the same kind, or a new directory."""
+    """Rename a file or a directory over what is there; nothing if it is to be new."""
     while True:
         try:
             temporary.replace(path)
@@ -211,8 +212,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as indented JSON with sorted keys, so that equal values are equal bytes."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    """Write `value` as indented JSON with sorted keys: equal values are equal bytes."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -250,7 +252,7 @@ def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
 
 
 class PartsDigest:
-    """The SHA-256 over parts that are added one after the other, such as texts of a long stream."""
+    """The SHA-256 over parts that are added one after the other."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -272,7 +274,7 @@ class PartsDigest:
 
 
 def sha256_of(*parts: bytes | str | Path) -> str:
-    """Return the SHA-256 (hex) over the parts in order: bytes, UTF-8 text, or contents of files."""
+    """Return the SHA-256 (hex) over parts in order: bytes, UTF-8, contents of files."""
     digest = PartsDigest()
     for part in parts:
         digest.add(part)

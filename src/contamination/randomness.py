@@ -23,25 +23,45 @@ def random_stream(seed: int, name: str, *keys: int | str) -> np.random.Generator
     """Open a stream; streams of another seed, name or key are independent of it.
 
     It is that of `SeedSequence` (O'Neill's hash, in NumPy) with the SHA-256 of name and
-    keys as spawn key, so no two of them meet unless SHA-256 collides. `name` says what
-    is drawn, in words, and has one place in the code; `keys` tell apart its streams,
-    such as those of shards. Raises InputError for a negative seed.
+    keys as spawn key, so no two of them meet unless SHA-256 collides.
+
+    Parameters
+    ----------
+    seed : of all streams of a run, 0 or more.
+    name : says what is drawn, in words, and has one place in the code.
+    keys : tell apart the streams of that name, such as those of shards.
+
+    Raises
+    ------
+    InputError
+        For a negative seed.
+
+    Examples
+    --------
+    >>> random_stream(0, "coins", 1).integers(2, size=4)
+    array([1, 1, 0, 0])
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number of at least 0")
     # As JSON, ("a", 11) is not ("a", 1, 1), and 1 not "1".
-    path = json.dumps([name, *(key if isinstance(key, str) else int(key) for key in keys)])
+    plain_keys = [key if isinstance(key, str) else int(key) for key in keys]
+    path = json.dumps([name, *plain_keys])
     words = np.frombuffer(hashlib.sha256(path.encode()).digest(), dtype="<u4").tolist()
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=words))
 
 
 def derived_seed(seed: int, name: str, *keys: int | str) -> int:
-    """Return 32 bits of the stream of that name, for a generator that is not NumPy's."""
+    """Return 32 bits of the stream of that name, for a generator that is not NumPy's.
+
+    Parameters
+    ----------
+    seed, name, keys : as in `random_stream`.
+    """
     return int(random_stream(seed, name, *keys).integers(1 << 32))
 
 
 class KeyedStream:
-    """Whole numbers drawn from a secret key: HMAC-SHA256 (RFC 2104) of a name and a counter.
+    """Whole numbers from a secret key: HMAC-SHA256 (RFC 2104) of name and counter.
 
     Block c = 0, 1, 2 ... is the HMAC of the name in UTF-8, a zero byte, and c as 8
     bytes, big end first. Each block is four words of 64 bits, big end first, which are

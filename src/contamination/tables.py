@@ -1,7 +1,7 @@
 """Result tables: CSV for programs, Markdown for the report, p-values readable in both."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
-    """A table of Markdown text: HTML of a data frame would show the marks of bold text instead."""
+    """A table of Markdown text: HTML of a data frame would show marks of bold text."""
 
     @property
     def _constructor(self) -> "type[Layout]":
@@ -32,7 +32,14 @@ class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
-    """Write `results/tables/<name>.csv`, numbers in full precision."""
+    """Write `results/tables/<name>.csv`, numbers in full precision; return its path.
+
+    Parameters
+    ----------
+    table : to write, without its index.
+    results : directory of the results.
+    name : of the table.
+    """
     path = Path(results) / "tables" / f"{name}.csv"
     with replacing(path) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
@@ -57,7 +64,7 @@ def lay_out(
     rows_first: Sequence[str] = (),
     columns_first: Sequence[str] = (),
 ) -> Layout:
-    """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
+    """Return a table for readers: a line for each key, a column for each heading.
 
     The table holds text under its headings, "—" where nothing is known;
     `write_markdown` takes it without headers, and a notebook shows the same. Raises
@@ -87,12 +94,11 @@ def lay_out(
                     f"{', '.join(keys)}: {line[heading]} and {text} in {heading}",
                 )
     place = {value: order for order, value in enumerate(rows_first)}
-    records = [
-        dict(zip(index.values(), keys, strict=True)) | lines[keys]
-        for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
-    ]
-    first = [*index.values(), *(name for name in columns_first if name in headings)]
-    columns = list(dict.fromkeys([*first, *headings]))
+    records: list[dict[str, str]] = []
+    for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place))):
+        records.append(dict(zip(index.values(), keys, strict=True)) | lines[keys])
+    first = [name for name in columns_first if name in headings]
+    columns = list(dict.fromkeys([*index.values(), *first, *headings]))
     filled: Layout = Layout(records, columns=columns, dtype=object).fillna(MISSING)
     return filled
 
@@ -107,13 +113,18 @@ def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
-    right = [chosen[name].str.match(r"^(?:\*\*)?(?:−?\d|—)").all() for name in chosen]
-    lines = [
-        "| " + " | ".join(headers.values()) + " |",
-        "|" + "|".join("---:" if r else ":---" for r in right) + "|",
-        *("| " + " | ".join(row) + " |" for row in chosen.itertuples(index=False)),
-    ]
+    rules: list[str] = []
+    for name in chosen:
+        are_numbers = chosen[name].str.match(r"^(?:\*\*)?(?:−?\d|—)").all()
+        rules.append("---:" if are_numbers else ":---")
+    lines = [_markdown_line(headers.values()), f"|{'|'.join(rules)}|"]
+    lines += [_markdown_line(row) for row in chosen.itertuples(index=False)]
     return "\n".join(lines) + "\n"
+
+
+def _markdown_line(cells: Iterable[str]) -> str:
+    """Return a line of a pipe table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def write_markdown(
@@ -122,7 +133,14 @@ def write_markdown(
     name: str,
     headers: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write `results/tables/<name>.md`, as `to_markdown` lays it out."""
+    """Write `results/tables/<name>.md`, as `to_markdown` lays it out; return its path.
+
+    Parameters
+    ----------
+    table, headers : as in `to_markdown`.
+    results : directory of the results.
+    name : of the table.
+    """
     path = Path(results) / "tables" / f"{name}.md"
     write_text(path, to_markdown(table, headers))
     return path
@@ -135,7 +153,7 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
-    """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
+    """Return a column as text, with true minus signs and equally many decimals."""
     # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may
     # hold any.
     active = r"(?<!\\)\||<(?=[A-Za-z/!])|\{(?= *=)"
@@ -147,11 +165,21 @@ def _as_text(column: pd.Series) -> pd.Series:
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:
-    """Render a p-value as text: three decimals down to 0.001, powers of ten below (3.4 × 10⁻¹²).
+    """Return a p-value as text: 0.034, and 3.4 × 10⁻¹² below 0.001.
 
-    "—" where it is NaN. `log10_p` is needed for values below the smallest float. The
-    blanks do not break. No formula, since a browser never shows one in bold, and a
-    notebook shows its source.
+    The blanks do not break. It is no formula, since a browser never shows one in bold,
+    and a notebook shows its source.
+
+    Parameters
+    ----------
+    p : NaN becomes "—".
+    log10_p : decimal logarithm, needed where p is below the smallest float.
+    bold : whether to put the marks of bold text around it.
+
+    Examples
+    --------
+    >>> format_p(0.0342), format_p(0.0, log10_p=-400.0, bold=True)
+    ('0.034', '**1.0\\xa0×\\xa010⁻⁴⁰⁰**')
     """
     if math.isnan(p):
         return MISSING
@@ -162,7 +190,8 @@ def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> s
         moved = int(log10_p)
         p = 10 ** (log10_p - moved)
     mantissa, power = f"{p:.1e}".split("e")
-    shown = f"{mantissa}\u00a0×\u00a010{str(int(power) + moved).translate(_SUPERSCRIPTS)}"
+    exponent = str(int(power) + moved).translate(_SUPERSCRIPTS)
+    shown = f"{mantissa}\u00a0×\u00a010{exponent}"
     if p >= 0.001 and not moved:
         shown = f"{p:.3f}"
     return f"**{shown}**" if bold else shown
@@ -177,17 +206,32 @@ def format_estimate(
     digits: int = 2,
     interval: bool = True,
 ) -> str:
-    """Render an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
+    """Return an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
 
-    The value is bold where the interval leaves out `null`. A true minus sign, none
-    before a zero; "—" where a number to be shown is NaN.
+    It has a true minus sign, and none before a zero; "—" stands for a NaN.
+
+    Parameters
+    ----------
+    value : the estimate.
+    low, high : its interval.
+    null : the value is bold where the interval leaves this number out; None is never.
+    digits : decimals.
+    interval : whether the interval is shown.
+
+    Examples
+    --------
+    >>> format_estimate(0.61, 0.52, 0.7, null=0.5)
+    '**0.61** (0.52 to 0.70)'
     """
-    if any(map(math.isnan, (value, low, high) if interval else (value,))):
+    shown = (value, low, high) if interval else (value,)
+    if any(map(math.isnan, shown)):
         return MISSING
-    shown, *ends = (f"{one:z.{digits}f}".replace("-", "−") for one in (value, low, high))
+    texts = [f"{number:z.{digits}f}".replace("-", "−") for number in shown]
     if null is not None and (low > null or high < null):
-        shown = f"**{shown}**"
-    return f"{shown} ({ends[0]} to {ends[1]})" if interval else shown
+        texts[0] = f"**{texts[0]}**"
+    if not interval:
+        return texts[0]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
 def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
@@ -195,4 +239,6 @@ def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
 
     An AUC of 0.5 is chance.
     """
-    return format_estimate(row["auc"], row["auc_low"], row["auc_high"], null=0.5, interval=interval)
+    low = row["auc_low"]
+    high = row["auc_high"]
+    return format_estimate(row["auc"], low, high, null=0.5, interval=interval)

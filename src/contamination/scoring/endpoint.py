@@ -105,7 +105,8 @@ class Request(NamedTuple):
     Attributes
     ----------
     prompt : token ids.
-    window : that it scores; None of a probe, and of a generated token that is sent back.
+    window : that it scores; None of a probe, and of a generated token that is sent
+        back.
     probe : number of the probe; None of all others.
     """
 

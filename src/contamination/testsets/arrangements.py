@@ -88,7 +88,14 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
 
 
 def plain_text(item: Item, order: Sequence[int]) -> str:
-    """Return the text of an arrangement by OPTIONS_TEMPLATE."""
+    """Return the text of an arrangement by OPTIONS_TEMPLATE.
+
+    Examples
+    --------
+    >>> item = Item("What runs?", ("A stone", "A river"), answer=1)
+    >>> plain_text(item, [1, 0])
+    'What runs?\\nA. A river\\nB. A stone\\nAnswer: A\\n'
+    """
     lines = [item.question]
     for letter, option in zip(LETTERS, order, strict=False):
         lines.append(f"{letter}. {item.options[option]}")
@@ -130,7 +137,13 @@ def drawn_orders(
 
 
 def distinct_orders(places: Sequence[int], columns: int) -> int:
-    """Return how many arrangements of some places stand in a row of N columns, equally often."""
+    """Return how many arrangements of some places stand equally often in N columns.
+
+    Examples
+    --------
+    >>> distinct_orders([0, 1, 2], columns=8)  # at most 3!, and a divisor of 8
+    4
+    """
     most = min(columns, math.factorial(len(places)))
     return next(count for count in range(most, 0, -1) if columns % count == 0)
 
@@ -138,7 +151,7 @@ def distinct_orders(places: Sequence[int], columns: int) -> int:
 def _drawn_from(
     options: int, places: Sequence[int], count: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return different orders of options that move those at some places, the published one first.
+    """Return orders of options that differ at some places, the published one first.
 
     Parameters
     ----------

@@ -73,7 +73,8 @@ def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
     """
     if not wanted:
         return test_set
-    return replace(test_set, started=True, revision=sha256_of(test_set.revision, "started"))
+    revision = sha256_of(test_set.revision, "started")
+    return replace(test_set, started=True, revision=revision)
 
 
 def make_test_set(
@@ -83,12 +84,27 @@ def make_test_set(
     where: str,
     max_records: int | None = None,
 ) -> ExampleSet:
-    """Render records as a test set; `where` is what error messages call their source.
+    """Render records as a test set.
 
-    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records`
-    takes so many from the start; there must be as many. Raises InputError for an
-    unknown template, a missing field, a text longer than LONGEST_TEXT, a record that
-    comes twice with its id, and as `check_texts`.
+    Parameters
+    ----------
+    name : of the set, for people.
+    records : in canonical order.
+    template : as in `contamination.testsets.sources.open_test_set`.
+    where : what error messages call the source of the records.
+    max_records : takes so many from the start; there must be as many. None takes all.
+
+    Raises
+    ------
+    InputError
+        For an unknown template, a missing field, a text longer than LONGEST_TEXT, a
+        record that comes twice with its id, and if most examples are blank or equal.
+
+    Examples
+    --------
+    >>> records = [("line 1", {"q": "1 + 1?"}), ("line 2", {"q": "2 + 2?"})]
+    >>> make_test_set("sums", records, "Question: {q}\\n", where="sums.jsonl").examples
+    ('Question: 1 + 1?\\n', 'Question: 2 + 2?\\n')
     """
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(
@@ -104,9 +120,10 @@ def make_test_set(
 
 
 def check_texts(examples: Sequence[str], where: str) -> None:
-    """Raise InputError if most examples are blank, or one text: then they have hardly an order.
+    """Raise InputError if most examples are blank, or one text.
 
-    Blanks are not compared: texts that differ in them alone are one.
+    They then have hardly an order. Blanks are not compared: texts that differ in them
+    alone are one.
     """
     counts = Counter(" ".join(text.split()) for text in examples)
     text, count = counts.most_common(1)[0]

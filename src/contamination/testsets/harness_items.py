@@ -1,4 +1,4 @@
-"""Records of multiple-choice items as harnesses show them, and of questions with an answer."""
+"""Records of multiple-choice items and of questions, as harnesses show them."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where in a record the options of an item and its right answer are, by the names of data sets."""
+"""Where in a record the options of an item and its right answer are."""
 
 import copy
 import functools
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     @property
     def fields(self) -> list[str]:
         """The names of the fields of the options; empty for a list."""
-        return [self.name.format(each) for each in self.counted]
+        return [self.name.format(number) for number in self.counted]
 
     @property
     def shown(self) -> str:
@@ -52,9 +52,8 @@ LAYOUTS = (
     Layout("{}", LETTERS, answers=("target", "answer")),  # Oren's MMLU, C-Eval
     Layout("choice{}", NUMBERS[:26], answers=("answer",)),
     Layout("choice{}", NUMBERS[1:], answers=("label",)),  # COPA
-    # WinoGrande
-    Layout("option{}", NUMBERS[1:], labels=NUMBERS[1:], answers=("answer",)),
-    Layout("answer{}", LETTERS, labels=NUMBERS[1:], answers=("label",)),  # SocialIQA
+    Layout("option{}", NUMBERS[1:], NUMBERS[1:], answers=("answer",)),  # WinoGrande
+    Layout("answer{}", LETTERS, NUMBERS[1:], answers=("label",)),  # SocialIQA
     Layout("answer{}", NUMBERS[:26], answers=("label",)),  # CosmosQA
     Layout("ending{}", NUMBERS[:26], answers=("label",)),  # SWAG
     Layout("op{}", LETTERS.lower(), answers=("answer",)),  # MedMCQA
@@ -83,15 +82,16 @@ def find_columns(record: Record, declared: Declared) -> Columns:
     Raises InputError for a declared field that is not there, and if no options are
     found.
     """
-    given = [places_of(record, name) for name in declared.options]
-    if [] in given:
-        missing = declared.options[given.index([])]
+    declared_places = [places_of(record, name) for name in declared.options]
+    if [] in declared_places:
+        missing = declared.options[declared_places.index([])]
         raise InputError(
             f"there is no field {missing!r}; name one that every record has",
         )
-    lists = [places for places in given if len(places) > 1]
-    if given and not lists:  # a field for each option
-        return Columns([[places[0] for places in given]], (), ANSWERS)
+    lists = [places for places in declared_places if len(places) > 1]
+    if declared_places and not lists:  # a field for each option
+        options = [places[0] for places in declared_places]
+        return Columns([options], (), ANSWERS)
     for layout in LAYOUTS:
         if layout.counted:
             options = _options_in_fields(record, layout)
@@ -146,7 +146,7 @@ def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from fields_of(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and value and _are_mappings(value):
         keys = dict[str, None]()
         for inner in value:
             keys.update(dict.fromkeys(inner))
@@ -165,8 +165,8 @@ def places_of(record: Record, name: str) -> list[Path]:
     path: Path = ()
     parts = [name] if name in record else name.split(".")
     for part in parts:
-        if isinstance(value, list) and all(isinstance(o, Mapping) and part in o for o in value):
-            return [(*path, i, part) for i in range(len(value))]
+        if isinstance(value, list) and _are_mappings(value, part):
+            return [(*path, number, part) for number in range(len(value))]
         if not isinstance(value, Mapping) or part not in value:
             return []
         path = (*path, part)
@@ -176,6 +176,14 @@ def places_of(record: Record, name: str) -> list[Path]:
     if isinstance(value, list):
         return [(*path, i) for i in range(len(value))]
     return [path]
+
+
+def _are_mappings(values: Sequence[Any], key: str | None = None) -> bool:
+    """Return whether all values are mappings, which have the key if one is named."""
+    for value in values:
+        if not isinstance(value, Mapping) or (key is not None and key not in value):
+            return False
+    return True
 
 
 def dotted(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Multiple-choice items: what the options of a record are, and the record with them rearranged.
+"""Multiple-choice items: the options of a record, and the record rearranged.
 
 An *arrangement* of an item is one order of its options under the fixed labels: the
 contents move, the labels stay, and whatever names the right option moves along, so
@@ -37,12 +37,15 @@ from contamination.testsets.option_texts import (
 from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
-    *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
-    *("startphrase", "prompt"),
+    *("question", "question_stem", "input", "ctx", "goal", "sentence"),
+    *("query", "premise", "startphrase", "prompt"),
 )
 # As `Declared.other`: every field but those that are about options. No command line can
 # hold it.
 ALL_OTHERS = "\0"
+
+# A field that names the right option, how it does, and what it says for each place.
+Gold = tuple[Path, str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Item:
     record: Record = field(default_factory=dict, repr=False, compare=False)
     columns: Sequence[Sequence[Path]] = field(default=(), repr=False, compare=False)
     labels: Sequence[str] = field(default=(), repr=False, compare=False)
-    gold: Sequence[tuple[Path, str, Sequence[Any]]] = field(default=(), repr=False, compare=False)
+    gold: Sequence[Gold] = field(default=(), repr=False, compare=False)
     used: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +90,7 @@ class Item:
                 )
 
     def rearranged(self, order: Sequence[int]) -> dict[str, Any]:
-        """Return the record with option order[i] in the place of option i, and what follows it.
+        """Return the record with option order[i] in place i, and what moves along.
 
         Raises InputError for what is no order of the options.
         """
@@ -105,7 +108,7 @@ class Item:
         return changed(self.record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the record with these texts in the places of its options, the rest untouched."""
+        """Return the record with these texts in the places of its options."""
         return changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
@@ -147,20 +150,20 @@ def items_of(
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write "
             "texts alone"
         )
-    beside = [_beside(item, declared, shown) for item in items]
-    _refuse_undeclared(items, beside, name)
-    return tuple(
-        replace(item, lettered=_lettered(item, fields))
-        for item, fields in zip(items, beside, strict=True)
-    )
+    other_fields = [_other_fields(item, declared, shown) for item in items]
+    _refuse_undeclared(items, other_fields, name)
+    read = list[Item]()
+    for item, fields in zip(items, other_fields, strict=True):
+        read.append(replace(item, lettered=_lettered(item, fields)))
+    return tuple(read)
 
 
-def _lettered(item: Item, beside: Record) -> bool:
-    """Return whether the question, or a field beside the options, names one by its letter."""
+def _lettered(item: Item, other_fields: Record) -> bool:
+    """Return whether the question, or another field, names an option by its letter."""
     count = len(item.options)
     if names_letter(item.question, count, alone=False):
         return True
-    for value in beside.values():
+    for value in other_fields.values():
         texts = value if isinstance(value, list) else [value]
         if any(names_letter(str(text), count) for text in texts):
             return True
@@ -168,7 +171,7 @@ def _lettered(item: Item, beside: Record) -> bool:
 
 
 def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
-    """Return how each field names the right option, if it does so in one way in all of the items.
+    """Return how each field names the right option, where all items do so in one way.
 
     No arrangement of the items changes that, so it may decide what could be read in two
     ways.
@@ -184,14 +187,14 @@ def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
 
 def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
-    asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
-    question = asked.get("stem") if isinstance(asked, Mapping) else asked
+    question = _question(record)
     columns, own_labels, answers = find_columns(record, declared)
     if question is None:
         raise InputError(
             f"no question found beside options; call it one of {', '.join(QUESTIONS)}",
         )
-    if problem := no_text(question):
+    problem = no_text(question)
+    if problem:
         raise InputError(f"the question is {problem}; write a text")
     options = [value_at(record, path) for path in columns[0]]
     count = len(options)
@@ -203,7 +206,8 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
         )
     if any(len(column) != count for column in columns):
         raise InputError(
-            f"a list of options is not as long as the {count} options", parameter="options"
+            f"a list of options is not as long as the {count} options",
+            parameter="options",
         )
     names = {*declared.answer, *answers} - {*declared.other}
     right = _RightAnswer()
@@ -216,12 +220,13 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
             value = value_at(record, places[0])
             way, says = _way(name, value, options, labels, usual.get(name))
             right.marks[name] = says.index(str(value).strip())
-            typed = [type(value)(each) for each in says] if way == "index" else says
+            typed = [type(value)(index) for index in says] if way == "index" else says
             right.gold.append((places[0], way, typed))
     if len({*right.marks.values()}) > 1:
         fields = " and ".join(map(repr, right.marks))
         raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not right.marks and all(len(path) == 1 for path in columns[0]):
+    has_own_fields = all(len(path) == 1 for path in columns[0])
+    if declared.options and not right.marks and has_own_fields:
         raise InputError(
             "nothing says which option is right but the name of its field, and that "
             "cannot move: write a list, or declare the answer",
@@ -243,6 +248,16 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     )
 
 
+def _question(record: Record) -> Any:
+    """Return the question of a record, by the names that data sets use; None without."""
+    for name in QUESTIONS:
+        value = record.get(name)
+        if value in (None, ""):
+            continue
+        return value.get("stem") if isinstance(value, Mapping) else value
+    return None
+
+
 @dataclass
 class _RightAnswer:
     """What fields say of the right option.
@@ -254,7 +269,7 @@ class _RightAnswer:
     """
 
     marks: dict[str, int] = field(default_factory=dict)
-    gold: list[tuple[Path, str, Sequence[Any]]] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
 
 
 def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> int:
@@ -269,10 +284,7 @@ def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> in
 
 
 def _text(value: Any) -> str:
-    """Return an option as text.
-
-    Raises InputError for what is none, or none that can be kept.
-    """
+    """Return an option as text; InputError for what is none, or cannot be kept."""
     if not isinstance(value, str | int | float) or no_text(value):
         raise InputError(f"an option is {str(value)[:40]!r}; write a text")
     return kept_text(str(value), "an option")
@@ -290,7 +302,7 @@ def _way(
     labels: Sequence[str],
     usual: str | None,
 ) -> tuple[str, list[str]]:
-    """Return the way in which a field names the right option, and what it would say of each.
+    """Return how a field names the right option, and what it would say of each.
 
     A value that could be read in two ways is refused, unless all other records of the
     set name theirs in one (`usual`). Whether it could is asked of all that it might say
@@ -327,34 +339,35 @@ def _way(
     return way, says
 
 
-def _beside(
+def _other_fields(
     item: Item,
     declared: Declared,
     shown: Collection[str] | None,
 ) -> dict[str, Any]:
-    """Return what a record says in fields that are shown and of which nothing is known."""
+    """Return the fields of a record that are shown and of which nothing is known."""
     if ALL_OTHERS in declared.other:
         return {}
-    beside = dict[str, Any]()
+    fields = dict[str, Any]()
     for name, value in fields_of(item.record):
         outer = name.partition(".")[0]
         is_known = name in item.used or name in declared.other or outer in declared.other
         is_shown = shown is None or outer in shown
         if _says(value) and is_shown and not is_known:
-            beside[name] = value
-    return beside
+            fields[name] = value
+    return fields
 
 
 def _refuse_undeclared(
     items: Sequence[Item],
-    beside: Sequence[Record],
+    other_fields: Sequence[Record],
     where: str,
 ) -> None:
-    """Refuse a field that looks, in half of its records, as if it followed the options."""
-    for name in dict.fromkeys(itertools.chain(*beside)):
+    """Refuse a field that looks, in half of its records, as if it followed options."""
+    for name in dict.fromkeys(itertools.chain(*other_fields)):
         records = 0
         alike = list[tuple[int, Any, Literal["answer", "options"]]]()
-        for number, (item, fields) in enumerate(zip(items, beside, strict=True), start=1):
+        rows = zip(items, other_fields, strict=True)
+        for number, (item, fields) in enumerate(rows, start=1):
             if name not in fields:
                 continue
             records += 1

@@ -22,6 +22,11 @@ def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
 
     Raises InputError if a shard gets fewer than two examples: its order would carry no
     information.
+
+    Examples
+    --------
+    >>> shard_bounds(7, shards=3)
+    ((0, 3), (3, 5), (5, 7))
     """
     if shards < 1:
         raise InputError(f"shards is {shards}: give at least 1")
@@ -38,9 +43,27 @@ def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
 def ordering(
     bounds: tuple[int, int], index: int, *, seed: int, dataset: str, shard: int
 ) -> np.ndarray:
-    """Return the examples of a shard in one ordering, int32[stop - start].
+    """Return the examples of a shard in one ordering.
 
-    Ordering 0 is canonical.
+    Parameters
+    ----------
+    bounds : (start, stop) of the shard.
+    index : of the ordering; 0 is the canonical one.
+    seed : of all orderings.
+    dataset : revision of the set.
+    shard : number of the shard.
+
+    Returns
+    -------
+    array
+        int32 (stop - start,), a permutation of start ... stop - 1.
+
+    Examples
+    --------
+    >>> ordering((3, 7), 0, seed=0, dataset="a revision", shard=1).tolist()
+    [3, 4, 5, 6]
+    >>> ordering((3, 7), 1, seed=0, dataset="a revision", shard=1).tolist()
+    [3, 5, 6, 4]
     """
     examples = np.arange(*bounds, dtype=np.int32)
     if index == 0:

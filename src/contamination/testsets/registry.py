@@ -1,4 +1,4 @@
-"""The data registry: where each public test set comes from, and what proves that it arrived whole.
+"""The data registry: where each public test set comes from, and its checksum.
 
 `data/registry.yaml` is the table; the file beside this module is a link to it, so that
 an installed package finds it too. The environment variable CONTAMINATION_REGISTRY names
@@ -48,7 +48,9 @@ class Url:
 
     def __str__(self) -> str:
         """Return what messages and notes call it."""
-        return f"{self.url} ({self.member})" if self.member else self.url
+        if self.member is None:
+            return self.url
+        return f"{self.url} ({self.member})"
 
 
 @dataclass(frozen=True)
@@ -89,12 +91,16 @@ def registered(prefix: str = "") -> tuple[str, ...]:
 
 
 def suggestion(name: str) -> str:
-    """Name the likeliest sets that a misspelt name meant, and where all of them are listed."""
-    if members := registered(f"{name.rstrip('/')}/"):
-        return f"it has {len(members)} sets, each tested by itself: {members[0]}, {members[1]} ..."
+    """Return the likeliest sets that a misspelt name meant, as advice in a message."""
+    members = registered(f"{name.rstrip('/')}/")
+    if members:
+        examples = f"{members[0]}, {members[1]} ..."
+        return f"it has {len(members)} sets, each tested by itself: {examples}"
     close = difflib.get_close_matches(name, entries(), n=3, cutoff=0.5)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
-    return f"{meant}`contamination data list` shows what is registered"
+    advice = "`contamination data list` shows what is registered"
+    if close:
+        advice = f"did you mean {' or '.join(close)}? {advice}"
+    return advice
 
 
 @cache
@@ -111,13 +117,14 @@ def entries() -> dict[str, Entry]:
     import yaml
 
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = [_entry(name, fields) for name, fields in table["sets"].items()]
+    listed = [_entry(name, fields) for name, fields in table["sets"].items()]
     for family, shared in table["families"].items():
         members = shared.pop("members")
         for member, own in members.items():
             fields = json.loads(json.dumps(shared).replace("{name}", member))
-            found.append(_entry(f"{family}/{member}", {"title": member} | fields | own))
-    return {entry.name: entry for entry in found}
+            fields = {"title": member} | fields | own
+            listed.append(_entry(f"{family}/{member}", fields))
+    return {entry.name: entry for entry in listed}
 
 
 def _entry(name: str, fields: dict[str, Any]) -> Entry:

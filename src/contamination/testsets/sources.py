@@ -134,8 +134,14 @@ def open_records(
 ) -> Opened:
     """Find the records of a test set and verify them.
 
-    Parameters are those of `open_test_set`. Raises InputError for what it refuses, but
-    for a template.
+    Parameters
+    ----------
+    what, max_records, mirror, revision, split : as in `open_test_set`.
+
+    Raises
+    ------
+    InputError
+        For what `open_test_set` refuses, but for a template.
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
@@ -189,7 +195,7 @@ def open_records(
 
 
 def _with_lines(opened: Opened) -> list[Record]:
-    """Add to each record its `line`: that of a file of text or JSON lines, else the record as JSON.
+    """Add to each record its `line` in the file; that of other files is JSON.
 
     Raises InputError where the registry has another checksum of the lines
     (`Entry.lines`).
@@ -214,7 +220,16 @@ def _with_lines(opened: Opened) -> list[Record]:
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    Raises InputError if `name` is neither.
+    Parameters
+    ----------
+    name : registered, or "org/name" or "org/name:config" of the hub.
+    revision : commit, branch or tag of a data set of the hub; None is its main branch.
+    split : of a data set of the hub; None is "test".
+
+    Raises
+    ------
+    InputError
+        If `name` is neither.
     """
     if name in entries():
         return entries()[name]
@@ -264,10 +279,10 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no
     directory.
     """
-    given = mirror or os.environ.get(DATA_VARIABLE)
-    if given and not Path(given).is_dir():
+    folder = mirror or os.environ.get(DATA_VARIABLE)
+    if folder and not Path(folder).is_dir():
         raise InputError(
-            f"{given}: no such directory; give that of a mirror (data/README.md)",
+            f"{folder}: no such directory; give that of a mirror (data/README.md)",
         )
     root = Path(mirror or data_directory())
     cached = cache_path(entry)
@@ -276,7 +291,7 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
 
 
 def available(name: str) -> bool:
-    """Return whether a registered set is in the mirror or the cache, so needs no network."""
+    """Return whether a registered set is in the mirror or the cache."""
     return locate(entry_of(name)) is not None
 
 
@@ -287,7 +302,8 @@ def cache_directory() -> Path:
     InputError if there can be no directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
-    directory = Path(chosen or platformdirs.user_cache_dir("contamination", appauthor=False))
+    usual = platformdirs.user_cache_dir("contamination", appauthor=False)
+    directory = Path(chosen or usual)
     check_directory(directory)
     return directory
 
@@ -319,7 +335,9 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         if entry.normalise or lines is None:
             rows = normalise(rows, entry.normalise, source)
             lines = [json.dumps(row, default=without_bytes) for _, row in rows]
-        records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
+        records: list[Record] = []
+        for (place, _), line in zip(rows, lines, strict=True):
+            records.append((place, json.loads(line)))
         _compare(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))
         origin = {
@@ -334,7 +352,7 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
 
 
 def read_verified(entry: Entry, path: Path) -> list[Record]:
-    """Read a set from a file of the mirror or the cache and compare number and checksum of records.
+    """Read a set from a file; compare the number and the checksum of its records.
 
     Raises InputError if records are missing, too many or changed, if a record comes
     twice with its id, or if the file is malformed.
@@ -350,7 +368,7 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
 
 
 def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
-    """Refuse records that are not the registered ones, or those that `path` was fetched with."""
+    """Refuse records other than the registered ones, or those fetched to `path`."""
     check_ids(records, where)
     actual = checksum(entry, records, where)
     expected = expected_checksum(entry, path)
@@ -360,7 +378,9 @@ def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) ->
     elif expected not in (None, actual):
         wrong = f"checksum {actual[:16]}..., {entry.name} has {expected[:16]}..."
     if wrong is not None:
-        accept = "" if entry.checksum else f", or accept it: remove {path.with_suffix(ORIGIN)}"
+        accept = ""
+        if not entry.checksum:
+            accept = f", or accept it: remove {path.with_suffix(ORIGIN)}"
         raise InputError(
             f"{where}: {wrong}; damaged or another version: fetch it again{accept}",
             parameter="again",
@@ -368,14 +388,21 @@ def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) ->
 
 
 def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """Return the SHA-256 over the examples, as the registry renders them, else over the records."""
+    """Return the SHA-256 over the examples of a set, else over its records.
+
+    Parameters
+    ----------
+    entry : whose template makes the examples; without one, records are hashed.
+    records : of the set.
+    where : what messages call their source.
+    """
     if entry.template is None:
         return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))
     return sha256_of(*render(records, entry.template, where))
 
 
 def expected_checksum(entry: Entry, path: Path) -> str | None:
-    """Return the SHA-256 that the registry has, else the one recorded when `path` was fetched."""
+    """Return the SHA-256 of the registry, else that of when `path` was fetched."""
     return entry.checksum or read_origin(path).get("checksum")
 
 
@@ -385,4 +412,6 @@ def read_origin(path: Path) -> dict[str, Any]:
     The note is empty if it was not.
     """
     note = path.with_suffix(ORIGIN)
-    return read_json(note) if note.is_file() else {}
+    if not note.is_file():
+        return {}
+    return read_json(note)

@@ -105,7 +105,7 @@ class VariantSet:
 
 
 class _Digest(NamedTuple):
-    """The revision of a set of variants, and the number of different texts of each record."""
+    """The revision of a set of variants, and how many texts of each record differ."""
 
     revision: str
     distinct: tuple[int, ...]
@@ -136,15 +136,20 @@ def open_items(
         As `open_test_set`; without a template, also for what `items_of` refuses.
     """
     if template is not None or str(what) in entries():
-        return replace(open_test_set(what, template=template, **where), declared=declared)
+        test_set = open_test_set(what, template=template, **where)
+        return replace(test_set, declared=declared)
     opened = open_records(what, **where)
     chosen = opened.records[: opened.used]
     check_ids(chosen, opened.where)
     records = tuple(record for _, record in chosen)
     test_set = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
-    texts = tuple(plain_text(item, range(len(item.options))) for item in items_of(test_set))
+    texts: list[str] = []
+    for item in items_of(test_set):
+        published = range(len(item.options))
+        texts.append(plain_text(item, published))
     check_texts(texts, opened.where)
-    return replace(test_set, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
+    revision = sha256_of(OPTIONS_TEMPLATE, *texts)
+    return replace(test_set, examples=tuple(texts), revision=revision)
 
 
 def shown_items(
@@ -175,7 +180,10 @@ def shown_items(
 
 
 def _shows_every_option(items: Sequence[Item], template: str, where: str) -> bool:
-    """Whether the text of every item shows all of its options: marks are put in their places."""
+    """Return whether the text of every item shows all of its options.
+
+    Marks are put in the places of the options, and looked for in the text.
+    """
     marks = [f"<<option {letter}>>" for letter in LETTERS]
     marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
     texts: tuple[str, ...] = ()
@@ -197,9 +205,10 @@ def option_variants(
     keep: FixedOptions | Sequence[Sequence[int]] = FixedOptions(),
     template: str | None = None,
 ) -> VariantSet:
-    """Return the published arrangement of every item and others, N = permutations + 1 in a row.
+    """Return the published arrangement of every item and others, N in a row.
 
-    Rows are as `option_orders` draws them. Their texts are rendered when they are read.
+    N is permutations + 1. Rows are as `option_orders` draws them. Their texts are
+    rendered when they are read.
 
     Parameters
     ----------
@@ -218,6 +227,22 @@ def option_variants(
     InputError
         For what `shown_items` refuses; if fewer than two items can move; and if there
         are more than MOST_VARIANTS different texts.
+
+    Examples
+    --------
+    >>> records = (
+    ...     {"question": "What runs?", "choices": ["A stone", "A river"], "answer": 1},
+    ...     {"question": "What barks?", "choices": ["A dog", "A lake"], "answer": 0},
+    ... )
+    >>> items = ExampleSet("toy", (), OPTIONS_TEMPLATE, "", records)
+    >>> variants = option_variants(items, permutations=1, seed=0)
+    >>> variants.distinct
+    (2, 2)
+    >>> print(variants.texts[0][1], end="")
+    What runs?
+    A. A river
+    B. A stone
+    Answer: A
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, FixedOptions) else keep
@@ -346,6 +371,7 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
     shared : whether another item of the set has the same options.
     """
     are_all_numbers = are_numbers(item.options)
+    name_others = any(map(NAMES_OTHERS.search, item.options))
     texts = _compared_texts(item)
     if keep.habits and shared:
         return "share their options with another item"
@@ -357,7 +383,7 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
         return "have two equal options"
     if begin_with_labels(item.options):
         return "have options that begin with their labels"
-    if not are_all_numbers and any(NAMES_OTHERS.search(option) for option in item.options):
+    if name_others and not are_all_numbers:
         return "have options that name each other"
     if keep.answer and item.answer is None:
         return "do not say which option is right"
@@ -367,22 +393,28 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
 
 
 def _sharing(items: Sequence[Item]) -> list[bool]:
-    """Return whether the options of each item are those of another one, in whatever order."""
+    """Return whether the options of each item are those of another one, in any order."""
     compared = [tuple(sorted(_compared_texts(item))) for item in items]
     counts = Counter(compared)
     return [counts[texts] > 1 for texts in compared]
 
 
 def _compared_texts(item: Item) -> list[str]:
-    """Return the options without what does not tell them apart: case, blanks, a last full stop."""
-    return [" ".join(option.casefold().split()).rstrip(".") for option in item.options]
+    """Return the options without case, surplus blanks and a full stop at the end."""
+    texts: list[str] = []
+    for option in item.options:
+        words = option.casefold().split()
+        texts.append(" ".join(words).rstrip("."))
+    return texts
 
 
 def _free_places(item: Item, keep: FixedOptions) -> tuple[int, ...]:
     """Return the places of options that are not about the others, nor the kept answer."""
     pinned = set[int]()
     if not are_numbers(item.options):
-        pinned = {i for i, option in enumerate(item.options) if ABOUT_OTHERS.search(option)}
+        for place, option in enumerate(item.options):
+            if ABOUT_OTHERS.search(option):
+                pinned.add(place)
     if keep.answer and item.answer is not None:
         pinned.add(item.answer)
     return tuple(place for place in range(len(item.options)) if place not in pinned)

@@ -91,7 +91,7 @@ def read(path: Path, value: Any) -> Log:
     option alone.
     """
     whole = parsed(Whole, value, str(path), NAME)
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     epochs = Counter[str]()
     for number, state in enumerate(whole.request_states):
         if not _counts(state):
@@ -110,13 +110,13 @@ def read(path: Path, value: Any) -> Log:
                 epoch=epochs[name],
                 labels=state.output_mapping or {},
             )
-            found.append(record)
-    if not found:
+            records.append(record)
+    if not records:
         raise InputError(
             f"{path}: no request asks for an answer in words or letters; give a log of "
             "a run that shows all options in one prompt, or of one that generates"
         )
-    return Log(path, tuple(found))
+    return Log(path, tuple(records))
 
 
 def _counts(state: State) -> bool:
@@ -128,5 +128,6 @@ def _counts(state: State) -> bool:
 
 
 def _completions(state: State) -> list[str]:
-    result = state.result or Result()
-    return [each.text for each in result.completions or []] or [""]
+    if state.result is None or not state.result.completions:
+        return [""]
+    return [completion.text for completion in state.result.completions]

@@ -66,7 +66,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
     """
     results = _results(path)
     model = results.model_name or writable(path.absolute().parent.name)
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     filters: dict[tuple[int, tuple[str, ...]], str] = {}
     for place, row in rows:
         where = f"{path}, {place}"
@@ -89,8 +89,8 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
                 completion=completion,
                 epoch=epoch,
             )
-            found.append(record)
-    return Log(path, tuple(found), _claimed(path, results))
+            records.append(record)
+    return Log(path, tuple(records), _claimed(path, results))
 
 
 def _results(path: Path) -> Results:
@@ -109,13 +109,13 @@ def _claimed(path: Path, results: Results) -> int | None:
 
 def _requests(arguments: Mapping[str, Any] | Sequence[Any]) -> list[list[Any]]:
     """Return the arguments of each request, without padding, in the order of the requests."""
-    found = _in_order(arguments)
-    requests = [_in_order(each) for each in found if each is not None]
+    padded = _in_order(arguments)
+    requests = [_in_order(request) for request in padded if request is not None]
     return [request for request in requests if request.count(None) < len(request)]
 
 
 def _in_order(values: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-    """Return values whose names end in a number by that: gen_args_10 comes after gen_args_9."""
+    """Return values by the number in which their names end: 10 comes after 9."""
     if not isinstance(values, Mapping):
         return list(values)
     return [values[name] for name in sorted(values, key=_number)]
@@ -135,7 +135,7 @@ def _completions(
 
     It is "" where it wrote or chose nothing.
     """
-    answers = [each for each in sample.resps if each is not None]
+    answers = [answer for answer in sample.resps if answer is not None]
     if not requests or len(requests) != len(answers):
         problem = f"{len(requests)} requests, and resps has answers to {len(answers)}"
         raise not_as(where, NAME, problem)
@@ -176,10 +176,7 @@ def _likeliest(
 
 
 def _log_probability(answer: Sequence[Any]) -> float:
-    """Return the first number of an answer in nats, [[value, greedy]].
-
-    It is NaN if there is none.
-    """
+    """Return the first number of an answer, [[nats, greedy]]; NaN if there is none."""
     first = next(leaves(answer), None)
     try:
         return float(first) if isinstance(first, str | float | int) else math.nan

@@ -1,4 +1,4 @@
-"""What every reader of logs returns, and how a part of a log is checked before it is used."""
+"""What every reader of logs returns, and how parts of a log are checked."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -61,7 +61,7 @@ class LogRecord:
 
 @dataclass(frozen=True)
 class Log:
-    """The records of a file in its own order, and how many records it says it has, if it says."""
+    """The records of a file in its own order; `claimed` is how many it says it has."""
 
     path: Path
     records: tuple[LogRecord, ...] = field(repr=False)
@@ -85,7 +85,8 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
     """
     try:
         # Not by pydantic's own reader of JSON, which refuses half an emoji.
-        return kind.model_validate(json.loads(value) if isinstance(value, bytes) else value)
+        fields = json.loads(value) if isinstance(value, bytes) else value
+        return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -101,7 +102,14 @@ Name = Annotated[str, AfterValidator(writable)]
 
 
 def not_as(where: str, of: str, problem: object) -> InputError:
-    """Return the error for a part of a log that is not what its format has there."""
+    """Return the error for a part of a log that is not what its format has there.
+
+    Parameters
+    ----------
+    where : file and place.
+    of : the format.
+    problem : what is wrong, in a few words.
+    """
     shown = " ".join(str(problem).split())[:MOST_SHOWN]
     return InputError(f"{where}: not as {of} writes it ({shown}); give the log itself")
 
@@ -125,8 +133,8 @@ def read_object(path: Path) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return all text in a value, a line each: a prompt, a list of messages, or JSON of either."""
-    texts = [each for each in leaves(value) if isinstance(each, str) and each]
+    """Return all text in a prompt, in messages or in their JSON, a line each."""
+    texts = [leaf for leaf in leaves(value) if isinstance(leaf, str) and leaf]
     return "\n".join(texts)
 
 
@@ -137,15 +145,15 @@ def leaves(value: Any) -> Iterator[Any]:
     """
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            one = _decoded(one)
-        if isinstance(one, Mapping):
-            one = list(one.values())
-        if isinstance(one, list | tuple):
-            waiting.extend(reversed(one))
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            inner = _decoded(inner)
+        if isinstance(inner, Mapping):
+            inner = list(inner.values())
+        if isinstance(inner, list | tuple):
+            waiting.extend(reversed(inner))
         else:
-            yield one
+            yield inner
 
 
 def _decoded(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files in an archive, unpacked up to a bound: an archive of a few bytes may hold gigabytes."""
+"""Files in an archive, unpacked up to a bound: a few bytes may hold gigabytes."""
 
 import lzma
 import struct
@@ -35,12 +35,12 @@ _DAMAGE = (
 
 
 class Archive:
-    """The files of an open zip file by their names, and how many bytes were unpacked so far."""
+    """The files of an open zip file by their names; it counts the bytes unpacked."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.path = path
         self.archive = archive
-        self.files = {one.filename: one for one in archive.infolist()}
+        self.files = {file.filename: file for file in archive.infolist()}
         self.unpacked = 0
 
     def read(self, name: str) -> bytes:
