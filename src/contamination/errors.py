@@ -13,10 +13,12 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    message : speaks of parameters as Python does (``axis='both'``), never of options of
-        a command.
-    parameter : name of the parameter to give or to change. The command line names the
-        option of that parameter in the message.
+    message
+        Speaks of parameters as Python does (``axis='both'``), never of options of a
+        command.
+    parameter
+        Name of the parameter to give or to change. The command line names the option of
+        that parameter in the message.
 
     Examples
     --------

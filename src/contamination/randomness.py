@@ -27,9 +27,12 @@ def random_stream(seed: int, name: str, *keys: int | str) -> np.random.Generator
 
     Parameters
     ----------
-    seed : of all streams of a run, 0 or more.
-    name : says what is drawn, in words, and has one place in the code.
-    keys : tell apart the streams of that name, such as those of shards.
+    seed
+        Seed of all streams of a run, 0 or more.
+    name
+        Says what is drawn, in words, and has one place in the code.
+    keys
+        Tell apart the streams of that name, such as those of shards.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def derived_seed(seed: int, name: str, *keys: int | str) -> int:
 
     Parameters
     ----------
-    seed, name, keys : as in `random_stream`.
+    seed, name, keys
+        As in `random_stream`.
     """
     return int(random_stream(seed, name, *keys).integers(1 << 32))
 

@@ -36,9 +36,12 @@ def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
 
     Parameters
     ----------
-    table : to write, without its index.
-    results : directory of the results.
-    name : of the table.
+    table
+        To write, without its index.
+    results
+        Directory of the results.
+    name
+        Name of the table.
     """
     path = Path(results) / "tables" / f"{name}.csv"
     with replacing(path) as temporary:
@@ -73,14 +76,17 @@ def lay_out(
 
     Parameters
     ----------
-    rows : tidy, one row for each measurement, in the order of the lines.
-    index : column of `rows` -> its heading. Rows that agree in all of these columns
-        share a line.
-    cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text.
-        None leaves the cell to other rows.
-    rows_first, columns_first : values of the first index column whose lines stand
-        first, in this order, and headings of `cells`. Those that do not occur are left
-        out.
+    rows
+        Tidy, one row for each measurement, in the order of the lines.
+    index
+        Column of `rows` -> its heading. Rows that agree in all of these columns share a
+        line.
+    cells
+        What a row (a dict, by column of `rows`) adds to its line: heading -> text. None
+        leaves the cell to other rows.
+    rows_first, columns_first
+        Values of the first index column whose lines stand first, in this order, and
+        headings of `cells`. Those that do not occur are left out.
     """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
@@ -137,9 +143,12 @@ def write_markdown(
 
     Parameters
     ----------
-    table, headers : as in `to_markdown`.
-    results : directory of the results.
-    name : of the table.
+    table, headers
+        As in `to_markdown`.
+    results
+        Directory of the results.
+    name
+        Name of the table.
     """
     path = Path(results) / "tables" / f"{name}.md"
     write_text(path, to_markdown(table, headers))
@@ -172,9 +181,12 @@ def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> s
 
     Parameters
     ----------
-    p : NaN becomes "—".
-    log10_p : decimal logarithm, needed where p is below the smallest float.
-    bold : whether to put the marks of bold text around it.
+    p
+        NaN becomes "—".
+    log10_p
+        Decimal logarithm, needed where p is below the smallest float.
+    bold
+        Whether to put the marks of bold text around it.
 
     Examples
     --------
@@ -212,11 +224,16 @@ def format_estimate(
 
     Parameters
     ----------
-    value : the estimate.
-    low, high : its interval.
-    null : the value is bold where the interval leaves this number out; None is never.
-    digits : decimals.
-    interval : whether the interval is shown.
+    value
+        The estimate.
+    low, high
+        Its interval.
+    null
+        The value is bold where the interval leaves this number out; None is never.
+    digits
+        decimals.
+    interval
+        Whether the interval is shown.
 
     Examples
     --------

@@ -75,21 +75,28 @@ def membership_scores(
 
     Parameters
     ----------
-    model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
+    model
+        A scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
         Behind an endpoint there are no scores of the whole distribution (Min-K%++, Mem
         k, Entropy).
-    texts : of at least two tokens each; or their tokens, which are decoded where a
+    texts
+        Texts of at least two tokens each; or their tokens, which are decoded where a
         score reads text.
-    reference : a second model, with a tokenizer of its own, for `reference_*`.
-    reference_per : "byte" compares the two by the log-probability of the whole text by
-        its bytes, whatever their tokenizers; "token" by the mean over tokens, which
-        must then be the same.
-    neighbours : how many `word_neighbours` of each text, for `neighbour`; all lie in
-        memory.
-    columns : of `contamination.membership.scores.SCORES`; those of an argument come
+    reference
+        A second model, with a tokenizer of its own, for `reference_*`.
+    reference_per
+        "byte" compares the two by the log-probability of the whole text by its bytes,
+        whatever their tokenizers; "token" by the mean over tokens, which must then be
+        the same.
+    neighbours
+        How many `word_neighbours` of each text, for `neighbour`; all lie in memory.
+    columns
+        Names of `contamination.membership.scores.SCORES`; those of an argument come
         with it.
-    seed : of the neighbours.
-    numbers : of the texts in messages and in the streams of their neighbours, where
+    seed
+        Seed of the neighbours.
+    numbers
+        Numbers of the texts in messages and in the streams of their neighbours, where
         they are a part of more texts; from 0 by default.
 
     Returns
@@ -211,10 +218,14 @@ def stored_scores(
 
     Parameters
     ----------
-    directory : for nothing else.
-    scorer, reference : the model and, for `reference_*`, a second one.
-    texts, columns : as in `membership_scores`.
-    options : of `membership_scores` that are numbers or text.
+    directory
+        Directory for nothing else.
+    scorer, reference
+        The model and, for `reference_*`, a second one.
+    texts, columns
+        As in `membership_scores`.
+    options
+        Options of `membership_scores` that are numbers or text.
 
     Raises
     ------
@@ -329,9 +340,12 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
 
     Parameters
     ----------
-    text : of any number of words.
-    count : number of neighbours.
-    rng : draws which words are changed, and how.
+    text
+        A text of any number of words.
+    count
+        Number of neighbours.
+    rng
+        Draws which words are changed, and how.
 
     Examples
     --------
@@ -362,9 +376,12 @@ def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndar
 
     Parameters
     ----------
-    scorer : whose tokenizer cuts.
-    texts : to be joined; there may be none.
-    length : tokens of a span.
+    scorer
+        A model, whose tokenizer cuts.
+    texts
+        To be joined; there may be none.
+    length
+        Tokens of a span.
 
     Returns
     -------

@@ -57,9 +57,16 @@ def blind_rows(
 
     Parameters
     ----------
-    texts, members : (n,) each; True or 1 is a member.
-    rng : draws the folds; each has its share of members.
-    folds : fewer where one side has fewer texts.
+    texts, members
+        (n,) each; True or 1 is a member.
+    benchmark, split
+        Names of the set of texts.
+    rng
+        Draws the folds; each has its share of members.
+    status
+        OK, or why the set cannot be had.
+    folds
+        Number of folds; fewer where one side has fewer texts.
 
     Raises
     ------
@@ -96,9 +103,12 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
     Parameters
     ----------
-    texts : n of them.
-    members : (n,), True or 1 is a member.
-    fold : (n,), whole numbers.
+    texts
+        n of them.
+    members
+        (n,), True or 1 is a member.
+    fold
+        (n,), whole numbers.
 
     Returns
     -------
@@ -160,9 +170,12 @@ def blind_table(
 
     Parameters
     ----------
-    scored : rows of `blind_rows`, of one set or of several.
-    rng : draws the resamples.
-    resamples : of the bootstrap, 1 or more.
+    scored
+        Rows of `blind_rows`, of one set or of several.
+    rng
+        Draws the resamples.
+    resamples
+        Resamples of the bootstrap, 1 or more.
 
     Returns
     -------
@@ -204,10 +217,13 @@ def auc_over_folds(
 
     Parameters
     ----------
-    scores : (n,), out-of-fold scores; each fold has a classifier of its own, so that
-        scores of two folds do not compare.
-    members : (n,), True or 1 is a member.
-    folds : (n,), whole numbers.
+    scores
+        (n,), out-of-fold scores; each fold has a classifier of its own, so that scores
+        of two folds do not compare.
+    members
+        (n,), True or 1 is a member.
+    folds
+        (n,), whole numbers.
 
     Raises
     ------

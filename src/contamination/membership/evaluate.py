@@ -45,8 +45,10 @@ def auc(scores: ArrayLike, members: ArrayLike) -> float:
 
     Parameters
     ----------
-    scores : (n,), finite; larger for members.
-    members : (n,), True or 1 is a member.
+    scores
+        (n,), finite; larger for members.
+    members
+        (n,), True or 1 is a member.
 
     Raises
     ------
@@ -74,12 +76,16 @@ def evaluate(
 
     Parameters
     ----------
-    table : a row per text, a column per score. A text without a score (NaN) is left out
-        for that score.
-    members : (n,), True or 1 is a member.
-    rng : draws the resamples; every score is judged on the same stream, in the order of
+    table
+        A row per text, a column per score. A text without a score (NaN) is left out for
+        that score.
+    members
+        (n,), True or 1 is a member.
+    rng
+        Draws the resamples; every score is judged on the same stream, in the order of
         columns.
-    resamples : of the bootstrap, 1 or more.
+    resamples
+        Resamples of the bootstrap, 1 or more.
 
     Returns
     -------
@@ -186,8 +192,10 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
 
     Parameters
     ----------
-    table, members : as in `evaluate`, without NaN.
-    weights : (rows, n), 0 to 1e15, with members and non-members in every row.
+    table, members
+        As in `evaluate`, without NaN.
+    weights
+        (rows, n), 0 to 1e15, with members and non-members in every row.
 
     Raises
     ------

@@ -29,8 +29,9 @@ def auc_interval(members: Floats, non_members: Floats) -> tuple[float, float]:
 
     Parameters
     ----------
-    members, non_members : scores, (n,) each, finite. Fewer than two on a side say
-        nothing: the interval is then 0 to 1.
+    members, non_members
+        Scores, (n,) each, finite. Fewer than two on a side say nothing: the interval is
+        then 0 to 1.
 
     Returns
     -------

@@ -37,23 +37,32 @@ class TokenStatistics:
 
     Attributes
     ----------
-    log_probs : of the tokens (nats), (T,). The first is conditioned on the start token
-        alone.
-    rank : of the token in the distribution that predicts it, (T,): 1 is the most
+    log_probs
+        Log-probabilities of the tokens (nats), (T,). The first is conditioned on the
+        start token alone.
+    rank
+        Rank of the token in the distribution that predicts it, (T,): 1 is the most
         probable one; tokens with equal logits share a rank. This and the next four are
-        missing where only log-probabilities can be had (a model behind an endpoint).
-    rank_off_by_one : of the token before, (T,), in the distribution that predicts this
-        one, as in the public code of Fu et al.; NaN for the first token, which has none
-        before.
-    mean, std : of the log-probability under the distribution (nats), (T,). Minus the
-        mean is the entropy.
-    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP));
-        p is not normalised again.
-    text : itself.
-    lower : log-probabilities of the text in lower case, by its own tokens.
-    neighbours : the same of small changes of the text.
-    reference : log-probability of the text (nats) under the model and under a reference
-        model, both `log_prob_per_byte`, or both means over the same tokens.
+        missing
+        where only log-probabilities can be had (a model behind an endpoint).
+    rank_off_by_one
+        Rank of the token before, (T,), in the distribution that predicts this one, as
+        in the public code of Fu et al.; NaN for the first token, which has none before.
+    mean, std
+        Mean and standard deviation of the log-probability under the distribution
+        (nats), (T,). Minus the mean is the entropy.
+    top_entropy
+        Sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
+        normalised again.
+    text
+        itself.
+    lower
+        log-probabilities of the text in lower case, by its own tokens.
+    neighbours
+        The same of small changes of the text.
+    reference
+        log-probability of the text (nats) under the model and under a reference model,
+        both `log_prob_per_byte`, or both means over the same tokens.
     """
 
     log_probs: Array
@@ -74,12 +83,16 @@ class Score:
 
     Attributes
     ----------
-    compute : takes `TokenStatistics` and, where there is one, the number that `k` makes
-        of text (or ValueError); larger for members. NaN is no score: the text takes no
+    compute
+        Takes `TokenStatistics` and, where there is one, the number that `k` makes of
+        text (or ValueError); larger for members. NaN is no score: the text takes no
         part in the comparison.
-    k : reads the number in the name of a column; None: the score has none.
-    reads : the part of `TokenStatistics` that the score needs.
-    missing : why a text may have no score; `{k}` stands for the number.
+    k
+        Reads the number in the name of a column; None: the score has none.
+    reads
+        The part of `TokenStatistics` that the score needs.
+    missing
+        Why a text may have no score; `{k}` stands for the number.
     """
 
     compute: Callable[..., float]

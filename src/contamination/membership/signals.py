@@ -96,10 +96,14 @@ def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor
 
     Parameters
     ----------
-    head : output layer of the model.
-    hidden : states, [N, d].
-    tokens : that they predict, int64 [N].
-    read : tokens that had just been read, one position before, int64 [N].
+    head
+        Output layer of the model.
+    hidden
+        States, [N, d].
+    tokens
+        Tokens that they predict, int64 [N].
+    read
+        Tokens that had just been read, one position before, int64 [N].
 
     Returns
     -------

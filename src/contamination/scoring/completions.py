@@ -71,7 +71,11 @@ class Completions:
         # First, so that it is what is named where it differs: the prompts do so with
         # it. Texts of no quiz have none, as before there were secrets.
         self._fields = {"secret": secret} | fields if secret else fields
-        columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
+        columns = {
+            "prompt": pa.int32(),
+            "texts": pa.list_(pa.string()),
+            "served": pa.string(),
+        }
         key = sha256_of(json.dumps(self._fields, sort_keys=True))
         self._schema = pa.schema(columns.items(), metadata={"key": key})
         check_directory(directory)
@@ -123,14 +127,29 @@ class Completions:
     ) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
 
-        Raises InputError as the generator, and where the server called the model by
-        another name when it wrote what is stored. Fields that it refused then are not
-        sent now.
+        Fields that the server refused before are not sent now.
+
+        Parameters
+        ----------
+        generator
+            The model.
+        prompts
+            All of the store, in canonical order.
+        sampling
+            How many texts, how long, and at which temperature.
+
+        Raises
+        ------
+        InputError
+            For what the generator refuses, and where the server called the model by
+            another name when it wrote what is stored.
         """
         texts, before = self.stored()
         generator.left_out = self.left_out or generator.left_out
-        missing = [(path, part) for path, part in self.parts.items() if part[0] not in texts]
-        for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
+        parts = self.parts.items()
+        missing = [(path, part) for path, part in parts if part[0] not in texts]
+        title = f"{self.header.model}: texts"
+        for path, part in tqdm(missing, title, leave=False, disable=None):
             written = generator.generate([prompts[i] for i in part], sampling)
             require_one_model(self.directory, [before, generator.served])
             # What is refused before the first text leaves no store.

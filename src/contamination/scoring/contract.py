@@ -14,10 +14,12 @@ class Scorer(Protocol):
 
     Attributes
     ----------
-    revision : names weights, tokenizer and precision: another revision, another store.
-    context : most tokens that one window holds: the last is predicted from those before
-        it.
-    batch_tokens : that the model works on at a time; calls with fewer leave it idle.
+    revision
+        Names weights, tokenizer and precision: another revision, another store.
+    context
+        Most tokens that one window holds: the last is predicted from those before it.
+    batch_tokens
+        Tokens that the model works on at a time; calls with fewer leave it idle.
     """
 
     revision: str

@@ -28,13 +28,15 @@ class Workload:
 
     Attributes
     ----------
-    sequences : orderings of shards, predecessors, or beginnings that alternatives
-        share.
-    scored, read : tokens that get a log-probability, and tokens that the network reads
-        for them: windows overlap, so these are more where sequences are longer than the
-        context.
-    windows : forward passes of one sequence each; an endpoint needs a request for each.
-    attended : sum over the read tokens of the tokens that each attends to.
+    sequences
+        Orderings of shards, predecessors, or beginnings that alternatives share.
+    scored, read
+        Tokens that get a log-probability, and tokens that the network reads for them:
+        windows overlap, so these are more where sequences are longer than the context.
+    windows
+        Forward passes of one sequence each; an endpoint needs a request for each.
+    attended
+        Sum over the read tokens of the tokens that each attends to.
     """
 
     sequences: int
@@ -50,9 +52,11 @@ class Shape:
 
     Attributes
     ----------
-    body, head : weights in the matrix products of the layers, and of the output layer.
-        A mixture of experts counts them all, whichever a token is sent to.
-    channels : layers x width of the attention heads together.
+    body, head
+        Weights in the matrix products of the layers, and of the output layer. A mixture
+        of experts counts them all, whichever a token is sent to.
+    channels
+        Layers x width of the attention heads together.
     """
 
     body: int
@@ -82,10 +86,14 @@ def workload(
 
     Parameters
     ----------
-    store : the plan of the store.
-    lengths : tokens of each example.
-    permutations : of orderings.
-    context : tokens that the model reads at once.
+    store
+        The plan of the store.
+    lengths
+        Tokens of each example.
+    permutations
+        Shuffled orderings of each shard; other kinds have none.
+    context
+        Tokens that the model reads at once.
     """
     bounds = shard_bounds(len(lengths), store.shards)
     if store.kind == "orderings":
@@ -133,9 +141,12 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
 
     Parameters
     ----------
-    lengths : tokens of each sequence.
-    times : that each of them is scored.
-    context : tokens that the model reads at once.
+    lengths
+        Tokens of each sequence.
+    times
+        How often each of them is scored.
+    context
+        Tokens that the model reads at once.
     """
     widths = np.array([window.width for window in windows(lengths, context)], dtype=np.int64)
     return Workload(
@@ -165,9 +176,12 @@ def flops_per_second(
 
     Parameters
     ----------
-    scorer : the model.
-    shape : what a forward pass costs.
-    sequences : of the work, at least one.
+    scorer
+        The model.
+    shape
+        What a forward pass costs.
+    sequences
+        Sequences of the work, at least one.
     """
     tokens = SMALLEST_SAMPLE
     list(scorer.token_logprobs([sequences[0][:tokens]]))  # warms up

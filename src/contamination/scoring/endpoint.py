@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -68,10 +69,14 @@ def read_answer(
 
     Parameters
     ----------
-    format : a key of `FORMATS`.
-    answer : JSON of the answer.
-    prompt : token ids.
-    spelling : of the tokens.
+    format
+        A key of `FORMATS`.
+    answer
+        JSON of the answer.
+    prompt
+        Token ids.
+    spelling
+        Spelling of the tokens.
 
     Raises
     ------
@@ -104,10 +109,13 @@ class Request(NamedTuple):
 
     Attributes
     ----------
-    prompt : token ids.
-    window : that it scores; None of a probe, and of a generated token that is sent
+    prompt
+        Token ids.
+    window
+        Window that it scores; None of a probe, and of a generated token that is sent
         back.
-    probe : number of the probe; None of all others.
+    probe
+        Number of the probe; None of all others.
     """
 
     prompt: np.ndarray
@@ -123,10 +131,16 @@ class EndpointScorer:
 
     Parameters
     ----------
-    url : of the API. model : its name there.
-    tokenizer : directory or hub id of the model's own tokenizer.
-    context : tokens that the server reads and generates at most (vLLM: max_model_len).
-    limits : concurrency, max_requests, timeout and api_key_env of the client.
+    url
+        Address of the API.
+    model
+        Its name there.
+    tokenizer
+        Directory or hub id of the model's own tokenizer.
+    context
+        Tokens that the server reads and generates at most (vLLM: max_model_len).
+    limits
+        Concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(
@@ -142,12 +156,7 @@ class EndpointScorer:
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
         self.batch_tokens = self.client.concurrency * self.context
-        # What the tokenizer does, whether it came from a directory or the hub.
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        if backend:
-            rules = backend.to_str()
-        else:
-            rules = str(sorted(self.tokenizer.get_vocab().items()))
+        rules = _rules_of(self.tokenizer)
         numbers = (str(self.context), str(self.start))
         self.revision = sha256_of(self.url, model, rules, *numbers)
         self._trust = Trust(self.tokenizer, self.start, self.context)
@@ -285,6 +294,14 @@ class EndpointScorer:
         raise InputError(
             f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}",
         )
+
+
+def _rules_of(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return what a tokenizer does, whether it came from a directory or the hub."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend:
+        return str(backend.to_str())
+    return str(sorted(tokenizer.get_vocab().items()))
 
 
 def _moments(sequences: Sequence[np.ndarray], requests: int) -> list[int]:

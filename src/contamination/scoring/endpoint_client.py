@@ -106,18 +106,24 @@ class Client:
 
     Attributes
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1.
-    concurrency : requests under way at the same time, 512 at most.
-    max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for
-        again: 7 tries, of which none begins later than ten minutes after the first. A
-        day at most.
-    api_key_env : environment variable with the key; unset or empty where the server
-        needs none.
-    served : what the server called the model in its answers; "" before the first.
-    requests_made, failures : requests with their retries, and those that failed, by
-        reason.
-    reached : whether any was answered.
+    url
+        Address of the API, such as http://127.0.0.1:8000/v1.
+    concurrency
+        Requests under way at the same time, 512 at most.
+    max_requests
+        Budget of requests, retries included; None is no limit.
+    timeout
+        Seconds after which an answer has to be complete, else it is asked for again: 7
+        tries, of which none begins later than ten minutes after the first. A day at
+        most.
+    api_key_env
+        Environment variable with the key; unset or empty where the server needs none.
+    served
+        What the server called the model in its answers; "" before the first.
+    requests_made, failures
+        Requests with their retries, and those that failed, by reason.
+    reached
+        Whether any was answered.
     """
 
     url: str
@@ -219,10 +225,14 @@ class Client:
 
         Parameters
         ----------
-        largest : bytes of an answer, unpacked, over which InputError is raised; None is
-            16 MiB.
-        if_filtered : stands for the answer to a prompt that a filter refuses; None
-            raises Filtered.
+        bodies
+            JSON of the requests.
+        largest
+            Bytes of an answer, unpacked, over which InputError is raised; None is 16
+            MiB.
+        if_filtered
+            Stands for the answer to a prompt that a filter refuses; None raises
+            Filtered.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}

@@ -127,11 +127,15 @@ def checked(
 
     Parameters
     ----------
-    positions : for each token of the prompt, log-probabilities by the id or the text of
-        a token, not checked yet; that of the first token is None.
-    counted : tokens of the prompt as the server counts them; None or 0 if it does not.
-    prompt : token ids.
-    spelling : of the tokens.
+    positions
+        For each token of the prompt, log-probabilities by the id or the text of a
+        token, not checked yet; that of the first token is None.
+    counted
+        Tokens of the prompt as the server counts them; None or 0 if it does not.
+    prompt
+        Token ids.
+    spelling
+        Spelling of the tokens.
 
     Raises
     ------
@@ -227,18 +231,25 @@ class Trust:
 
     Attributes
     ----------
-    prompts : the probes, token ids behind the start token.
-    begun : prompts that end where a token is to be generated.
-    shared : tokens behind the start token with which both begin.
-    noise : nats a token by which two answers to the same prompt, or to the same
-        beginning, differ, on average over the tokens that do; the largest seen, None
-        before there were two.
+    prompts
+        The probes, token ids behind the start token.
+    begun
+        Prompts that end where a token is to be generated.
+    shared
+        Tokens behind the start token with which both begin.
+    noise
+        Nats a token by which two answers to the same prompt, or to the same beginning,
+        differ, on average over the tokens that do; the largest seen, None before there
+        were two.
 
     Parameters
     ----------
-    tokenizer : of the model.
-    start : id of the start token.
-    most : tokens that fit into the context.
+    tokenizer
+        Tokenizer of the model.
+    start
+        Id of the start token.
+    most
+        Tokens that fit into the context.
     """
 
     def __init__(

@@ -84,10 +84,16 @@ class Generator(Protocol):
 
     Attributes
     ----------
-    name : for people. revision : names weights and precision, or address and name of a
-        server.
-    protocol : by which it is asked. instruction : that stands before every prompt.
-    left_out : fields of requests, of those in OPTIONAL, that a server refuses.
+    name
+        Name for people.
+    revision
+        Names weights and precision, or address and name of a server.
+    protocol
+        By which it is asked.
+    instruction
+        Text that stands before every prompt.
+    left_out
+        Fields of requests, of those in OPTIONAL, that a server refuses.
     """
 
     name: str
@@ -138,9 +144,12 @@ class LocalGenerator:
 
         Parameters
         ----------
-        prompt : text; where it leaves no room in the context, its last tokens count.
-        sampling : how many texts, how long, and at which temperature.
-        seed : of the noise.
+        prompt
+            Text; where it leaves no room in the context, its last tokens count.
+        sampling
+            How many texts, how long, and at which temperature.
+        seed
+            Seed of the noise.
 
         Raises
         ------
@@ -198,9 +207,12 @@ def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.n
 
     Parameters
     ----------
-    logits : of all rows, [rows, vocabulary].
-    uniform : a number from 0 to 1 for each row.
-    temperature : divides the logits; 0 takes the likeliest token.
+    logits
+        Logits of all rows, [rows, vocabulary].
+    uniform
+        A number from 0 to 1 for each row.
+    temperature
+        Divides the logits; 0 takes the likeliest token.
     """
     if temperature == 0:
         return np.asarray(logits.argmax(-1).cpu().numpy())
@@ -217,10 +229,14 @@ class EndpointGenerator:
 
     Parameters
     ----------
-    url : ends in /v1 for completions, in /v1/chat/completions for chat.
-    model : its name there. instruction : before the prompt of a chat; others get the
-        prompt alone.
-    limits : concurrency, max_requests, timeout and api_key_env of the client.
+    url
+        Ends in /v1 for completions, in /v1/chat/completions for chat.
+    model
+        Its name there.
+    instruction
+        Before the prompt of a chat; others get the prompt alone.
+    limits
+        Concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(

@@ -49,9 +49,14 @@ def _first_set(config: Any, names: tuple[str, ...]) -> Any:
 class Head:
     """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
 
-    The weights of `layer` may be quantised or lie on another device. `transform` is
-    applied in place to float32 logits; `rows` is the number of positions whose logits
-    are alive at a time.
+    Parameters
+    ----------
+    layer
+        The output layer. Its weights may be quantised or lie on another device.
+    transform
+        Applied in place to float32 logits; None changes nothing.
+    rows
+        Number of positions whose logits are alive at a time.
     """
 
     def __init__(
@@ -93,11 +98,14 @@ class Head:
 
         Parameters
         ----------
-        hidden : states, [N, d].
-        tokens : whose logits are to be exact, [N, K]; the output layer then takes 1 / K
-            of its rows at once.
-        elements : numbers of a block, about: what stays in the processor's cache while
-            the caller works on it. None is all rows of the output layer.
+        hidden
+            States, [N, d].
+        tokens
+            Tokens whose logits are to be exact, [N, K]; the output layer then takes 1 /
+            K of its rows at once.
+        elements
+            Numbers of a block, about: what stays in the processor's cache while the
+            caller works on it. None is all rows of the output layer.
         """
         columns = 1 if tokens is None else tokens.shape[1]
         size = max(1, self.rows // columns)
@@ -160,10 +168,14 @@ def objection(
 
     Parameters
     ----------
-    network : causal, as transformers loads it.
-    head : its output layer.
-    device : that takes the inputs.
-    length : tokens of the texts that are tried.
+    network
+        Causal, as transformers loads it.
+    head
+        Its output layer.
+    device
+        Device that takes the inputs.
+    length
+        Tokens of the texts that are tried.
 
     Notes
     -----

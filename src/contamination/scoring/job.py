@@ -38,11 +38,16 @@ class ScoringJob:
 
     Parameters
     ----------
-    store : to fill; `run` creates it.
-    scorer : the model.
-    reader : how the model reads the sequences.
-    places : of the full store, in the order of work.
-    replace : remove a store of something else instead of raising an error.
+    store
+        To fill; `run` creates it.
+    scorer
+        The model.
+    reader
+        How the model reads the sequences.
+    places
+        Places of the full store, in the order of work.
+    replace
+        Remove a store of something else instead of raising an error.
     """
 
     def __init__(

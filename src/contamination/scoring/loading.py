@@ -98,10 +98,14 @@ def load_network(
 
     Parameters
     ----------
-    source : where the weights come from.
-    config : of `load_config`.
-    dtype : in which the network computes.
-    device : of the network; without one it is spread over all devices.
+    source
+        Where the weights come from.
+    config
+        Configuration, from `load_config`.
+    dtype
+        In which the network computes.
+    device
+        Device of the network; without one it is spread over all devices.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     with explain_load_errors(source.name):
@@ -198,10 +202,14 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
 
     Parameters
     ----------
-    source : a directory, or a hub id with its commit.
-    config : of `load_config`.
-    dtype : in which the network computes.
-    start : id of the token before each sequence.
+    source
+        A directory, or a hub id with its commit.
+    config
+        Configuration, from `load_config`.
+    dtype
+        In which the network computes.
+    start
+        Id of the token before each sequence.
     """
     path = Path(source.name)
     # "None" is that of versions which quantised weights to fewer bits: names stay what
@@ -234,9 +242,12 @@ def load_named(
 
     Parameters
     ----------
-    source, config, dtype, start : as in `identity`.
-    device : as in `load_network`.
-    revision : the `identity` of all of them, taken before.
+    source, config, dtype, start
+        As in `identity`.
+    device
+        As in `load_network`.
+    revision
+        The `identity` of all of them, taken before.
     """
     with explain_load_errors(source.name), unchanged(source):
         try:

@@ -49,10 +49,11 @@ class TransformersScorer:
 
     Parameters
     ----------
-    source : where the model comes from; a path or hub id is a `ModelSource` with its
+    source
+        Where the model comes from; a path or hub id is a `ModelSource` with its
         defaults.
-    batch_tokens : most tokens of a batch, padding included; halved whenever memory runs
-        out.
+    batch_tokens
+        Most tokens of a batch, padding included; halved whenever memory runs out.
     """
 
     def __init__(
@@ -148,9 +149,12 @@ class TransformersScorer:
 
         Parameters
         ----------
-        sequences, firsts : as in `token_logprobs`.
-        output : a function of the hidden state that predicts a token.
-        columns : shape of what it returns for one token.
+        sequences, firsts
+            As in `token_logprobs`.
+        output
+            A function of the hidden state that predicts a token.
+        columns
+            Shape of what it returns for one token.
         """
         self.require_known_tokens(sequences)
         wholes = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
@@ -333,10 +337,14 @@ def must_spread(
 
     Parameters
     ----------
-    source : of the weights.
-    config : of the model.
-    dtype : of the weights.
-    device : of this process.
+    source
+        Source of the weights.
+    config
+        Configuration of the model.
+    dtype
+        Precision of the weights.
+    device
+        Device of this process.
     """
     if source.trust_remote_code:
         return False

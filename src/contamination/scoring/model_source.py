@@ -16,14 +16,20 @@ class ModelSource:
 
     Attributes
     ----------
-    name : hub id, directory, or .gguf file.
-    revision : branch, tag or commit of a hub id; files on this machine have none.
-    precision : "auto" is bfloat16 where the device computes in it, else float32.
-    attention : transformers' attn_implementation; None is its default, torch's fused
-        attention.
-    compile : run the network through torch.compile.
-    context : tokens in a window, at most what the model allows; None is just that.
-    trust_remote_code : run the Python files of the model's repository.
+    name
+        Hub id, directory, or .gguf file.
+    revision
+        Branch, tag or commit of a hub id; files on this machine have none.
+    precision
+        "auto" is bfloat16 where the device computes in it, else float32.
+    attention
+        Transformers' attn_implementation; None is its default, torch's fused attention.
+    compile
+        Run the network through torch.compile.
+    context
+        Tokens in a window, at most what the model allows; None is just that.
+    trust_remote_code
+        Run the Python files of the model's repository.
     """
 
     name: str

@@ -43,16 +43,27 @@ class ModelEntry:
 
     Attributes
     ----------
-    name : what tables call it. id : hub id, directory or .gguf file.
-    revision : commit, branch or tag of a hub id; None is the default branch.
-    role : "audited"; "negative_control", which cannot have seen the sets; or
+    name
+        What tables call it.
+    id
+        Hub id, directory or .gguf file.
+    revision
+        Commit, branch or tag of a hub id; None is the default branch.
+    role
+        "audited"; "negative_control", which cannot have seen the sets; or
         "contaminated", into whose corpus sets were planted.
-    parameters : how many, where known.
-    context : tokens read at once; None is all that the model allows.
-    published : its column in the paper's tables.
-    planted : set -> its duplication count in the training data, where that is known.
-    parts : wheels whose files, one after the other, are its GGUF file.
-    terms : what has to be accepted before it is fetched (`fetch`).
+    parameters
+        How many, where known.
+    context
+        Tokens read at once; None is all that the model allows.
+    published
+        Its column in the paper's tables.
+    planted
+        Set -> its duplication count in the training data, where that is known.
+    parts
+        Wheels whose files, one after the other, are its GGUF file.
+    terms
+        What has to be accepted before it is fetched (`fetch`).
     """
 
     name: str

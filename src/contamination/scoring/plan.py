@@ -25,10 +25,10 @@ class StoreNeed:
 
     Attributes
     ----------
-    kind, tokens_per_example : of the store, as in
-        `contamination.scoring.store_format.Header`.
-    shard_size : examples of a shard unless the user says otherwise; None is the whole
-        set.
+    kind, tokens_per_example
+        Those of the store, as in `contamination.scoring.store_format.Header`.
+    shard_size
+        Examples of a shard unless the user says otherwise; None is the whole set.
     """
 
     kind: "Kind" = "orderings"
@@ -51,15 +51,28 @@ class StorePlan:
         dataset: str,
         identity: str | None = None,
     ) -> Path:
-        """Where this store of that model and set lies: the one rule for the names of its folders.
+        """Return the folder of this store: the one rule for the names of folders.
 
-        `identity` is a hash of what may change under one name (weights, examples),
-        where stores of the old and the new are kept beside each other.
+        Parameters
+        ----------
+        directory
+            Directory of all stores.
+        model, dataset
+            Names for people.
+        identity
+            Hash of what may change under one name (weights, examples), where stores of
+            the old and the new are both kept.
+
+        Examples
+        --------
+        >>> StorePlan("orderings", 25).path("stores", "gpt2", "mmlu/law").as_posix()
+        'stores/gpt2/mmlu-law/orderings-025'
         """
         name = f"{self.kind}-{self.shards:03d}"
         if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
             name += f"-{self.tokens_per_example or 'all'}"
-        name += f"-{identity[:8]}" if identity else ""
+        if identity:
+            name += f"-{identity[:8]}"
         return stores_of(directory, model, dataset) / name
 
     def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
@@ -74,15 +87,40 @@ class StorePlan:
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
-    """Return the folder of all stores of a model and set."""
+    """Return the folder of all stores of a model and set.
+
+    Parameters
+    ----------
+    directory
+        Directory of all stores.
+    model, dataset
+        Names for people.
+    """
     return Path(directory) / _slug(model) / _slug(dataset)
 
 
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
-    """Choose the store that a test of so many examples reads, with its shards or those asked for.
+    """Return the store that a test reads.
 
-    Raises InputError for too few examples for the shards, or a test of alternatives:
-    what these read is planned from their texts.
+    Parameters
+    ----------
+    test
+        What the test asks of its store.
+    examples
+        Number of examples of the set.
+    shards
+        Number of shards; None is that of the test.
+
+    Raises
+    ------
+    InputError
+        For too few examples for the shards, or a test of alternatives: what these read
+        is planned from their texts.
+
+    Examples
+    --------
+    >>> plan_store(StoreNeed(), examples=100, shards=None)
+    StorePlan(kind='orderings', shards=25, tokens_per_example=None)
     """
     if test.kind == "alternatives":
         raise InputError(

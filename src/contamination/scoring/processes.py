@@ -123,9 +123,12 @@ def deal(
 
     Parameters
     ----------
-    label : what is done, in the bar of the first process.
-    tasks : to do.
-    alone : the first process does them all, as in `mine`.
+    label
+        What is done, in the bar of the first process.
+    tasks
+        To do.
+    alone
+        The first process does them all, as in `mine`.
     """
     state = processes()
     hidden = None if state.is_main_process else True  # None: on a terminal alone

@@ -52,7 +52,17 @@ def start_tokens_of(data: TokenisedSet, scorer: Scorer) -> int:
 
 
 class OrderingReader:
-    """Read orderings of shards, each as one long sequence."""
+    """Read orderings of shards, each as one long sequence.
+
+    Parameters
+    ----------
+    store
+        Store of orderings.
+    scorer
+        The model.
+    data
+        The set, tokenised for this model.
+    """
 
     def __init__(self, store: Store, scorer: Scorer, data: TokenisedSet) -> None:
         self.store = store
@@ -100,11 +110,22 @@ class ContinuationReader:
             # Of each continuation: its number in the request.
             scored_at = np.argsort(orders[i])
             nats = [values[scored_at[number]] for number in groups[i].which]
-            yield ScoredSequence(places[i], self.store.examples(places[i]), np.concatenate(nats))
+            examples = self.store.examples(places[i])
+            yield ScoredSequence(places[i], examples, np.concatenate(nats))
 
 
 class SuccessorReader(ContinuationReader):
-    """Read each example of a shard once, and all others of the shard after it."""
+    """Read each example of a shard once, and all others of the shard after it.
+
+    Parameters
+    ----------
+    store
+        Store of successors.
+    scorer
+        The model.
+    data
+        The set, tokenised for this model.
+    """
 
     def __init__(
         self,
@@ -131,7 +152,17 @@ class SuccessorReader(ContinuationReader):
 
 
 class VariantReader(ContinuationReader):
-    """Read once what the variants of a record share, and after it what they do not."""
+    """Read once what the variants of a record share, and after it what they do not.
+
+    Parameters
+    ----------
+    store
+        Store of variants.
+    scorer
+        The model.
+    groups
+        Tokens of the variants of each record.
+    """
 
     def __init__(self, store: Store, scorer: Scorer, groups: Sequence[Group]) -> None:
         super().__init__(store, scorer)

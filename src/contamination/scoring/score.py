@@ -61,22 +61,28 @@ def score(
 
     Parameters
     ----------
-    data : a set, tokenised by this scorer's tokenizer or to be; or variants of its
+    data
+        A set, tokenised by this scorer's tokenizer or to be; or variants of its
         records. A row of `Store.variants` is a record that has any (`distinct` above
         1), in canonical order: one that does not move says nothing, and is not read.
-    scorer : the model.
-    directory : of the store; it need not exist.
-    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a
+    scorer
+        The model.
+    directory
+        Directory of the store; it need not exist.
+    plan
+        Plan of orderings 0..permutations of every shard, or of all ordered pairs of a
         shard; None is the whole set in one shard. Variants have none.
-    model, seed : as in `store_format.Header`; of variants, the order of work alone is
-        drawn.
-    permutations : of orderings.
-    enough : called after each shard with the store and the index of that shard; scoring
-        ends when it returns True. The shards are then scored one after the other; None
+    model, seed
+        As in `store_format.Header`; of variants, the order of work alone is drawn.
+    permutations
+        Shuffled orderings of each shard; other kinds have none.
+    enough
+        Called after each shard with the store and the index of that shard; scoring ends
+        when it returns True. The shards are then scored one after the other; None
         scores all at once. Under torchrun every process calls it, and all must get the
         same answer.
-    replace : remove a store of something else from `directory` instead of raising an
-        error.
+    replace
+        Remove a store of something else from `directory` instead of raising an error.
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
@@ -107,8 +113,10 @@ def order_job(
 
     Parameters
     ----------
-    data : the set, tokenised by this scorer's tokenizer.
-    scorer, directory, plan, model, seed, permutations, replace : as in `score`.
+    data
+        The set, tokenised by this scorer's tokenizer.
+    scorer, directory, plan, model, seed, permutations, replace
+        As in `score`.
     """
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
         raise InputError(
@@ -151,8 +159,10 @@ def variant_job(
 
     Parameters
     ----------
-    variants : of the records of a set.
-    scorer, directory, model, seed, replace : as in `score`.
+    variants
+        Variants of the records of a set.
+    scorer, directory, model, seed, replace
+        As in `score`.
     """
     groups = token_groups(scorer.tokenizer, variants)
     lengths: list[int] = []

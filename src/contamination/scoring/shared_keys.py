@@ -1,4 +1,4 @@
-"""Keys and values of prefixes that many rows attend to, and the mask that keeps the rows apart."""
+"""Keys and values of prefixes that many rows attend to, and the mask of the rows."""
 
 from typing import Any
 
@@ -13,14 +13,20 @@ def attention_mask(
     longest: int,
     dtype: torch.dtype,
 ) -> Tensor:
-    """Return what is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
+    """Return what is added to attention scores, [R, 1, T, longest + T].
+
+    It is 0 for what a token sees.
 
     Parameters
     ----------
-    blocks : numbers of the continuations of a row, -1 behind the last, [R, T].
-    widths : inputs of the rows' prefixes, [R].
-    longest : inputs to which prefixes are padded.
-    dtype : in which the network attends.
+    blocks
+        Numbers of the continuations of a row, -1 behind the last, [R, T].
+    widths
+        Inputs of the rows' prefixes, [R].
+    longest
+        Inputs to which prefixes are padded.
+    dtype
+        In which the network attends.
     """
     in_prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
     prefix = in_prefix[:, None].expand(*blocks.shape, longest)
@@ -52,7 +58,15 @@ class SharedKeys(Cache):  # type: ignore[misc]
         *_: Any,
         **__: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Return the keys and values [.., .., tokens, ..] that a layer is to attend to."""
+        """Return the keys and values [.., .., tokens, ..] that a layer attends to.
+
+        Parameters
+        ----------
+        key_states, value_states
+            Those of the tokens that are read now.
+        layer_idx
+            Number of the layer.
+        """
         if self.owners is None:
             self.kept[layer_idx] = (key_states, value_states)
             return key_states, value_states

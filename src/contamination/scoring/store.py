@@ -43,9 +43,12 @@ def create_store(directory: Path, header: Header, *, replace: bool = False) -> S
 
     Parameters
     ----------
-    directory : of the store; it need not exist.
-    header : what the store holds.
-    replace : remove a store of something else instead of raising an error.
+    directory
+        Directory of the store; it need not exist.
+    header
+        What the store holds.
+    replace
+        Remove a store of something else instead of raising an error.
     """
     store = store_of(directory, header)
     store.create(replace=replace)
@@ -82,9 +85,12 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
 
     Parameters
     ----------
-    store : of orderings or successors, scored.
-    directory : of the new store; a store of something else there is removed.
-    permutations : to take along, of orderings alone.
+    store
+        A store of orderings or successors, scored.
+    directory
+        Directory of the new store; a store of something else there is removed.
+    permutations
+        To take along, of orderings alone.
     """
     sums = list(store.sums(permutations))
     summed = create_store(directory, changed(store.header, summed=True), replace=True)

@@ -45,10 +45,13 @@ class ScoredSequence(NamedTuple):
 
     Attributes
     ----------
-    place : its shard, and its number there.
-    examples : the examples whose tokens are scored, as they were read, int32. A store
-        of sums has none.
-    nats : the log-probabilities of their tokens, float32. A store of sums has one sum,
+    place
+        Its shard, and its number there.
+    examples
+        The examples whose tokens are scored, as they were read, int32. A store of sums
+        has none.
+    nats
+        The log-probabilities of their tokens, float32. A store of sums has one sum,
         float64, of an ordering, or of each successor in canonical order.
     """
 
@@ -63,15 +66,24 @@ class Header:
 
     Attributes
     ----------
-    model, dataset : names for people. model_revision, dataset_revision : the
-        identities.
-    template : name/version of the rendering of a record.
-    seed : of the orderings. shards : how many contiguous shards the set is cut into.
-    example_tokens : number of tokens of each example, in canonical order.
-    kind : of the store; `contamination.scoring.stores` has a class for each.
-    tokens_per_example : the first tokens of each example that are scored and stored;
-        None is all.
-    summed : sums stand in the place of the tokens, as
+    model, dataset
+        Names for people.
+    model_revision, dataset_revision
+        The identities.
+    template
+        Name/version of the rendering of a record.
+    seed
+        Seed of the orderings.
+    shards
+        How many contiguous shards the set is cut into.
+    example_tokens
+        Number of tokens of each example, in canonical order.
+    kind
+        Kind of the store; `contamination.scoring.stores` has a class for each.
+    tokens_per_example
+        The first tokens of each example that are scored and stored; None is all.
+    summed
+        Sums stand in the place of the tokens, as
         `contamination.scoring.store.sum_store` says.
     """
 
@@ -166,9 +178,12 @@ def check_same(
 
     Parameters
     ----------
-    path : the file of the header.
-    stored : the fields that lie there.
-    expected : the fields that they should have.
+    path
+        The file of the header.
+    stored
+        The fields that lie there.
+    expected
+        The fields that they should have.
     """
     differing = [name for name, value in expected.items() if stored.get(name) != value]
     if not differing:
@@ -226,9 +241,12 @@ def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
 
     Parameters
     ----------
-    path : of the part.
-    shard : wanted; None is any.
-    last_index : the last number within a shard that is wanted; None is any.
+    path
+        Path of the part.
+    shard
+        Wanted; None is any.
+    last_index
+        The last number within a shard that is wanted; None is any.
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -254,10 +272,14 @@ def write_part(
 
     Parameters
     ----------
-    directory : of the store.
-    header : of the store.
-    sequences : in the order of their places, at least one.
-    served : what a server called the model, "" of one here.
+    directory
+        Directory of the store.
+    header
+        Header of the store.
+    sequences
+        In the order of their places, at least one.
+    served
+        What a server called the model, "" of one here.
     """
     schema = part_schema(header)
     if served:
@@ -306,10 +328,14 @@ def write_table(
 
     Parameters
     ----------
-    path : of the part.
-    columns : its values, in the order of the schema.
-    schema : its columns, with the key of the store.
-    use_dictionary, column_encoding : as in `pyarrow.parquet.write_table`.
+    path
+        Path of the part.
+    columns
+        Its values, in the order of the schema.
+    schema
+        Its columns, with the key of the store.
+    use_dictionary, column_encoding
+        As in `pyarrow.parquet.write_table`.
     """
     arrays = list(map(pa.array, columns, schema.types))
     table = pa.table(arrays, schema=schema)

@@ -20,10 +20,14 @@ class Group(NamedTuple):
 
     Attributes
     ----------
-    record : index in the set, of the record or of the predecessor.
-    prefix : what all variants begin with, less than any of them; or the predecessor.
-    rests : the distinct continuations, at least one token each.
-    which : the continuation of each of the N variants, the published one first.
+    record
+        Index in the set, of the record or of the predecessor.
+    prefix
+        What all variants begin with, less than any of them; or the predecessor.
+    rests
+        The distinct continuations, at least one token each.
+    which
+        The continuation of each of the N variants, the published one first.
     """
 
     record: int

@@ -47,10 +47,13 @@ def windows(
 
     Parameters
     ----------
-    lengths : tokens of each sequence.
-    context : inputs of a window at most.
-    firsts : the tokens before that position of each sequence are not scored, and
-        windows that hold no other are left out.
+    lengths
+        Tokens of each sequence.
+    context
+        Inputs of a window at most.
+    firsts
+        The tokens before that position of each sequence are not scored, and windows
+        that hold no other are left out.
     """
     stride = context // 2
     for sequence, length in enumerate(lengths):
@@ -76,9 +79,12 @@ def assemble(
 
     Parameters
     ----------
-    wholes : to be filled in.
-    owners : the whole of each part to come; what waits for no part is yielded first.
-    parts : (index of the whole, place in it, values) of each.
+    wholes
+        To be filled in.
+    owners
+        The whole of each part to come; what waits for no part is yielded first.
+    parts
+        (index of the whole, place in it, values) of each.
     """
     missing = Counter(owners)
     for index, whole in enumerate(wholes):

@@ -38,14 +38,19 @@ class AnytimeResult(TestResult):
 
     Attributes
     ----------
-    statistic : log10 E, where E is the mean wealth over the bets.
-    p, log10_p : the always-valid p-value: the smallest 1/E so far, at most 1.
-    permutations : the smallest m of any shard.
-    alpha : level of the rule "stop at the first E >= 1/alpha".
-    stopped_at : number of shards at which it stops, None where E has never reached
-        1/alpha.
-    log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with
-        the whole stake or half of it; by lambda.
+    statistic
+        log10 E, where E is the mean wealth over the bets.
+    p, log10_p
+        The always-valid p-value: the smallest 1/E so far, at most 1.
+    permutations
+        The smallest m of any shard.
+    alpha
+        Level of the rule "stop at the first E >= 1/alpha".
+    stopped_at
+        Number of shards at which it stops, None where E has never reached 1/alpha.
+    log_wealth
+        (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
+        stake or half of it; by lambda.
 
     Examples
     --------
@@ -102,10 +107,12 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     Parameters
     ----------
-    shards : (m_i + 1,) each, log-probability (nats), or any other score, in each
-        ordering, in the order in which the shards were scored; entry 0 is canonical.
-        Larger is more evidence.
-    alpha : level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at`
+    shards
+        (m_i + 1,) each, log-probability (nats), or any other score, in each ordering,
+        in the order in which the shards were scored; entry 0 is canonical. Larger is
+        more evidence.
+    alpha
+        Level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at`
         alone.
 
     Returns
@@ -168,7 +175,8 @@ def log_e_values(log_probs: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    log_probs : (m+1,), scores of one shard, as in `anytime_test`.
+    log_probs
+        (m+1,), scores of one shard, as in `anytime_test`.
 
     Returns
     -------

@@ -50,10 +50,13 @@ def random_orderings(
 
     Parameters
     ----------
-    bounds : contiguous shards (start, stop) from 0 to n, as
+    bounds
+        Contiguous shards (start, stop) from 0 to n, as
         `contamination.testsets.orderings.shard_bounds` gives them.
-    permutations : m, 0 or more.
-    rng : draws the random ones, uniformly among those that keep every record in its
+    permutations
+        m, 0 or more.
+    rng
+        Draws the random ones, uniformly among those that keep every record in its
         shard.
 
     Returns
@@ -95,8 +98,10 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
 
     Parameters
     ----------
-    values : (m+1,), the statistic in each ordering, the canonical one first.
-    alternative : "greater" or "two-sided".
+    values
+        (m+1,), the statistic in each ordering, the canonical one first.
+    alternative
+        "greater" or "two-sided".
 
     Returns
     -------
@@ -144,9 +149,12 @@ def equal_neighbours(
 
     Parameters
     ----------
-    labels : (n,), numbers or texts.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    labels
+        (n,), numbers or texts.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -178,9 +186,12 @@ def ascending_neighbours(
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -211,9 +222,12 @@ def autocorrelation(
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -252,9 +266,12 @@ def trend(
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -304,10 +321,13 @@ class NeighbourSimilarity(NamedTuple):
 
     Attributes
     ----------
-    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0
-        where no shard is long enough.
-    close : (m+1,), share of neighbours that are near-duplicates.
-    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
+    means
+        (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no
+        shard is long enough.
+    close
+        (m+1,), share of neighbours that are near-duplicates.
+    has_twin
+        (n,), whether the record has a near-duplicate anywhere in the set.
     """
 
     means: Floats
@@ -331,14 +351,19 @@ def neighbour_similarity(
 
     Parameters
     ----------
-    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to
-        nothing).
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
-    lags : whole numbers, the first of them 1.
-    threshold : records are near-duplicates where their cosine is above it and they are
-        not copies.
-    copies : (n,), equal for records that are exact copies of each other.
+    features
+        (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
+    lags
+        Whole numbers, the first of them 1.
+    threshold
+        Records are near-duplicates where their cosine is above it and they are not
+        copies.
+    copies
+        (n,), equal for records that are exact copies of each other.
 
     Returns
     -------

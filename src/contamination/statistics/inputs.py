@@ -80,9 +80,12 @@ def as_log_probs(
 
     Parameters
     ----------
-    log_probs : (m+1,) or (r, m+1), the canonical ordering first.
-    ndim : 1 or 2 dimensions that it must have.
-    min_shards : fewest shards r.
+    log_probs
+        (m+1,) or (r, m+1), the canonical ordering first.
+    ndim
+        1 or 2 dimensions that it must have.
+    min_shards
+        Fewest shards r.
 
     Raises
     ------
@@ -116,9 +119,12 @@ def as_numbers(
 
     Parameters
     ----------
-    values : to check.
-    name : what messages call them.
-    least, most : limits of each, both allowed.
+    values
+        To check.
+    name
+        What messages call them.
+    least, most
+        Limits of each, both allowed.
 
     Raises
     ------
@@ -147,9 +153,12 @@ def as_array(
 
     Parameters
     ----------
-    values : to check.
-    name : what messages call them.
-    shape : that they must have; None is any length.
+    values
+        To check.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
 
     Raises
     ------
@@ -174,10 +183,14 @@ def as_whole_numbers(
 
     Parameters
     ----------
-    values : to check.
-    name : what messages call them.
-    shape : that they must have; None is any length.
-    least, most : limits of each, both allowed.
+    values
+        To check.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
+    least, most
+        Limits of each, both allowed.
 
     Raises
     ------
@@ -205,9 +218,12 @@ def as_booleans(
 
     Parameters
     ----------
-    values : each true or false, or 1 or 0.
-    name : what messages call them.
-    shape : that they must have; None is any length.
+    values
+        Each true or false, or 1 or 0.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
 
     Raises
     ------
@@ -236,9 +252,12 @@ def as_count(value: int, name: str, least: int, most: int = _LARGEST_COUNT) -> i
 
     Parameters
     ----------
-    value : to check.
-    name : what messages call it.
-    least, most : limits, both allowed.
+    value
+        To check.
+    name
+        What messages call it.
+    least, most
+        Limits, both allowed.
 
     Raises
     ------
@@ -285,9 +304,12 @@ def as_number(value: float, name: str, least: float, most: float) -> float:
 
     Parameters
     ----------
-    value : to check.
-    name : what messages call it.
-    least, most : limits, both allowed.
+    value
+        To check.
+    name
+        What messages call it.
+    least, most
+        Limits, both allowed.
 
     Raises
     ------
@@ -336,8 +358,10 @@ def without_scale(
 
     Parameters
     ----------
-    values : finite numbers.
-    axis : each line along this axis has a power of its own; by default all values have
+    values
+        Finite numbers.
+    axis
+        Each line along this axis has a power of its own; by default all values have
         one.
 
     Returns

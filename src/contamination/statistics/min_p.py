@@ -50,10 +50,12 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    names : of the q statistics.
-    best : the one that gave T. The p-value has paid for the choice.
-    marginals : each statistic's own exact test, *not* corrected for there being q of
-        them.
+    names
+        Names of the q statistics.
+    best
+        The one that gave T. The p-value has paid for the choice.
+    marginals
+        Each statistic's own exact test, *not* corrected for there being q of them.
     """
 
     names: tuple[str, ...]
@@ -80,14 +82,18 @@ def westfall_young_test(
 
     Parameters
     ----------
-    scores : (q, r, m+1), score of each shard in each ordering by each statistic; entry
-        [:, :, 0] is canonical, and an ordering has one place in all statistics. Larger
-        is more evidence.
-    names : of the statistics; "0", "1" and so on if not given.
-    resamples : number of draws. 10000 give log10 p within about 0.1 for 50 shards, down
-        to the smallest p; hundreds of shards reach further into the tail and take
-        100000 for the same.
-    rng : draws the canonical indices.
+    scores
+        (q, r, m+1), score of each shard in each ordering by each statistic; entry [:,
+        :, 0] is canonical, and an ordering has one place in all statistics. Larger is
+        more evidence.
+    names
+        Names of the statistics; "0", "1" and so on if not given.
+    resamples
+        Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
+        smallest p; hundreds of shards reach further into the tail and take 100000 for
+        the same.
+    rng
+        Draws the canonical indices.
 
     Returns
     -------
@@ -265,10 +271,14 @@ def mixture_draws(
 
     Parameters
     ----------
-    z : (q, r, m+1), as in `ladder`, of q statistics that share J.
-    ladders : the tilts of each statistic.
-    resamples : number of draws.
-    rng : draws them.
+    z
+        (q, r, m+1), as in `ladder`, of q statistics that share J.
+    ladders
+        The tilts of each statistic.
+    resamples
+        Number of draws.
+    rng
+        Draws them.
 
     Returns
     -------
@@ -335,8 +345,10 @@ def normal_deviates(
 
     Parameters
     ----------
-    sums : (n,), in units of the null sd of the sum.
-    z, tilts : of the statistic, as in `ladder`, in the same units.
+    sums
+        (n,), in units of the null sd of the sum.
+    z, tilts
+        Those of the statistic, as in `ladder`, in the same units.
 
     Notes
     -----

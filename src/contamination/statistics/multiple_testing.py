@@ -46,8 +46,9 @@ def fisher(log10_p: ArrayLike) -> PValue:
 
     Parameters
     ----------
-    log10_p : (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count
-        as -1e300.
+    log10_p
+        (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count as
+        -1e300.
 
     Returns
     -------
@@ -89,8 +90,9 @@ def cauchy(log10_p: ArrayLike) -> PValue:
 
     Parameters
     ----------
-    log10_p : (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count
-        as -1e300.
+    log10_p
+        (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count as
+        -1e300.
 
     Returns
     -------
@@ -152,8 +154,9 @@ def harmonic_mean(log10_p: ArrayLike) -> PValue:
 
     Parameters
     ----------
-    log10_p : (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count
-        as -1e300.
+    log10_p
+        (n,), log10 of the one-sided p-values of n tests. Those below -1e300 count as
+        -1e300.
 
     Returns
     -------
@@ -211,9 +214,11 @@ def adjust(log10_p: ArrayLike, *, method: Method) -> AdjustedResult:
 
     Parameters
     ----------
-    log10_p : (n,), log10 of the p-values of n tests, which may depend on each other.
-        Those below -1e300 count as -1e300.
-    method : "holm" or "benjamini_hochberg".
+    log10_p
+        (n,), log10 of the p-values of n tests, which may depend on each other. Those
+        below -1e300 count as -1e300.
+    method
+        "holm" or "benjamini_hochberg".
 
     Returns
     -------

@@ -30,8 +30,10 @@ def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
 
     Parameters
     ----------
-    values : (k,), numbers or texts, one for each option; equal ones count for neither.
-    arrangements : (N, k), the published one first.
+    values
+        (k,), numbers or texts, one for each option; equal ones count for neither.
+    arrangements
+        (N, k), the published one first.
 
     Returns
     -------
@@ -56,8 +58,10 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
 
     Parameters
     ----------
-    pairs : (k, k), whole numbers.
-    arrangements : (N, k), the published one first.
+    pairs
+        (k, k), whole numbers.
+    arrangements
+        (N, k), the published one first.
 
     Returns
     -------
@@ -93,7 +97,8 @@ def sum_test(values: ArrayLike) -> PValue:
 
     Parameters
     ----------
-    values : (n, N), whole numbers.
+    values
+        (n, N), whole numbers.
 
     Returns
     -------

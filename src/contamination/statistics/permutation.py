@@ -16,9 +16,10 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
 
     Parameters
     ----------
-    log_probs : (m+1,), log-probability L (nats) of the whole set in each ordering.
-        Entry 0 is canonical, the others are independent uniform permutations; larger is
-        more evidence.
+    log_probs
+        (m+1,), log-probability L (nats) of the whole set in each ordering. Entry 0 is
+        canonical, the others are independent uniform permutations; larger is more
+        evidence.
 
     Returns
     -------

@@ -33,8 +33,8 @@ class KnownResult(TestResult):
 
     Attributes
     ----------
-    known_at_least : the lower bound of the function of this name; it counts hits, not
-        `statistic`.
+    known_at_least
+        The lower bound of the function of this name; it counts hits, not `statistic`.
     """
 
     known_at_least: int
@@ -48,9 +48,11 @@ def hits_log10_p(hits: int, chances: ArrayLike) -> float:
 
     Parameters
     ----------
-    hits : how many of n records are hits.
-    chances : shape (n,); the probability of each under H0, such as 1/k where one of k
-        equally good answers was drawn. n may be 0.
+    hits
+        How many of n records are hits.
+    chances
+        Shape (n,); the probability of each under H0, such as 1/k where one of k equally
+        good answers was drawn. n may be 0.
 
     Raises
     ------
@@ -74,9 +76,12 @@ def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int
 
     Parameters
     ----------
-    hits : how many of n records are hits.
-    chances : (n,), the probability of each under H0, as in `hits_log10_p`.
-    level : one minus the confidence.
+    hits
+        How many of n records are hits.
+    chances
+        (n,), the probability of each under H0, as in `hits_log10_p`.
+    level
+        One minus the confidence.
 
     Raises
     ------
@@ -119,10 +124,14 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
 
     Parameters
     ----------
-    hits : (n,), whether each answer named the published one of `choices` (K) versions.
-    choices : K, 2 or more.
-    test : name in the result.
-    alpha : 1 - alpha is the confidence of `known_at_least`.
+    hits
+        (n,), whether each answer named the published one of `choices` (K) versions.
+    choices
+        K, 2 or more.
+    test
+        Name in the result.
+    alpha
+        1 - alpha is the confidence of `known_at_least`.
 
     Returns
     -------

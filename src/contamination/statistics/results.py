@@ -21,8 +21,10 @@ class PValue:
 
     Attributes
     ----------
-    statistic : what p is of, in the units that its function names.
-    p, log10_p : p-value in (0, 1], and its decimal logarithm.
+    statistic
+        What p is of, in the units that its function names.
+    p, log10_p
+        p-value in (0, 1], and its decimal logarithm.
 
     Examples
     --------
@@ -52,10 +54,13 @@ class TestResult(PValue):
 
     Attributes
     ----------
-    test : its name, as in the result tables.
-    shards, permutations : r and m, shuffled orderings per shard.
-    log10_least : decimal logarithm of the least p of these scores, whichever ordering
-        is canonical; None where that is not known.
+    test
+        Its name, as in the result tables.
+    shards, permutations
+        r and m, shuffled orderings per shard.
+    log10_least
+        Decimal logarithm of the least p of these scores, whichever ordering is
+        canonical; None where that is not known.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name

@@ -46,11 +46,13 @@ class ShardedExactResult(TestResult):
 
     Attributes
     ----------
-    z : statistic by its exact sd under H0 (0 if that is 0): a description, never the
+    z
+        Statistic by its exact sd under H0 (0 if that is 0): a description, never the
         source of p.
-    resolution : width of the conservative rounding, in units of the statistic:
-        P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float
-        error that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
+    resolution
+        Width of the conservative rounding, in units of the statistic: P(T >= t) <= p <=
+        P(T >= t - resolution), the upper end up to the bound on float error that p
+        includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
     z: float
@@ -67,12 +69,14 @@ def sharded_exact_test(
 
     Parameters
     ----------
-    log_probs : (r, m+1) log-probability (nats), or any other score, of each shard in
-        each ordering; column 0 is canonical. Larger is more evidence.
-    weights : "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a
-        constant shard), so that no loud shard drowns the others and T is the sum of the
-        shards' z-scores; "equal" is w_i = 1, with T in nats. Both are symmetric in the
-        m+1 scores, which keeps the test exact.
+    log_probs
+        (r, m+1) log-probability (nats), or any other score, of each shard in each
+        ordering; column 0 is canonical. Larger is more evidence.
+    weights
+        "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant
+        shard), so that no loud shard drowns the others and T is the sum of the shards'
+        z-scores; "equal" is w_i = 1, with T in nats. Both are symmetric in the m+1
+        scores, which keeps the test exact.
 
     Returns
     -------
@@ -119,8 +123,10 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
 
     Parameters
     ----------
-    log_probs : as in `sharded_exact_test`; columns 1 to m are independent draws.
-    blocks : 2 to 1,000.
+    log_probs
+        As in `sharded_exact_test`; columns 1 to m are independent draws.
+    blocks
+        2 to 1,000.
 
     Raises
     ------
@@ -151,10 +157,12 @@ def pooled_exact_test(
 
     Parameters
     ----------
-    sets : scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and
-        m may differ.
-    weights : as in `sharded_exact_test`. With "inverse_sd" every shard is in units of
-        its own spread, so sets may even differ in what their scores are.
+    sets
+        Scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and m
+        may differ.
+    weights
+        As in `sharded_exact_test`. With "inverse_sd" every shard is in units of its own
+        spread, so sets may even differ in what their scores are.
 
     Returns
     -------
@@ -209,9 +217,12 @@ def sharded_exact_monte_carlo(
 
     Parameters
     ----------
-    log_probs, weights : as in `sharded_exact_test`, with the same H0.
-    resamples : number of draws of the canonical indices, 1 or more.
-    rng : draws them.
+    log_probs, weights
+        As in `sharded_exact_test`, with the same H0.
+    resamples
+        Number of draws of the canonical indices, 1 or more.
+    rng
+        Draws them.
 
     Raises
     ------
@@ -254,9 +265,12 @@ def sharded_exact_p_values(
 
     Parameters
     ----------
-    log_probs : (r, m+1) as in `sharded_exact_test`, except that no column is special.
-    canonical : (b, r), the column of each shard that is called canonical, 0 to m.
-    weights : as in `sharded_exact_test`.
+    log_probs
+        (r, m+1) as in `sharded_exact_test`, except that no column is special.
+    canonical
+        (b, r), the column of each shard that is called canonical, 0 to m.
+    weights
+        As in `sharded_exact_test`.
 
     Returns
     -------
@@ -307,7 +321,8 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
 
     Parameters
     ----------
-    log_probs, weights : as in `sharded_exact_test`.
+    log_probs, weights
+        As in `sharded_exact_test`.
 
     Returns
     -------

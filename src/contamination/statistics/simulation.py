@@ -31,9 +31,11 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
 
     Parameters
     ----------
-    scores : (..., r, m+1), the canonical ordering in column 0.
-    canonical : (r,), whole numbers from 0 to m: the column of each shard that trades
-        places with column 0.
+    scores
+        (..., r, m+1), the canonical ordering in column 0.
+    canonical
+        (r,), whole numbers from 0 to m: the column of each shard that trades places
+        with column 0.
 
     Returns
     -------
@@ -76,12 +78,15 @@ def simulated_p_values(
 
     Parameters
     ----------
-    log_probs : (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave
-        the spread of a shard unknown. Column 0 is the published order, and takes no
-        part: what it shows cannot move the power.
-    effects : (b, r), by how many standard deviations of the shuffled scores of a shard
-        the canonical one is raised, in each draw. 0 is H0.
-    rng : draws which shuffled ordering is called canonical.
+    log_probs
+        (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the
+        spread of a shard unknown. Column 0 is the published order, and takes no part:
+        what it shows cannot move the power.
+    effects
+        (b, r), by how many standard deviations of the shuffled scores of a shard the
+        canonical one is raised, in each draw. 0 is H0.
+    rng
+        Draws which shuffled ordering is called canonical.
 
     Returns
     -------

@@ -52,9 +52,11 @@ def centred_successors(
 
     Parameters
     ----------
-    successors : S, (k, k) with k >= 3, nats; the diagonal is ignored.
-    resolution : nats. Where no residual exceeds it, the engine cannot tell the pairs
-        apart, and all are zeros.
+    successors
+        S, (k, k) with k >= 3, nats; the diagonal is ignored.
+    resolution
+        nats. Where no residual exceeds it, the engine cannot tell the pairs apart, and
+        all are zeros.
 
     Returns
     -------
@@ -118,8 +120,10 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
 
     Parameters
     ----------
-    successors : S, (k, k), nats, as scored or centred; the diagonal is ignored.
-    orderings : (n, k), permutations of 0 to k-1 in rows.
+    successors
+        S, (k, k), nats, as scored or centred; the diagonal is ignored.
+    orderings
+        (n, k), permutations of 0 to k-1 in rows.
 
     Returns
     -------
@@ -163,9 +167,12 @@ def sampled_successor_scores(
 
     Parameters
     ----------
-    successors : S, (k, k), nats, as in `successor_scores`.
-    resamples : number of uniform orderings, 1 or more.
-    rng : draws them.
+    successors
+        S, (k, k), nats, as in `successor_scores`.
+    resamples
+        Number of uniform orderings, 1 or more.
+    rng
+        Draws them.
 
     Returns
     -------
@@ -212,10 +219,12 @@ def generated_successors(
 
     Parameters
     ----------
-    records : n records, each a sequence of words or ids of tokens, in published order.
-    written : the texts generated after each record, any number of them, some perhaps
-        empty.
-    longest : units of the longest n-gram, 1 or more.
+    records
+        n records, each a sequence of words or ids of tokens, in published order.
+    written
+        The texts generated after each record, any number of them, some perhaps empty.
+    longest
+        Units of the longest n-gram, 1 or more.
 
     Returns
     -------
@@ -292,9 +301,12 @@ def generated_successor_test(
 
     Parameters
     ----------
-    successors : S, (n, n), in published order, with n >= 3.
-    resamples : number of uniform orderings, 1 or more.
-    rng : draws them.
+    successors
+        S, (n, n), in published order, with n >= 3.
+    resamples
+        Number of uniform orderings, 1 or more.
+    rng
+        Draws them.
 
     Returns
     -------

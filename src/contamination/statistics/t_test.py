@@ -28,9 +28,11 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
 
     Parameters
     ----------
-    log_probs : (r, m+1), log-probability L (nats) of each shard in each ordering,
-        column 0 canonical; larger is more evidence.
-    ddof : 1 is Student's t. 0 is what the public script of the paper computes
+    log_probs
+        (r, m+1), log-probability L (nats) of each shard in each ordering, column 0
+        canonical; larger is more evidence.
+    ddof
+        1 is Student's t. 0 is what the public script of the paper computes
         (`numpy.std`): its statistic is sqrt(r / (r-1)) too large for the t law with r -
         1 degrees of freedom, so it rejects too often; use it only to compare with that
         script.

@@ -42,12 +42,14 @@ def token_standardised_scores(
 
     Parameters
     ----------
-    logprobs : (m+1, T), log-probabilities (nats) of the tokens of one shard in each
-        ordering: a column is the same token of the same example in every ordering, row
-        0 is canonical.
-    leading : (m+1, T), bool, whether the example of the token stands first in that
-        ordering.
-    resolution : nats; a token that moves by no more counts 0.
+    logprobs
+        (m+1, T), log-probabilities (nats) of the tokens of one shard in each ordering:
+        a column is the same token of the same example in every ordering, row 0 is
+        canonical.
+    leading
+        (m+1, T), bool, whether the example of the token stands first in that ordering.
+    resolution
+        Nats; a token that moves by no more counts 0.
 
     Returns
     -------
@@ -108,9 +110,12 @@ def boundary_scores(
 
     Parameters
     ----------
-    logprobs, leading, resolution : as in `token_standardised_scores`.
-    position : (T,), place of each token within its example, from 0.
-    tokens_per_example : how many first tokens of an example count, 1 or more.
+    logprobs, leading, resolution
+        As in `token_standardised_scores`.
+    position
+        (T,), place of each token within its example, from 0.
+    tokens_per_example
+        How many first tokens of an example count, 1 or more.
 
     Returns
     -------
@@ -153,9 +158,11 @@ def centred_tokens(
 
     Parameters
     ----------
-    logprobs, leading : as in `token_standardised_scores`.
-    resolution : nats. A token that moves by no more is 0 throughout: the engine cannot
-        tell its log-probabilities apart.
+    logprobs, leading
+        As in `token_standardised_scores`.
+    resolution
+        nats. A token that moves by no more is 0 throughout: the engine cannot tell its
+        log-probabilities apart.
 
     Returns
     -------

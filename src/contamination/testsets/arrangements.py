@@ -30,11 +30,14 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
 
     Parameters
     ----------
-    items : n of them.
-    orders : the different orders of each item, the published one first, uint8[d,
-        options].
-    columns : N, how many texts a row has: each of the d texts stands in it N / d times.
-    template : the name or text of a template, or OPTIONS_TEMPLATE.
+    items
+        n of them.
+    orders
+        The different orders of each item, the published one first, uint8[d, options].
+    columns
+        N, how many texts a row has: each of the d texts stands in it N / d times.
+    template
+        The name or text of a template, or OPTIONS_TEMPLATE.
     """
 
     def __init__(
@@ -112,11 +115,15 @@ def drawn_orders(
 
     Parameters
     ----------
-    items : n of them.
-    free : of each item, the places that may change.
-    permutations : at most so many orders besides the published one; a divisor of
-        permutations + 1 in all.
-    seed : of the draws.
+    items
+        n of them.
+    free
+        Places of each item that may change.
+    permutations
+        At most so many orders besides the published one; a divisor of permutations + 1
+        in all.
+    seed
+        Seed of the draws.
 
     Raises
     ------
@@ -155,10 +162,14 @@ def _drawn_from(
 
     Parameters
     ----------
-    options : how many options there are.
-    places : of the options that move.
-    count : how many orders to return.
-    rng : draws them, unless these are all.
+    options
+        How many options there are.
+    places
+        Places of the options that move.
+    count
+        How many orders to return.
+    rng
+        Draws them, unless these are all.
     """
     published = tuple(range(options))
     orders = {published: None}

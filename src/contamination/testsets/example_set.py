@@ -24,12 +24,14 @@ class Declared:
 
     Attributes
     ----------
-    answer : they name the right option: by label, index from 0, text, or a flag for
-        each option.
-    options : they hold the options, as one list or a field for each, or are lists
-        parallel to them.
-    other : they say nothing of the options, whatever they look like; "*" is every
-        field.
+    answer
+        They name the right option: by label, index from 0, text, or a flag for each
+        option.
+    options
+        They hold the options, as one list or a field for each, or are lists parallel to
+        them.
+    other
+        They say nothing of the options, whatever they look like; "*" is every field.
     """
 
     answer: tuple[str, ...] = ()
@@ -43,14 +45,20 @@ class ExampleSet:
 
     Attributes
     ----------
-    examples : rendered texts, separator included; at least one.
-    template : name/version of the rendering, or the template itself.
-    revision : SHA-256 of the examples and the name of their template, whatever file
-        they came from.
-    records : the fields behind each example, where they are known.
-    declared : what is said of them, for sets of multiple-choice items.
-    started : whether a tokenizer that begins texts with a special token begins every
-        example so.
+    examples
+        Rendered texts, separator included; at least one.
+    template
+        Name/version of the rendering, or the template itself.
+    revision
+        SHA-256 of the examples and the name of their template, whatever file they came
+        from.
+    records
+        The fields behind each example, where they are known.
+    declared
+        What is said of them, for sets of multiple-choice items.
+    started
+        Whether a tokenizer that begins texts with a special token begins every example
+        so.
     """
 
     name: str
@@ -88,11 +96,16 @@ def make_test_set(
 
     Parameters
     ----------
-    name : of the set, for people.
-    records : in canonical order.
-    template : as in `contamination.testsets.sources.open_test_set`.
-    where : what error messages call the source of the records.
-    max_records : takes so many from the start; there must be as many. None takes all.
+    name
+        Name of the set, for people.
+    records
+        In canonical order.
+    template
+        As in `contamination.testsets.sources.open_test_set`.
+    where
+        What error messages call the source of the records.
+    max_records
+        Takes so many from the start; there must be as many. None takes all.
 
     Raises
     ------

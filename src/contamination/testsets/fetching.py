@@ -30,10 +30,14 @@ def download(
 
     Parameters
     ----------
-    source : of the records.
-    split : name of the split.
-    directory : keeps archives; the hub has a cache of its own.
-    again : whether to fetch an archive that is there already.
+    source
+        Source of the records.
+    split
+        Name of the split.
+    directory
+        Keeps archives; the hub has a cache of its own.
+    again
+        Whether to fetch an archive that is there already.
 
     Raises
     ------
@@ -161,11 +165,16 @@ def read_repository(
 
     Parameters
     ----------
-    folder : the directory.
-    config : name of the configuration; None where there is one.
-    split : name of the split. Its files come in the order of their names.
-    where : what messages call the directory.
-    fetch : called with the patterns of these files, before they are read.
+    folder
+        The directory.
+    config
+        Name of the configuration; None where there is one.
+    split
+        Name of the split. Its files come in the order of their names.
+    where
+        What messages call the directory.
+    fetch
+        Called with the patterns of these files, before they are read.
 
     Raises
     ------

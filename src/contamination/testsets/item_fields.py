@@ -20,10 +20,14 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    name : of a list, or with {} of a field for each option.
-    counted : what is put there for each option; empty for a list.
-    labels : of the options that have fields; none: letters.
-    answers : fields that may name the right option.
+    name
+        Name of a list, or with {} of a field for each option.
+    counted
+        What is put there for each option; empty for a list.
+    labels
+        Labels of the options that have fields; none: letters.
+    answers
+        Fields that may name the right option.
     """
 
     name: str
@@ -66,9 +70,12 @@ class Columns(NamedTuple):
 
     Attributes
     ----------
-    columns : places of the options, then of what moves along with each.
-    labels : what the record calls the options; empty: letters.
-    answers : names of fields that may name the right one.
+    columns
+        Places of the options, then of what moves along with each.
+    labels
+        What the record calls the options; empty: letters.
+    answers
+        Names of fields that may name the right one.
     """
 
     columns: list[list[Path]]

@@ -93,9 +93,12 @@ def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
 
     Parameters
     ----------
-    text : a question, or a field shown next to the options.
-    count : number of options.
-    alone : whether "(B)" counts, too.
+    text
+        A question, or a field shown next to the options.
+    count
+        Number of options.
+    alone
+        Whether "(B)" counts, too.
     """
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
     matches = list(_LETTER.finditer(text))
@@ -131,10 +134,14 @@ def to_declare(
 
     Parameters
     ----------
-    name : of the field.
-    value : what it says.
-    options : texts of the options.
-    labels : what the record calls them.
+    name
+        Name of the field.
+    value
+        What it says.
+    options
+        Texts of the options.
+    labels
+        What the record calls them.
 
     Returns
     -------

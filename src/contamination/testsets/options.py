@@ -57,14 +57,19 @@ class Item:
 
     Attributes
     ----------
-    answer : None where the record does not say.
-    lettered : a shown field names an option by its letter, wrong in another
-        arrangement.
-    record, labels : what it was read from, and what the record calls the options.
-    columns : places in the record of the options, then of what moves along with each.
-    gold : fields that name the right option, how ("label", "index" or "text"), and what
+    answer
+        None where the record does not say.
+    lettered
+        A shown field names an option by its letter, wrong in another arrangement.
+    record, labels
+        What it was read from, and what the record calls the options.
+    columns
+        Places in the record of the options, then of what moves along with each.
+    gold
+        Fields that name the right option, how ("label", "index" or "text"), and what
         they say if it stands in each place.
-    used : names of all these fields, and of the question.
+    used
+        Names of all these fields, and of the question.
     """
 
     question: str
@@ -264,8 +269,10 @@ class _RightAnswer:
 
     Attributes
     ----------
-    marks : the place of the right option, by the name of the field that says so.
-    gold : as `Item.gold`.
+    marks
+        The place of the right option, by the name of the field that says so.
+    gold
+        As `Item.gold`.
     """
 
     marks: dict[str, int] = field(default_factory=dict)

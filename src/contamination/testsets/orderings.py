@@ -47,11 +47,16 @@ def ordering(
 
     Parameters
     ----------
-    bounds : (start, stop) of the shard.
-    index : of the ordering; 0 is the canonical one.
-    seed : of all orderings.
-    dataset : revision of the set.
-    shard : number of the shard.
+    bounds
+        (start, stop) of the shard.
+    index
+        Number of the ordering; 0 is the canonical one.
+    seed
+        Seed of all orderings.
+    dataset
+        Revision of the set.
+    shard
+        Number of the shard.
 
     Returns
     -------

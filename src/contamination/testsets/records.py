@@ -107,11 +107,14 @@ def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[R
 
     Parameters
     ----------
-    records : of a file.
-    kind : None leaves them as they are; "mmlu" makes {question, choices, answer: a
-        letter} of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins
-        lines into articles.
-    where : what messages call the file.
+    records
+        Records of a file.
+    kind
+        None leaves them as they are; "mmlu" makes {question, choices, answer: a letter}
+        of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines
+        into articles.
+    where
+        What messages call the file.
 
     Raises
     ------
@@ -156,7 +159,8 @@ class _Objects:
 
     Attributes
     ----------
-    twice : that object, and its key; None if there is none.
+    twice
+        An object that has a key twice, and the key; None if there is none.
     """
 
     def __init__(self) -> None:

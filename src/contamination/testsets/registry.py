@@ -59,13 +59,20 @@ class Entry:
 
     Attributes
     ----------
-    title : what the paper's tables call it.
-    licence : of the data; "unknown" where it states none.
-    records : how many there are. checksum : SHA-256 of the examples in order, whatever
-        file they come from. lines : SHA-256 of the lines of its file (template line/1).
-        None: unknown.
-    mirror : path of its file below the directory of a mirror, and below the cache.
-    normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
+    title
+        What the paper's tables call it.
+    licence
+        Licence of the data; "unknown" where it states none.
+    records
+        How many there are.
+    checksum
+        SHA-256 of the examples in order, whatever file they come from.
+    lines
+        SHA-256 of the lines of its file (template line/1). None: unknown.
+    mirror
+        Path of its file below the directory of a mirror, and below the cache.
+    normalise
+        Kind of records, as `contamination.testsets.records.normalise` takes it.
     """
 
     name: str

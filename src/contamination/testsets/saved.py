@@ -53,8 +53,10 @@ def read_saved(folder: Path, split: str | None) -> list[Record]:
 
     Parameters
     ----------
-    folder : of a data set, or of its splits.
-    split : name of the split; None is "test", or the only data set that there is.
+    folder
+        Folder of a data set, or of its splits.
+    split
+        Name of the split; None is "test", or the only data set that there is.
 
     Raises
     ------

@@ -67,24 +67,28 @@ def open_test_set(
 
     Parameters
     ----------
-    what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet
-        or .txt file; what a harness has (`contamination.testsets.harness`:
+    what
+        A registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or
+        .txt file; what a harness has (`contamination.testsets.harness`:
         "lm-eval:TASK"); a folder that `save_to_disk` wrote, or a directory laid out
         like a repository of the hub; or a data set of the hub ("org/name",
         "org/name:config").
-    template : name, text with {field}, or a field; None is the registry's, else that of
-        the layout of the records (`contamination.testsets.templates.template_for`).
+    template
+        Name, text with {field}, or a field; None is the registry's, else that of the
+        layout of the records (`contamination.testsets.templates.template_for`).
         "line/1" takes the line of each record, every field as the file writes it. So
         the public script of Oren et al. reads a file, and so their models have most
         likely read the planted sets: for four of them the words per example in Table 3
         are those of whole lines (235 of MNLI, and 30 of its two sentences and its
         label).
-    max_records : at most so many records, from the start; None takes 5,000 of a
-        registered set, as Oren do, and all of any other.
-    mirror : directory with files of sets, laid out like the cache; None is
-        `data_directory`.
-    revision, split : of a data set of the hub; its main branch and "test" without them.
-        A folder may have splits, too.
+    max_records
+        At most so many records, from the start; None takes 5,000 of a registered set,
+        as Oren do, and all of any other.
+    mirror
+        Directory with files of sets, laid out like the cache; None is `data_directory`.
+    revision, split
+        Those of a data set of the hub; its main branch and "test" without them. A
+        folder may have splits, too.
 
     Raises
     ------
@@ -112,9 +116,12 @@ class Opened(NamedTuple):
 
     Attributes
     ----------
-    name, where : what tables and messages call them.
-    records : of the whole file, each with its place; the first `used` are wanted.
-    entry : of the registry, where they are registered.
+    name, where
+        What tables and messages call them.
+    records
+        Records of the whole file, each with its place; the first `used` are wanted.
+    entry
+        Entry of the registry, where they are registered.
     """
 
     name: str
@@ -136,7 +143,8 @@ def open_records(
 
     Parameters
     ----------
-    what, max_records, mirror, revision, split : as in `open_test_set`.
+    what, max_records, mirror, revision, split
+        As in `open_test_set`.
 
     Raises
     ------
@@ -222,9 +230,12 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
 
     Parameters
     ----------
-    name : registered, or "org/name" or "org/name:config" of the hub.
-    revision : commit, branch or tag of a data set of the hub; None is its main branch.
-    split : of a data set of the hub; None is "test".
+    name
+        Registered, or "org/name" or "org/name:config" of the hub.
+    revision
+        Commit, branch or tag of a data set of the hub; None is its main branch.
+    split
+        Split of a data set of the hub; None is "test".
 
     Raises
     ------
@@ -392,9 +403,12 @@ def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
 
     Parameters
     ----------
-    entry : whose template makes the examples; without one, records are hashed.
-    records : of the set.
-    where : what messages call their source.
+    entry
+        Entry whose template makes the examples; without one, records are hashed.
+    records
+        Records of the set.
+    where
+        What messages call their source.
     """
     if entry.template is None:
         return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))

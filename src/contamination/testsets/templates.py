@@ -87,9 +87,14 @@ class Template(NamedTuple):
 
     Attributes
     ----------
-    name : what stores call it. pattern : its text with {field}.
-    parts : a text and the field after it, in turn; None where there is none.
-    braced : what stands in doubled braces, and so is text, whatever the record has.
+    name
+        What stores call it.
+    pattern
+        Its text with {field}.
+    parts
+        A text and the field after it, in turn; None where there is none.
+    braced
+        What stands in doubled braces, and so is text, whatever the record has.
     """
 
     name: str
@@ -184,9 +189,12 @@ def render(records: Sequence[Record], template: str, where: str) -> tuple[str, .
 
     Parameters
     ----------
-    records : each with its place.
-    template : its name, a field, or its text.
-    where : what messages call the source of the records.
+    records
+        Each with its place.
+    template
+        Its name, a field, or its text.
+    where
+        What messages call the source of the records.
 
     Raises
     ------

@@ -92,9 +92,12 @@ def tokenize(
 
     Parameters
     ----------
-    tokenizer : of the model.
-    texts : in any number.
-    special : whether to add the tokens that the tokenizer puts around a text.
+    tokenizer
+        Tokenizer of the model.
+    texts
+        In any number.
+    special
+        Whether to add the tokens that the tokenizer puts around a text.
 
     Raises
     ------

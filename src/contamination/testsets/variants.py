@@ -50,13 +50,15 @@ class FixedOptions:
 
     Attributes
     ----------
-    answer : the right option stays at its letter, which takes out a skewed share of
-        gold letters and a model's liking for one; items whose answer is not known do
-        not move.
-    habits : an item does not move whose options are all numbers, amounts or dates,
-        which authors sort, or if another one has the same options in whatever order
-        ("True, True", "True, False" ...), as one habit set both. Not where a seed or a
-        key has arranged them.
+    answer
+        The right option stays at its letter, which takes out a skewed share of gold
+        letters and a model's liking for one; items whose answer is not known do not
+        move.
+    habits
+        An item does not move whose options are all numbers, amounts or dates, which
+        authors sort, or if another one has the same options in whatever order ("True,
+        True", "True, False" ...), as one habit set both. Not where a seed or a key has
+        arranged them.
     """
 
     answer: bool = False
@@ -69,11 +71,15 @@ class VariantSet:
 
     Attributes
     ----------
-    name : of the set.
-    texts : N of each of n records, separator included; where fewer are distinct, all
+    name
+        Name of the set.
+    texts
+        N of each of n records, separator included; where fewer are distinct, all
         equally often.
-    template : name/version of the rendering, or the template itself.
-    what : "options" (arrangements) or "wordings" (an author's own).
+    template
+        Name/version of the rendering, or the template itself.
+    what
+        "options" (arrangements) or "wordings" (an author's own).
     """
 
     name: str
@@ -125,10 +131,14 @@ def open_items(
 
     Parameters
     ----------
-    what : name, file or directory of the set.
-    template : how a record becomes an example; None as above.
-    declared : what the author says of fields.
-    where : further parameters of `open_test_set`.
+    what
+        Name, file or directory of the set.
+    template
+        How a record becomes an example; None as above.
+    declared
+        What the author says of fields.
+    where
+        Further parameters of `open_test_set`.
 
     Raises
     ------
@@ -212,15 +222,19 @@ def option_variants(
 
     Parameters
     ----------
-    test_set : with records; see `contamination.testsets.options.items_of`.
-    permutations : arrangements besides the published one. 23 are all others of four
-        options.
-    seed : of the choice, where there are more than N.
-    keep : which options stay in place; see `FixedOptions` and `permitted_places`. Or
-        the places of each item among which a key has moved the options
+    test_set
+        With records; see `contamination.testsets.options.items_of`.
+    permutations
+        Arrangements besides the published one. 23 are all others of four options.
+    seed
+        Seed of the choice, where there are more than N.
+    keep
+        Which options stay in place; see `FixedOptions` and `permitted_places`. Or the
+        places of each item among which a key has moved the options
         (`contamination.seal`).
-    template : how an arrangement becomes text. None takes the set's own if that shows
-        every option, else OPTIONS_TEMPLATE.
+    template
+        How an arrangement becomes text. None takes the set's own if that shows every
+        option, else OPTIONS_TEMPLATE.
 
     Raises
     ------
@@ -261,9 +275,12 @@ def require_arrangements(
 
     Parameters
     ----------
-    test_set : what the message names.
-    free : of each item, the places among which its options may move.
-    permutations : arrangements besides the published one.
+    test_set
+        What the message names.
+    free
+        Places of each item among which its options may move.
+    permutations
+        Arrangements besides the published one.
     """
     able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:
@@ -306,10 +323,14 @@ def option_orders(
 
     Parameters
     ----------
-    items : n of them.
-    free : of each item, the places that may change, as `permitted_places` returns them.
-    permutations : N - 1.
-    seed : of the draws.
+    items
+        n of them.
+    free
+        Places of each item that may change, as `permitted_places` returns them.
+    permutations
+        N - 1.
+    seed
+        Seed of the draws.
 
     Returns
     -------
@@ -366,9 +387,12 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
 
     Parameters
     ----------
-    item : whose options alone decide, never their order.
-    keep : what keeps its place by the request.
-    shared : whether another item of the set has the same options.
+    item
+        An item, whose options alone decide, never their order.
+    keep
+        What keeps its place by the request.
+    shared
+        Whether another item of the set has the same options.
     """
     are_all_numbers = are_numbers(item.options)
     name_others = any(map(NAMES_OTHERS.search, item.options))

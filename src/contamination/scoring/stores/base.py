@@ -257,9 +257,10 @@ class Store(ABC):
 
         Parameters
         ----------
-        shard : whose sequences are wanted; None is all.
-        permutations : wanted of each shard; kinds without permutations give all that
-            they have.
+        shard
+            Shard whose sequences are wanted; None is all.
+        permutations
+            Wanted of each shard; kinds without permutations give all that they have.
         """
         last_index = permutations if self.has_permutations else None
         missing = dict.fromkeys(self.places(permutations, shard))  # in their order
@@ -287,9 +288,12 @@ class Store(ABC):
 
         Parameters
         ----------
-        path : of the part.
-        shard : wanted; None is any.
-        last_index : the last number within a shard that is wanted; None is any.
+        path
+            Path of the part.
+        shard
+            Wanted; None is any.
+        last_index
+            The last number within a shard that is wanted; None is any.
         """
         wanted: list[ScoredSequence] = []
         for sequence in read_part(path, self.header):

@@ -31,21 +31,28 @@ class LogRecord:
 
     Attributes
     ----------
-    place : file and place in it, for messages.
-    model : its name, from the log or the files beside it, else from the name of the
-        file.
-    id, number : what the log calls the record, and its place in the published order,
-        from 0; "" and None where the log does not say.
-    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those
-        of Inspect and lighteval, id and question in others.
-    prompt : all that the model was shown, decoded, with the turns that it did not write
+    place
+        File and place in it, for messages.
+    model
+        Its name, from the log or the files beside it, else from the name of the file.
+    id, number
+        What the log calls the record, and its place in the published order, from 0; ""
+        and None where the log does not say.
+    doc
+        The record: as published in logs of lm-evaluation-harness, an `item` in those of
+        Inspect and lighteval, id and question in others.
+    prompt
+        All that the model was shown, decoded, with the turns that it did not write
         itself.
-    completion : what the model wrote, whole; where it chose one of several
-        continuations by their likelihood, the likeliest; "" where there is none, or no
-        single one. No reader looks at targets, scores or filtered answers for it.
-    epoch : counts answers to one record from 1.
-    labels : the texts of the options by the labels that this prompt gave them; empty
-        where the log does not say.
+    completion
+        What the model wrote, whole; where it chose one of several continuations by
+        their likelihood, the likeliest; "" where there is none, or no single one. No
+        reader looks at targets, scores or filtered answers for it.
+    epoch
+        Counts answers to one record from 1.
+    labels
+        The texts of the options by the labels that this prompt gave them; empty where
+        the log does not say.
     """
 
     place: str
@@ -73,10 +80,14 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
 
     Parameters
     ----------
-    kind : what it has to be.
-    value : bytes of JSON, or a mapping.
-    where : file and place.
-    of : the format, for the message.
+    kind
+        What it has to be.
+    value
+        Bytes of JSON, or a mapping.
+    where
+        File and place.
+    of
+        The format, for the message.
 
     Raises
     ------
@@ -106,9 +117,12 @@ def not_as(where: str, of: str, problem: object) -> InputError:
 
     Parameters
     ----------
-    where : file and place.
-    of : the format.
-    problem : what is wrong, in a few words.
+    where
+        File and place.
+    of
+        The format.
+    problem
+        What is wrong, in a few words.
     """
     shown = " ".join(str(problem).split())[:MOST_SHOWN]
     return InputError(f"{where}: not as {of} writes it ({shown}); give the log itself")
