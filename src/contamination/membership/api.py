@@ -29,7 +29,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes
-from contamination.scoring.score import cut_into_parts
+from contamination.scoring.work import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str

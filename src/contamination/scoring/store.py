@@ -29,7 +29,7 @@ KINDS: dict[Kind, type[Store]] = {
 
 
 def store_of(directory: Path, header: Header) -> Store:
-    """Return the store of this header in a directory, of which nothing is read or written yet."""
+    """Return the store of this header in a directory; nothing is read or written yet."""
     return KINDS[header.kind](directory, header)
 
 
@@ -60,6 +60,20 @@ def open_store(directory: Path | str) -> Store:
 
     Raises InputError if there is none, its header is damaged, or it is one of another
     version of this package.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> header = Header("toy", "1", "a set", "2", "text/1", 0, 1, (3, 2))
+    >>> places = [((0, 0), [0, 1]), ((0, 1), [1, 0])]
+    >>> nats = np.array([-1.0, -2.0, -0.5, -1.5, -1.0], dtype=np.float32)
+    >>> with TemporaryDirectory() as folder:
+    ...     created = create_store(Path(folder), header)
+    ...     rows = [(place, np.array(order, np.int32), nats) for place, order in places]
+    ...     part = created.append(rows)
+    ...     store = open_store(folder)
+    ...     store.permutations(), store.log_probs(1).tolist()
+    (1, [[-6.0, -6.0]])
     """
     path = Path(directory) / "store.json"
     check_directory(path.parent)
@@ -96,6 +110,7 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     summed = create_store(directory, changed(store.header, summed=True), replace=True)
     no_examples = np.empty(0, np.int32)
     places = store.places(permutations)
-    summed.append((place, no_examples, nats) for place, nats in zip(places, sums, strict=True))
+    rows = zip(places, sums, strict=True)
+    summed.append((place, no_examples, nats) for place, nats in rows)
     for record in store.records():
         shutil.copy(record, directory)

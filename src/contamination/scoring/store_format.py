@@ -197,12 +197,17 @@ def check_same(
         field = "number of records"
         before = str(len(stored["example_tokens"]))
         now = str(len(expected["example_tokens"]))
-    difference = f"this store is of another {field.replace('_', ' ')} ({before}, now {now})"
+    name = field.replace("_", " ")
+    difference = f"this store is of another {name} ({before}, now {now})"
     if field in CHOSEN:
-        fix = f"keep to the first: every other {field} is one more test, to be corrected for"
-        raise InputError(f"{path}: {difference}; {fix}")
-    fix = f"name another directory, or remove {path.parent}"
-    raise InputError(f"{path}: {difference}; {fix}", parameter="directory")
+        raise InputError(
+            f"{path}: {difference}; keep to the first: every other {field} is one more "
+            "test, to be corrected for"
+        )
+    raise InputError(
+        f"{path}: {difference}; name another directory, or remove {path.parent}",
+        parameter="directory",
+    )
 
 
 def _has_other_beginning(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:

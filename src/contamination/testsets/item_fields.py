@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared
 from contamination.testsets.option_texts import LETTERS, NUMBERS
+from contamination.testsets.records import are_mappings
 
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
@@ -153,7 +154,7 @@ def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from fields_of(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value and _are_mappings(value):
+    elif isinstance(value, list) and value and are_mappings(value):
         keys = dict[str, None]()
         for inner in value:
             keys.update(dict.fromkeys(inner))
@@ -172,7 +173,7 @@ def places_of(record: Record, name: str) -> list[Path]:
     path: Path = ()
     parts = [name] if name in record else name.split(".")
     for part in parts:
-        if isinstance(value, list) and _are_mappings(value, part):
+        if isinstance(value, list) and are_mappings(value, part):
             return [(*path, number, part) for number in range(len(value))]
         if not isinstance(value, Mapping) or part not in value:
             return []
@@ -183,14 +184,6 @@ def places_of(record: Record, name: str) -> list[Path]:
     if isinstance(value, list):
         return [(*path, i) for i in range(len(value))]
     return [path]
-
-
-def _are_mappings(values: Sequence[Any], key: str | None = None) -> bool:
-    """Return whether all values are mappings, which have the key if one is named."""
-    for value in values:
-        if not isinstance(value, Mapping) or (key is not None and key not in value):
-            return False
-    return True
 
 
 def dotted(path: Path) -> str:

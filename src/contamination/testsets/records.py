@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +91,14 @@ def check_ids(records: Sequence[Record], where: str) -> None:
                     f"{where}, {place}: the record of {field} {value!r} stands at "
                     f"{first} already, with the same fields; remove the copy"
                 )
+
+
+def are_mappings(values: Sequence[Any], key: str | None = None) -> bool:
+    """Return whether all values are mappings, which have the key if one is named."""
+    for value in values:
+        if not isinstance(value, Mapping) or (key is not None and key not in value):
+            return False
+    return True
 
 
 def articles(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from contamination.errors import InputError
-from contamination.testsets.records import ID_FIELDS, Record
+from contamination.testsets.records import ID_FIELDS, Record, are_mappings
 
 # name/version -> how a record becomes the text of an example. The final newline is the
 # separator, tokenised with the example. A changed template gets a new version: stores
@@ -346,17 +346,12 @@ def _entry(value: Any, key: str) -> Any:
     """
     if isinstance(value, Mapping):
         return value[key]
-    if isinstance(value, list) and _all_have(value, key):
+    if isinstance(value, list) and are_mappings(value, key):
         return [inner[key] for inner in value]
     is_place = key.isdecimal() and len(key) <= MOST_DIGITS
     if isinstance(value, list | str) and is_place:
         return value[int(key)]
     raise KeyError(key)
-
-
-def _all_have(values: Sequence[Any], key: str) -> bool:
-    """Return whether all values are mappings with this key."""
-    return all(isinstance(value, Mapping) and key in value for value in values)
 
 
 def _fits(record: Mapping[str, Any], template: Template) -> bool:

@@ -273,7 +273,9 @@ class Store(ABC):
                     yield sequence
         if missing:
             name = self.name_of(next(iter(missing)))
-            wanted = f"{permutations} permutations" if self.has_permutations else "the whole store"
+            wanted = "the whole store"
+            if self.has_permutations:
+                wanted = f"{permutations} permutations"
             raise InputError(
                 f"{self.directory}: {name} is not scored yet; score {wanted} first",
             )
