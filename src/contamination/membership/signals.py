@@ -35,8 +35,7 @@ def token_signals(
 
     Long sequences are read in windows, and every token is scored once. A network that
     runs here is asked for everything, any other scorer for log-probabilities. Raises
-    InputError as the scorer does: unknown tokens, weights that give no numbers, too
-    little memory.
+    InputError for unknown tokens, weights that give no numbers, and too little memory.
     """
     if not isinstance(scorer, TransformersScorer):
         return list(map(TokenStatistics, text_log_probs(scorer, sequences)))

@@ -126,8 +126,8 @@ class Request(NamedTuple):
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
-    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too
-    small a context or no tokenizer.
+    Raises InputError for limits, an address or a key that the client refuses, too small
+    a context, or no tokenizer.
 
     Parameters
     ----------

@@ -293,7 +293,7 @@ class Trust:
     def _gaps(self) -> np.ndarray:
         """Return how far the latest answers are apart on what both probes begin with."""
         first, second = self._latest[0], self._latest[1]
-        return np.abs(first[: self.shared] - second[: self.shared])
+        return np.asarray(np.abs(first[: self.shared] - second[: self.shared]))
 
     def _bad_sign(self, noise: float) -> str:
         """Return why the latest answers are not one model's; "" if they may be."""

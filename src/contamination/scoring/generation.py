@@ -224,8 +224,9 @@ def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.n
 class EndpointGenerator:
     """A model behind an endpoint that writes, fulfilling `Generator`.
 
-    Raises InputError as `Client`, and while it writes if the server cannot be used or
-    stays away, or its answers come from another model than the first ones did.
+    Raises InputError for limits, an address or a key that the client refuses; and while
+    it writes, if the server cannot be used or stays away, or its answers come from
+    another model than the first ones did.
 
     Parameters
     ----------

@@ -73,8 +73,9 @@ class ScoringJob:
         """Score what is missing, and return the store.
 
         No process returns before all parts are stored. With `enough` the shards are
-        scored one after the other, until it returns True. Raises InputError as
-        `contamination.scoring.score.score`.
+        scored one after the other, until it returns True. Raises InputError if the
+        store is one of something else, a log-probability is not finite, or the disk is
+        full.
         """
         parts = share(self.plan_parts)[0]
         together(self.open_store)

@@ -238,8 +238,8 @@ def load_named(
 ) -> PreTrainedModel:
     """Load the weights that a revision names.
 
-    Raises InputError as `load_network`, and for files that are others now, or change
-    meanwhile.
+    Raises InputError if the weights cannot be had, are incomplete, damaged or too
+    large, and for files that are others now, or change meanwhile.
 
     Parameters
     ----------

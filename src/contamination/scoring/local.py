@@ -125,7 +125,7 @@ class TransformersScorer:
         return head
 
     def load(self) -> None:
-        """Load and check the network now; raises InputError as the scoring would."""
+        """Load and check the network now; InputError if it cannot be used."""
         _ = self.head
 
     def token_logprobs(

@@ -96,7 +96,7 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
 
     Anything else stands for itself.
 
-    Raises InputError for an empty name, and as `load_models` does.
+    Raises InputError for an empty name, and for a damaged registry.
     """
     if not name.strip():
         raise InputError(

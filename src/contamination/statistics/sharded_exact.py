@@ -131,8 +131,9 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     Raises
     ------
     InputError
-        As `sharded_exact_test`; for another number of blocks, or where a block holds
-        all orderings.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; for another
+        number of blocks, or where a block holds all orderings.
 
     Examples
     --------
@@ -227,7 +228,9 @@ def sharded_exact_monte_carlo(
     Raises
     ------
     InputError
-        As `sharded_exact_test`, or for no resample.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; or for no
+        resample.
 
     Examples
     --------
@@ -281,8 +284,9 @@ def sharded_exact_p_values(
     Raises
     ------
     InputError
-        As `sharded_exact_test`, or for choices of another shape or of columns that do
-        not exist.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; or for
+        choices of another shape or of columns that do not exist.
 
     Examples
     --------
@@ -332,7 +336,8 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
     Raises
     ------
     InputError
-        As `sharded_exact_test`.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting.
 
     Examples
     --------

@@ -47,7 +47,7 @@ def read_records(path: Path) -> list[Record]:
 def read_lines(path: Path) -> dict[int, str]:
     """Read the lines of a UTF-8 file, without ends, by number from 1; blank ones go.
 
-    Raises InputError as `read_text`.
+    Raises InputError that names the first line that is not UTF-8.
     """
     # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record
     # ends.

@@ -143,7 +143,8 @@ def open_items(
     Raises
     ------
     InputError
-        As `open_test_set`; without a template, also for what `items_of` refuses.
+        For a set that cannot be opened; without a template, also for records that are
+        no items.
     """
     if template is not None or str(what) in entries():
         test_set = open_test_set(what, template=template, **where)

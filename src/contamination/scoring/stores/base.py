@@ -94,8 +94,8 @@ class Store(ABC):
     def create(self, *, replace: bool = False) -> None:
         """Write the header unless it is there.
 
-        With `replace` a store of something else is removed. Raises InputError as
-        `is_created`.
+        With `replace` a store of something else is removed. Raises InputError if the
+        directory holds something else, or a damaged `store.json`.
         """
         if self.is_created(replace=replace):
             return
