@@ -4,8 +4,8 @@ The method is that of Oren, Meister, Chatterji, Ladhak and Hashimoto, *Proving T
 Contamination in Black-Box Language Models*, ICLR 2024 (arXiv 2310.17623), cited below
 as Oren.
 
-The names below are the public face. Each is imported when it is first used, so that statistics of
-stored log-probabilities need neither torch nor transformers::
+The names below are the public face. Each is imported when it is first used, so that
+statistics of stored log-probabilities need neither torch nor transformers::
 
     from contamination import open_store, sharded_exact_test
 

@@ -1,7 +1,8 @@
 """Files that are either whole or absent, and the checksums that name them.
 
-Everything that the project writes goes through `replacing`: a temporary file beside the
-target, flushed to disk, then renamed over it, and the new name flushed, too. A reader
+Everything that the project writes goes through `replacing`: a temporary file next to
+the target, flushed to disk, then renamed over it, and the new name flushed, too. A
+reader
 never meets half a file, whether the writer was interrupted, killed, out of disk or
 without power. Two processes may write the same file: each has a temporary file of its
 own, and whoever ends last has the last word.
@@ -135,7 +136,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Name beside `path` that no other process and no other call uses."""
+    """Return a name next to `path` that no other process and no other call uses."""
     # The suffix is kept last: writers such as matplotlib read the format from it.
     return path.with_name(f".{uuid4().hex[:8]}.partial{path.suffix}")
 

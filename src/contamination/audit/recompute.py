@@ -13,7 +13,8 @@ from typing import Any
 from contamination.audit.registry import OPTION_TEST, TESTS, Test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header, require_one_model
+from contamination.scoring.store_checks import require_one_model
+from contamination.scoring.store_format import Header
 from contamination.statistics import TestResult, adjust
 from contamination.tables import outcome_row
 

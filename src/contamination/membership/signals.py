@@ -2,7 +2,7 @@
 
 The rank of token t comes from the logits at position t-1, which predict it. The public
 code of Fu et al. (2025) compares the logits at position t with the token at t, which
-the model has just read; that rank is kept beside the right one under a name that says
+the model has just read; that rank is kept, too, under a name that says
 so.
 
 One pass over the output layer gives all that the scores need. A block of logits is a

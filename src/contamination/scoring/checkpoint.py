@@ -61,7 +61,7 @@ def _chosen_weights(directory: Path) -> list[Path]:
 
 
 def others_of(directory: Path, *, code: bool) -> list[Path]:
-    """Return the files beside the weights that decide what a model says.
+    """Return the files that decide what a model says, but for its weights.
 
     They include its `code` if that is run.
 

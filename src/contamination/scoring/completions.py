@@ -14,10 +14,9 @@ from contamination.errors import InputError
 from contamination.files import check_directory, read_json, sha256_of, write_json
 from contamination.randomness import random_stream
 from contamination.scoring.generation import Generator, Sampling
+from contamination.scoring.store_checks import check_same, require_one_model
 from contamination.scoring.store_format import (
-    check_same,
     read_table,
-    require_one_model,
     write_table,
 )
 

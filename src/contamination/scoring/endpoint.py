@@ -22,7 +22,8 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
-from contamination.scoring.endpoint_client import Client, Rejected, require_name
+from contamination.scoring.endpoint_client import Client, require_name
+from contamination.scoring.endpoint_refusals import Rejected
 from contamination.scoring.endpoint_trust import (
     ADVICE,
     FIRST_ASKED,

@@ -7,7 +7,6 @@ error or Ctrl-C cancels what is under way, and a request is sent only once the a
 before it has been taken.
 """
 
-import html
 import os
 import re
 from collections import Counter
@@ -17,72 +16,33 @@ from dataclasses import dataclass, field
 from itertools import islice
 from random import uniform
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import anyio
 import httpx2
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError, printable
+from contamination.scoring.endpoint_refusals import (
+    WORDS_OF_A_FILTER,
+    WORDS_OF_NAN,
+    WORDS_OF_QUOTA,
+    Filtered,
+    Rejected,
+    may_pass,
+)
+from contamination.scoring.redaction import without_secret
 
 ATTEMPTS = 7  # tries of a request
 PATIENCE = 600.0  # seconds after which no try begins
 LONGEST_TIMEOUT = 86_400.0  # seconds
 LONGEST_WAIT = 8.0  # seconds between tries, of our own
 LONGEST_RETRY_AFTER = 120.0  # seconds, where a server says when to come back
-TEMPORARY = {408, 409, 429}  # and everything from 500 on but the next two
-LASTING = {501, 505}
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = (b"location", b"retry-after")  # headers
-MOST_ENCODED = 8  # times that a message may be encoded over
-_ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-# What servers say, whatever the status, of a refusal that lasts, and of what is behind
-# it.
-WORDS_OF_NAN = re.compile(r"\bnan\b|not JSON compliant", re.I)
-WORDS_OF_QUOTA = re.compile("insufficient_quota|exceeded your current quota", re.I)
-WORDS_THAT_LAST = re.compile(
-    "not supported|unsupported|does(?: not|n't) support|not implemented", re.I
-)
-WORDS_OF_LENGTH = re.compile(
-    r"context|too (?:long|large|many tokens)|maximum.{0,20}(?:length|tokens)|"
-    r"max_\w*len",
-    re.I,
-)
-WORDS_OF_A_FILTER = re.compile(
-    "content.?filter|content management policy|content policy|data_inspection_failed|"
-    "inappropriate content|flagged",
-    re.I,
-)
-
-
-def decode(text: str) -> str:
-    """Return a text with what URLs, HTML and JSON escape in the place of the escapes."""
-    plain = html.unescape(unquote(text))
-    return _ESCAPED.sub(lambda match: chr(int(match[1] or match[2], 16)), plain)
-
-
-class Rejected(InputError):
-    """The server makes nothing of the request: another form of it may do.
-
-    `words` are the server's own.
-    """
-
-    def __init__(self, message: str, words: str = "") -> None:
-        super().__init__(message)
-        self.words = words
-
-    @property
-    def about_length(self) -> bool:
-        """Whether the server says that the prompt is too long."""
-        return WORDS_OF_LENGTH.search(self.words) is not None
-
-
-class Filtered(Rejected):
-    """A filter of the server refuses this one prompt."""
 
 
 def require_name(model: str) -> str:
@@ -300,7 +260,7 @@ class Client:
                 reason = self._broken(error)
             else:
                 self.reached = True
-                if not _may_pass(response):
+                if not may_pass(response):
                     return self._read(response)
                 self.failures[f"HTTP {response.status_code}"] += 1
                 reason = f"HTTP {response.status_code} ({self._words(response)})"
@@ -421,18 +381,8 @@ class Client:
         return line[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat, however often it is encoded.
-
-        A text that is encoded more than MOST_ENCODED times over is not shown.
-        """
-        if not self._key:
-            return text
-        for _ in range(MOST_ENCODED):
-            decoded = decode(text)
-            if decoded == text:
-                return re.sub(re.escape(self._key), "***", text, flags=re.I)
-            text = decoded
-        return "***"
+        """Strike out the key, which some servers repeat, however often it is encoded."""
+        return without_secret(text, self._key)
 
 
 def _parts_of(url: str) -> SplitResult:
@@ -446,12 +396,3 @@ def _parts_of(url: str) -> SplitResult:
     except (ValueError, httpx2.InvalidURL):
         return urlsplit("")
     return parts
-
-
-def _may_pass(response: httpx2.Response) -> bool:
-    """Whether another try may get another answer."""
-    status = response.status_code
-    if status in LASTING or (status not in TEMPORARY and status < 500):
-        return False
-    lasting = (WORDS_OF_NAN, WORDS_OF_QUOTA, WORDS_THAT_LAST)
-    return not any(words.search(response.text) for words in lasting)

@@ -21,7 +21,8 @@ from transformers import Cache
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import derived_seed, random_stream
-from contamination.scoring.endpoint_client import LARGEST, Client, Rejected, require_name
+from contamination.scoring.endpoint_client import LARGEST, Client, require_name
+from contamination.scoring.endpoint_refusals import Rejected
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 

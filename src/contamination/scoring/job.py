@@ -21,7 +21,8 @@ from contamination.scoring.processes import mine, processes, share, together
 from contamination.scoring.readers import Reader
 from contamination.scoring.run_record import recorded
 from contamination.scoring.store import open_store
-from contamination.scoring.store_format import Place, ScoredSequence, require_one_model
+from contamination.scoring.store_checks import require_one_model
+from contamination.scoring.store_format import Place, ScoredSequence
 from contamination.scoring.stores.base import Store
 from contamination.scoring.work import cut_into_parts, keep_wanted
 

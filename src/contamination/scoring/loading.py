@@ -129,7 +129,7 @@ def load_network(
 def _network_arguments(
     source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device | None
 ) -> dict[str, Any]:
-    """Return the arguments of `from_pretrained` besides the location."""
+    """Return the other arguments of `from_pretrained` than the location."""
     arguments: dict[str, Any] = {
         "dtype": dtype,
         "config": config,

@@ -1,6 +1,7 @@
 """The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
 
-`data/models.yaml` is the registry; the file beside this module is a link to it, so that
+`data/models.yaml` is the registry; the file next to this module is a link to it, so
+that
 an installed package finds it too. Any other name is a model all the same: a path or a
 hub id. Some lie in wheels of the package index, so that no hub is needed.
 """
@@ -207,7 +208,7 @@ def label(model: str) -> str:
 
 
 def label_control(control: str, model: str) -> str:
-    """Label a control beside a model: by its whole path where the last parts are equal.
+    """Return the label of a control: its whole path where the last parts are equal.
 
     Raises InputError if both are the same folder, file or name.
     """

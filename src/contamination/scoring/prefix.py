@@ -36,7 +36,7 @@ ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of token
 # Others are silently ignored.
 ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}
 WINDOWS = ("sliding_window", "attention_chunk_size")  # names in configurations
-BY_INDEX = ("gpt_neo",)  # architectures with windows of their own besides the mask
+BY_INDEX = ("gpt_neo",)  # architectures with windows of their own
 FLOAT32_NATS = 1e-3  # most that a token's log-probability may differ from plain scoring
 ROUGH_NATS = 0.1  # its average over a continuation, where rounding depends on the batch
 PLAIN_BATCHES = 64  # of concatenations that exist at a time

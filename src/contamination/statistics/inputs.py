@@ -41,19 +41,17 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
         masked = _has_mask(values)
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        # RuntimeError: a list that holds itself.
-        raise InputError(
-            f"{name} is not an array of numbers: give rows of equal length",
-        ) from error
+        # A list that holds itself raises RuntimeError.
+        message = f"{name} is not an array of numbers: give rows of equal length"
+        raise InputError(message) from error
     if masked:
         raise InputError(f"{name} has masked entries: leave them out, or fill them")
     if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
         try:
             array = array.astype(np.float64)
         except OverflowError as error:
-            raise InputError(
-                f"{name} has a number that no float holds: rescale it",
-            ) from error
+            message = f"{name} has a number that no float holds: rescale it"
+            raise InputError(message) from error
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InputError(f"{name} holds {array.dtype} entries: give real numbers")
     with np.errstate(over="ignore"):  # a long double becomes inf, and is named as such
@@ -383,11 +381,9 @@ def with_scale(value: float, exponent: int) -> float:
 
 
 def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:
+    sizes = zip(array.shape, shape, strict=False)
     fits = array.ndim == len(shape)
-    for size, expected in zip(array.shape, shape, strict=False):
-        if expected is not None and size != expected:
-            fits = False
-    if not fits:
+    if not fits or not all(expected in (None, size) for size, expected in sizes):
         lengths = ["n" if size is None else str(size) for size in shape]
         expected_shape = ", ".join(lengths) + ("," if len(lengths) == 1 else "")
         raise InputError(f"{name} has shape {array.shape}: give ({expected_shape})")

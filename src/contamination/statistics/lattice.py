@@ -4,7 +4,7 @@ How the tail is computed. Every score is measured from the canonical one of its 
 in whole steps of a common lattice, *rounded up*; the canonical score sits at step 0
 without rounding. The event {T >= t} then becomes {sum of steps >= 0} and can only have
 grown. Exponential tilting moves the mean of the sum to 0 before the convolution, so
-that FFT round-off, which is relative to the largest probability, stays small beside a
+that FFT round-off, which is relative to the largest probability, stays small against a
 tail of 1e-80 or less.
 """
 

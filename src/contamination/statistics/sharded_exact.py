@@ -9,21 +9,18 @@ uniform laws, known exactly from scores already paid for.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_count,
     as_list,
     as_log_probs,
     as_whole_numbers,
     check_generator,
     with_scale,
-    without_scale,
 )
 from contamination.statistics.lattice import (
     STEPS_PER_SHARD,
@@ -32,10 +29,15 @@ from contamination.statistics.lattice import (
     log_tail,
 )
 from contamination.statistics.results import TestResult, log10_least
-
-Weights = Literal["equal", "inverse_sd"]
-
-Floats = NDArray[np.float64]
+from contamination.statistics.shard_weights import (
+    Floats,
+    Weights,
+    float_noise,
+    gaps_of,
+    log_share_of_ties,
+    weighted,
+    without_units,
+)
 
 _MOST_BLOCKS = 1000  # of a jackknife: each repeats the test
 
@@ -241,13 +243,13 @@ def sharded_exact_monte_carlo(
     """
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
-    (values,), exponent = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
+    (values,), exponent = without_units([as_log_probs(log_probs, ndim=2)], weights)
     draws = np.zeros(count)
-    for row in _gaps(values, weights):
+    for row in gaps_of(values, weights):
         draws += row[rng.integers(len(row), size=count)]
-    hits = int(np.count_nonzero(draws >= -_float_noise(values, weights)))
+    hits = int(np.count_nonzero(draws >= -float_noise(values, weights)))
     p = (1 + hits) / (1 + count)
-    shares = _contributions(values, weights)
+    shares = weighted(values, weights)
     return TestResult(
         test="sharded_exact_monte_carlo",
         statistic=with_scale(float(shares[:, 0].sum()), exponent),
@@ -294,7 +296,7 @@ def sharded_exact_p_values(
     >>> sharded_exact_p_values(scores, [[0, 0], [2, 2]]).round(4)
     array([0.1111, 1.    ])
     """
-    (values,), _ = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
+    (values,), _ = without_units([as_log_probs(log_probs, ndim=2)], weights)
     shards, orderings = values.shape
     chosen = as_whole_numbers(
         canonical,
@@ -303,7 +305,7 @@ def sharded_exact_p_values(
         least=0,
         most=orderings - 1,
     )
-    shares = _contributions(values, weights)
+    shares = weighted(values, weights)
     sums = shares[np.arange(shards), chosen].sum(axis=1)
     width = float(np.ptp(shares, axis=1).sum())
     if width == 0:
@@ -315,7 +317,7 @@ def sharded_exact_p_values(
     law, error = convolve([np.bincount(row) / orderings for row in steps])
     tails = np.minimum(1.0, np.cumsum((law + error)[::-1])[::-1])
     # Sums that are equal but for float noise must count as ties.
-    noise = _float_noise(values, weights)
+    noise = float_noise(values, weights)
     reached = np.ceil((sums - float(least.sum()) - noise) / step).astype(np.int64)
     return np.asarray(tails[np.maximum(reached, 0)])
 
@@ -344,8 +346,8 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
     >>> contributions([[3.0, 1.0, 2.0]], weights="equal")
     array([[ 1., -1.,  0.]])
     """
-    (values,), exponent = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
-    shares = _contributions(values, weights)
+    (values,), exponent = without_units([as_log_probs(log_probs, ndim=2)], weights)
+    shares = weighted(values, weights)
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         return np.clip(np.ldexp(shares, exponent), -largest, largest)
@@ -357,16 +359,16 @@ def _test_shards(
     weights: Weights,
 ) -> ShardedExactResult:
     """Test the shards of all blocks (r_i, m_i + 1)."""
-    scaled, exponent = _without_scale(blocks, weights)
-    gaps = [_gaps(values, weights) for values in scaled]
+    scaled, exponent = without_units(blocks, weights)
+    gaps = [gaps_of(values, weights) for values in scaled]
     shards = sum(len(block) for block in gaps)
     if max(block.max() for block in gaps) <= 0:  # the most that T can be: count the ties
         resolution = 0.0
-        log_p = sum(_log_share_of_ties(block) for block in gaps)
+        log_p = sum(log_share_of_ties(block) for block in gaps)
     else:
         step, resolution = lattice_step(gaps)
         log_p = log_tail([np.ceil(block / step).astype(np.int64) for block in gaps])
-    shares = [_contributions(values, weights) for values in scaled]
+    shares = [weighted(values, weights) for values in scaled]
     statistic = sum(float(block[:, 0].sum()) for block in shares)
     null_sd = math.sqrt(sum(float((block**2).mean(axis=1).sum()) for block in shares))
     return ShardedExactResult.of(
@@ -379,64 +381,3 @@ def _test_shards(
         z=statistic / null_sd if null_sd > 0 else 0.0,
         resolution=with_scale(resolution, exponent),
     )
-
-
-def _without_scale(
-    blocks: Sequence[Floats],
-    scheme: Weights,
-) -> tuple[list[Floats], int]:
-    """Divide the scores by powers of two.
-
-    The exponent of the unit of T comes with them.
-
-    With "inverse_sd" every shard is divided by its own, and T has no unit. Raises
-    InputError for an unknown weighting.
-    """
-    if scheme not in get_args(Weights):
-        raise InputError(f'weights is {scheme!r:.40}: give "inverse_sd" or "equal"')
-    if scheme == "inverse_sd":
-        return [without_scale(values, axis=1)[0] for values in blocks], 0
-    largest = max(float(np.abs(values).max()) for values in blocks)
-    exponent = math.frexp(largest)[1]
-    return [np.ldexp(values, -exponent) for values in blocks], exponent
-
-
-def _contributions(values: Floats, scheme: Weights) -> Floats:
-    centred = values - values.mean(axis=1, keepdims=True)
-    return np.asarray(_weights(values, scheme) * centred)
-
-
-def _weights(values: Floats, scheme: Weights) -> Floats:
-    """Return w_i as a column, (r, 1)."""
-    if scheme == "equal":
-        return np.ones((len(values), 1))
-    # Dividing rounding noise by its own sd would give a constant shard a full vote.
-    varies = np.ptp(values, axis=1, keepdims=True) > _rounding(values)
-    sd = values.std(axis=1, keepdims=True)
-    return np.asarray(np.divide(1.0, sd, out=np.zeros_like(sd), where=varies))
-
-
-def _rounding(values: Floats) -> Floats:
-    return np.asarray(ROUNDING * np.abs(values).max(axis=1, keepdims=True))
-
-
-def _float_noise(values: Floats, scheme: Weights) -> float:
-    """Return what float rounding may add to a sum over shards."""
-    return float((_weights(values, scheme) * _rounding(values)).sum())
-
-
-def _gaps(values: Floats, scheme: Weights) -> Floats:
-    """Return w_i (L[i, j] - L[i, 0]): the event T >= t is {sum of gaps >= 0}.
-
-    Equal scores must stay ties although they may differ in their last bits, or p would
-    be too small: gaps at rounding level are set to 0 here, and sums are compared with a
-    tolerance (Monte Carlo) or rounded up by far more than that (lattice).
-    """
-    gaps = values - values[:, :1]
-    gaps[np.abs(gaps) <= _rounding(values)] = 0.0
-    return np.asarray(_weights(values, scheme) * gaps)
-
-
-def _log_share_of_ties(gaps: Floats) -> float:
-    """Return the log-probability that every shard draws a score equal to its canonical one."""
-    return float(np.log((gaps == 0).mean(axis=1)).sum())

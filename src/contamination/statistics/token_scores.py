@@ -66,7 +66,7 @@ def token_standardised_scores(
     -----
     H0: the orderings of the shard, each a row of `logprobs` and `leading`, are
     exchangeable given the model. Exactness: mean_t and sd_t are symmetric in the rows,
-    and row j enters score[j] alone besides; so permuting the rows permutes the scores,
+    and row j enters no other score; so permuting the rows permutes the scores,
     and exchangeable rows give exchangeable scores, which is all that
     `sharded_exact_test` asks. Nothing is asymptotic.
 

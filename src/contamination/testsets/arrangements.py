@@ -120,8 +120,8 @@ def drawn_orders(
     free
         Places of each item that may change.
     permutations
-        At most so many orders besides the published one; a divisor of permutations + 1
-        in all.
+        At most so many other orders than the published one; a divisor of permutations +
+        1 in all.
     seed
         Seed of the draws.
 

@@ -9,7 +9,7 @@ from contamination.testsets.harness_items import item
 from contamination.testsets.records import Record
 
 MOST_TASKS = 8  # of a group, in a message
-# A column beside those of a task.
+# A column that is added to those of a task.
 STORED = "contamination: number in the stored data set"
 
 

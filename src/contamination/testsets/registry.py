@@ -1,6 +1,6 @@
 """The data registry: where each public test set comes from, and its checksum.
 
-`data/registry.yaml` is the table; the file beside this module is a link to it, so that
+`data/registry.yaml` is the table; the file next to this module is a link to it, so that
 an installed package finds it too. The environment variable CONTAMINATION_REGISTRY names
 another table that takes its place, such as one with the addresses of a mirror in one's
 own network.

@@ -9,9 +9,8 @@ of its examples is compared, which does not depend on the kind of file.
 import json
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import platformdirs
 
@@ -19,7 +18,6 @@ from contamination.errors import InputError
 from contamination.files import (
     check_directory,
     locked,
-    read_json,
     sha256_of,
     writable,
     write_json,
@@ -29,11 +27,9 @@ from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import (
     FORMATS,
     Record,
-    check_ids,
     normalise,
     read_lines,
     read_records,
-    read_text,
     without_bytes,
 )
 from contamination.testsets.registry import (
@@ -45,11 +41,11 @@ from contamination.testsets.registry import (
     suggestion,
 )
 from contamination.testsets.saved import is_saved, read_saved
-from contamination.testsets.templates import parse, render, template_for
+from contamination.testsets.templates import parse, template_for
+from contamination.testsets.verified import ORIGIN, checksum, read_verified, require_same
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
-ORIGIN = ".source.json"  # suffix of the note beside a file that was fetched
 HARNESSES = ("lm-eval", "lm-eval-samples", "inspect", "lighteval")  # before a colon
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
 
@@ -349,7 +345,7 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         records: list[Record] = []
         for (place, _), line in zip(rows, lines, strict=True):
             records.append((place, json.loads(line)))
-        _compare(entry, records, path, source)
+        require_same(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))
         origin = {
             "source": source,
@@ -360,72 +356,3 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         }
         write_json(path.with_suffix(ORIGIN), origin)
     return path
-
-
-def read_verified(entry: Entry, path: Path) -> list[Record]:
-    """Read a set from a file; compare the number and the checksum of its records.
-
-    Raises InputError if records are missing, too many or changed, if a record comes
-    twice with its id, or if the file is malformed.
-    """
-    if entry.normalise == "wikitext" and path.suffix == ".txt":
-        # As records of a .txt file they would have lost the blank lines.
-        records = [("", {"text": read_text(path)})]
-    else:
-        records = read_records(path)
-    records = normalise(records, entry.normalise, str(path))
-    _compare(entry, records, path, str(path))
-    return records
-
-
-def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
-    """Refuse records other than the registered ones, or those fetched to `path`."""
-    check_ids(records, where)
-    actual = checksum(entry, records, where)
-    expected = expected_checksum(entry, path)
-    wrong = None
-    if entry.records not in (None, len(records)):
-        wrong = f"{len(records):,} records, {entry.name} has {entry.records:,}"
-    elif expected not in (None, actual):
-        wrong = f"checksum {actual[:16]}..., {entry.name} has {expected[:16]}..."
-    if wrong is not None:
-        accept = ""
-        if not entry.checksum:
-            accept = f", or accept it: remove {path.with_suffix(ORIGIN)}"
-        raise InputError(
-            f"{where}: {wrong}; damaged or another version: fetch it again{accept}",
-            parameter="again",
-        )
-
-
-def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """Return the SHA-256 over the examples of a set, else over its records.
-
-    Parameters
-    ----------
-    entry
-        Entry whose template makes the examples; without one, records are hashed.
-    records
-        Records of the set.
-    where
-        What messages call their source.
-    """
-    if entry.template is None:
-        return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))
-    return sha256_of(*render(records, entry.template, where))
-
-
-def expected_checksum(entry: Entry, path: Path) -> str | None:
-    """Return the SHA-256 of the registry, else that of when `path` was fetched."""
-    return entry.checksum or read_origin(path).get("checksum")
-
-
-def read_origin(path: Path) -> dict[str, Any]:
-    """Read what was recorded when a file was fetched (see `fetch`).
-
-    The note is empty if it was not.
-    """
-    note = path.with_suffix(ORIGIN)
-    if not note.is_file():
-        return {}
-    return read_json(note)

@@ -22,8 +22,7 @@ from contamination.testsets.records import ID_FIELDS, Record, are_mappings
 # are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
-    # That of its file: see `contamination.testsets.sources.open_test_set`.
-    "line/1": "{line}\n",
+    "line/1": "{line}\n",  # of its file: see `open_test_set`
     "signature/1": "{name}{signature}: {summary}\n",
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
@@ -48,16 +47,11 @@ TEMPLATES = {
 # Templates of the layouts that are known by their fields; the first that fits a record
 # is taken.
 LAYOUTS = (
-    "text/1",
-    "messages/1",
-    "choices/1",
-    "choices/2",
-    "question/1",
-    "truthfulqa/1",
+    *("text/1", "messages/1", "choices/1", "choices/2"),
+    *("question/1", "truthfulqa/1"),
 )
 
-# Characters of a template or of names of fields in a message, which is one line.
-MOST_SHOWN = 200
+MOST_SHOWN = 200  # characters of a template, or of names of fields, in a message
 MOST_FIELDS = 1_000
 MOST_PADDING = 1_000  # characters that a format may pad a field to
 MOST_DIGITS = 9  # of a place in a list
@@ -271,9 +265,9 @@ def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
     """Return the text of one record."""
     for name in template.braced:
         if name in record:
-            field_as_written = f"{{{name}}}"
+            braced = f"{{{name}}}"
             raise InputError(
-                f"{where}: {template.described} writes {field_as_written} as it is, in "
+                f"{where}: {template.described} writes {braced} as it is, in "
                 f"doubled braces; write {_with_single_braces(template.pattern)}"
             )
     pieces = list[str]()

@@ -9,36 +9,28 @@ same ones, and the null is exact given what stays. `permitted_places` has the ru
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import PartsDigest, sha256_of
+from contamination.files import PartsDigest
 from contamination.testsets.arrangements import (
-    OPTIONS_TEMPLATE,
     ArrangedTexts,
     distinct_orders,
     drawn_orders,
-    plain_text,
 )
-from contamination.testsets.example_set import Declared, ExampleSet, check_texts
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.item_sets import shown_items
 from contamination.testsets.option_texts import (
     ABOUT_OTHERS,
-    LETTERS,
     NAMES_OTHERS,
     are_numbers,
     begin_with_labels,
 )
-from contamination.testsets.options import Item, items_of
-from contamination.testsets.records import check_ids
-from contamination.testsets.registry import entries
-from contamination.testsets.sources import open_records, open_test_set
-from contamination.testsets.templates import MOST_SHOWN, parse, render
+from contamination.testsets.options import Item
 
 FEWEST = 2  # items that must be able to move
 MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two minutes
@@ -46,7 +38,7 @@ MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two mi
 
 @dataclass(frozen=True)
 class FixedOptions:
-    """Which options stay in place, besides those that the sense of an item fixes.
+    """Which options stay in place, in addition to those that an item fixes.
 
     Attributes
     ----------
@@ -117,97 +109,6 @@ class _Digest(NamedTuple):
     distinct: tuple[int, ...]
 
 
-def open_items(
-    what: str | Path,
-    *,
-    template: str | None = None,
-    declared: Declared = Declared(),  # noqa: B008 - frozen
-    **where: Any,
-) -> ExampleSet:
-    """Open a set of items as `contamination.testsets.sources.open_test_set` does.
-
-    A set that is not registered needs no template: its examples are the items by
-    OPTIONS_TEMPLATE.
-
-    Parameters
-    ----------
-    what
-        Name, file or directory of the set.
-    template
-        How a record becomes an example; None as above.
-    declared
-        What the author says of fields.
-    where
-        Further parameters of `open_test_set`.
-
-    Raises
-    ------
-    InputError
-        For a set that cannot be opened; without a template, also for records that are
-        no items.
-    """
-    if template is not None or str(what) in entries():
-        test_set = open_test_set(what, template=template, **where)
-        return replace(test_set, declared=declared)
-    opened = open_records(what, **where)
-    chosen = opened.records[: opened.used]
-    check_ids(chosen, opened.where)
-    records = tuple(record for _, record in chosen)
-    test_set = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
-    texts: list[str] = []
-    for item in items_of(test_set):
-        published = range(len(item.options))
-        texts.append(plain_text(item, published))
-    check_texts(texts, opened.where)
-    revision = sha256_of(OPTIONS_TEMPLATE, *texts)
-    return replace(test_set, examples=tuple(texts), revision=revision)
-
-
-def shown_items(
-    test_set: ExampleSet,
-    template: str | None = None,
-) -> tuple[str, tuple[Item, ...]]:
-    """Return the template that shows all options of a set, and its items as it shows them.
-
-    `template` is that of `option_variants`. Raises InputError for what `items_of`
-    refuses, and for a template that hides options.
-    """
-    own = template or test_set.template
-    items = items_of(test_set)
-    if own == OPTIONS_TEMPLATE:
-        return own, items
-    if _shows_every_option(items, own, test_set.name):
-        parsed = parse(own)
-        shown = set(parsed.fields)
-        for field in parsed.fields:
-            shown.add(field.split(".")[0])
-        return parsed.name, items_of(test_set, shown)
-    if template is None:
-        return OPTIONS_TEMPLATE, items
-    raise InputError(
-        f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every "
-        "option; write one that does, or leave it out"
-    )
-
-
-def _shows_every_option(items: Sequence[Item], template: str, where: str) -> bool:
-    """Return whether the text of every item shows all of its options.
-
-    Marks are put in the places of the options, and looked for in the text.
-    """
-    marks = [f"<<option {letter}>>" for letter in LETTERS]
-    marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
-    texts: tuple[str, ...] = ()
-    with suppress(InputError):  # it names a field or a list entry that a record has not
-        texts = render(marked, template, where)
-    if not texts:
-        return False
-    for item, text in zip(items, texts, strict=True):
-        if not all(mark in text for mark in marks[: len(item.options)]):
-            return False
-    return True
-
-
 def option_variants(
     test_set: ExampleSet,
     *,
@@ -226,7 +127,7 @@ def option_variants(
     test_set
         With records; see `contamination.testsets.options.items_of`.
     permutations
-        Arrangements besides the published one. 23 are all others of four options.
+        Arrangements other than the published one. 23 are all others of four options.
     seed
         Seed of the choice, where there are more than N.
     keep
@@ -249,7 +150,7 @@ def option_variants(
     ...     {"question": "What runs?", "choices": ["A stone", "A river"], "answer": 1},
     ...     {"question": "What barks?", "choices": ["A dog", "A lake"], "answer": 0},
     ... )
-    >>> items = ExampleSet("toy", (), OPTIONS_TEMPLATE, "", records)
+    >>> items = ExampleSet("toy", (), "options/1", "", records)
     >>> variants = option_variants(items, permutations=1, seed=0)
     >>> variants.distinct
     (2, 2)
@@ -281,7 +182,7 @@ def require_arrangements(
     free
         Places of each item among which its options may move.
     permutations
-        Arrangements besides the published one.
+        Arrangements other than the published one.
     """
     able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:

@@ -30,12 +30,12 @@ from contamination.files import (
     write_json,
     writing,
 )
+from contamination.scoring.store_checks import check_same
 from contamination.scoring.store_format import (
     Header,
     Kind,
     Place,
     ScoredSequence,
-    check_same,
     damaged,
     may_hold,
     part_name,

@@ -53,7 +53,7 @@ class Counts(Part):
 
 
 class Results(Part):
-    """The file beside the samples."""
+    """The file of results, next to that of the samples."""
 
     model_name: Name | None = None
     counts: dict[str, Counts] | None = Field(None, alias="n-samples")
@@ -94,7 +94,7 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
 
 
 def _results(path: Path) -> Results:
-    """Read the results beside a log, if they are there."""
+    """Read the results of a log, if they are there."""
     file = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
     if not file.is_file():
         return Results.model_validate({})

@@ -34,7 +34,7 @@ class LogRecord:
     place
         File and place in it, for messages.
     model
-        Its name, from the log or the files beside it, else from the name of the file.
+        Its name, from the log or the files next to it, else from the name of the file.
     id, number
         What the log calls the record, and its place in the published order, from 0; ""
         and None where the log does not say.
