@@ -1,10 +1,11 @@
 """Proving test-set contamination of language models from log-probabilities.
 
 The method is that of Oren, Meister, Chatterji, Ladhak and Hashimoto, *Proving Test Set
-Contamination in Black-Box Language Models*, ICLR 2024 (arXiv 2310.17623), cited below as Oren.
+Contamination in Black-Box Language Models*, ICLR 2024 (arXiv 2310.17623), cited below
+as Oren.
 
-The names below are the public face. Each is imported when it is first used, so that statistics of
-stored log-probabilities need neither torch nor transformers::
+The names below are the public face. Each is imported when it is first used, so that
+statistics of stored log-probabilities need neither torch nor transformers::
 
     from contamination import open_store, sharded_exact_test
 
@@ -15,7 +16,8 @@ stored log-probabilities need neither torch nor transformers::
 from importlib import import_module
 from typing import Any
 
-# Public name -> the module that defines it. Names of statistics are listed by their own package.
+# Public name -> the module that defines it. Names of statistics are listed by their own
+# package.
 _HOMES = {
     "Audit": "audit.result",
     "ExampleSet": "testsets.example_set",

@@ -10,20 +10,21 @@ import torch
 
 
 def has_bfloat16(device: torch.device) -> bool:
-    """Return whether the device multiplies bfloat16 natively, so that it is faster than float32."""
+    """Return whether the device multiplies bfloat16 natively, faster than float32."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     if device.type == "cpu":
         able = torch.cpu.get_capabilities()
         is_intel = str(able.get("cpu_name")).startswith("Intel")
-        # A Xeon without AMX multiplied it at 0.57 of the rate of float32 (docs/throughput.md).
+        # A Xeon without AMX multiplied it at 0.57 of the rate of float32
+        # (docs/throughput.md).
         has_fast_avx512 = able.get("avx512_bf16") and not is_intel
         return bool(has_fast_avx512 or able.get("amx_bf16") or able.get("bf16"))
     return False
 
 
 def memories(device: torch.device) -> list[int]:
-    """Return the bytes of memory of each GPU that this process sees, else those of the machine.
+    """Return the bytes of memory of each GPU in sight, else those of the machine.
 
     A container counts as a machine that has what the container may take.
     """

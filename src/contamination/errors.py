@@ -1,21 +1,24 @@
-"""The one exception that a user's input can raise on purpose, and text that others have written.
+"""The exception that a user's input raises, and text that others have written.
 
-Names of models, sets and files are other people's. Wherever one is shown, it is to stay a name:
-`printable` is for terminals, `csv_text` for tables.
+Names of models, sets and files are other people's. Wherever one is shown, it is to stay
+a name: `printable` is for terminals, `csv_text` for tables.
 """
 
 
 class InputError(ValueError):
     """Bad input, explained in one line that names the thing and the fix.
 
-    The command line prints the message and exits with status 2; library callers catch it as the
-    ``ValueError`` that it is. Its text is `printable`.
+    The command line prints the message and exits with status 2; library callers catch
+    it as the ``ValueError`` that it is. Its text is `printable`.
 
     Parameters
     ----------
-    message : speaks of parameters as Python does (``axis='both'``), never of options of a command.
-    parameter : name of the parameter to give or to change. The command line names the
-        option of that parameter in the message.
+    message
+        Speaks of parameters as Python does (``axis='both'``), never of options of a
+        command.
+    parameter
+        Name of the parameter to give or to change. The command line names the option of
+        that parameter in the message.
 
     Examples
     --------
@@ -30,12 +33,20 @@ class InputError(ValueError):
 
 
 def printable(text: str) -> str:
-    """Write what cannot be printed, such as a line end or an escape sequence, as its escape."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    """Return a text in which line ends and other unprintable characters are escaped."""
+    if text.isprintable():
+        return text
+    shown: list[str] = []
+    for character in text:
+        if character.isprintable():
+            shown.append(character)
+        else:
+            shown.append(character.encode("unicode_escape").decode())
+    return "".join(shown)
 
 
 def brief(text: str, most: int) -> str:
-    """Return a message of others as one line of at most so many characters, cut after a sentence.
+    """Return a message as one line of at most `most` characters, cut after a sentence.
 
     Where no sentence ends early enough it is cut after a word, and ends in dots.
     """
@@ -50,9 +61,10 @@ def brief(text: str, most: int) -> str:
 
 
 def csv_text(text: str) -> str:
-    """Write text for a cell of a table: no program that opens the table takes it for a formula.
+    """Return text for a cell of a table, which no program takes for a formula.
 
-    Line ends stay, since a table may hold them; other unprintable characters become their escapes.
+    Line ends stay, since a table may hold them; other unprintable characters become
+    their escapes.
     """
     shown = "\n".join(printable(line) for line in text.split("\n"))
     if not shown.lstrip().startswith(("=", "+", "-", "@")):

@@ -1,7 +1,8 @@
-"""Which extra of the distribution brings a package: `pip install contamination` is the core alone.
+"""Which extra of the distribution brings a package.
 
-The core computes statistics and p-values of stored log-probabilities. Models, data sets of the hub,
-endpoints and the beacons of seals need packages that not everybody wants.
+`pip install contamination` is the core alone. The core computes statistics and p-values
+of stored log-probabilities. Models, data sets of the hub, endpoints and the beacons of
+seals need packages that not everybody wants.
 """
 
 # Name of a package, as Python imports it -> the extra of pyproject.toml that brings it.
@@ -25,7 +26,10 @@ EXTRAS = {
 
 
 def advice_on_missing(error: ModuleNotFoundError) -> str | None:
-    """Return a line that names the extra to install; None if no extra brings the missing module."""
+    """Return a line that names the extra to install.
+
+    It is None if no extra brings the missing module.
+    """
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:

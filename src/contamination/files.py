@@ -1,9 +1,11 @@
 """Files that are either whole or absent, and the checksums that name them.
 
-Everything that the project writes goes through `replacing`: a temporary file beside the target,
-flushed to disk, then renamed over it, and the new name flushed, too. A reader never meets half a
-file, whether the writer was interrupted, killed, out of disk or without power. Two processes may
-write the same file: each has a temporary file of its own, and whoever ends last has the last word.
+Everything that the project writes goes through `replacing`: a temporary file next to
+the target, flushed to disk, then renamed over it, and the new name flushed, too. A
+reader
+never meets half a file, whether the writer was interrupted, killed, out of disk or
+without power. Two processes may write the same file: each has a temporary file of its
+own, and whoever ends last has the last word.
 """
 
 import errno
@@ -21,8 +23,10 @@ from uuid import uuid4
 
 from contamination.errors import InputError
 
-ABANDONED_SECONDS = 86_400.0  # a temporary file unchanged for so long belongs to a dead run
-FileState = tuple[int, int, int]  # size, time of the last writing and of the last change, in ns
+# A temporary file unchanged for so long belongs to a dead run.
+ABANDONED_SECONDS = 86_400.0
+# Size, time of the last writing and of the last change, in ns.
+FileState = tuple[int, int, int]
 TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 
 
@@ -30,21 +34,25 @@ TEMPORARY = f".{'[0-9a-f]' * 8}.partial*"
 def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
-    If it fails, the temporary file is removed and `path` is as it was. What killed processes left
-    in the folder of `path` is removed a day later. With `new` the block makes a directory, and
-    nothing gives way to it but an empty one: what is there already, or what another process puts
-    there meanwhile, stays. Raises InputError then, if the disk is full, or if `path` cannot be
-    written: it is a device, its name is too long, its folder is a file or not writable.
+    If it fails, the temporary file is removed and `path` is as it was. What killed
+    processes left in the folder of `path` is removed a day later. With `new` the block
+    makes a directory, and nothing gives way to it but an empty one: what is there
+    already, or what another process puts there meanwhile, stays. Raises InputError
+    then, if the disk is full, or if `path` cannot be written: it is a device, its name
+    is too long, its folder is a file or not writable.
     """
     path = Path(path)
     if not path.name:
-        raise InputError(f"{path}: a directory that cannot be replaced; name something in it")
+        raise InputError(
+            f"{path}: a directory that cannot be replaced; name something in it",
+        )
     temporary = _temporary(path)
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
-                mode = path.stat().st_mode  # asked once: another process may write the same
+                # Asked once: another process may write the same.
+                mode = path.stat().st_mode
                 if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                     raise InputError(
                         f"{path}: no regular file, which could be replaced; name another"
@@ -52,7 +60,8 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
             if new and (path.is_file() or (path.is_dir() and any(path.iterdir()))):
                 raise _exists(path)
             remove_leftovers(path.parent)
-            temporary.touch()  # whether it can be written is found out before any work is done
+            # Whether it can be written is found out before any work is done.
+            temporary.touch()
             temporary.unlink()
         yield temporary
         with writing(path):
@@ -62,8 +71,8 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     except Exception as error:
         if _is_full_disk(error):
             raise InputError(
-                f"no space left for {path} on its disk, or it is larger than the system's limit "
-                "(ulimit -f): free some and run it again"
+                f"no space left for {path} on its disk, or it is larger than the "
+                "system's limit (ulimit -f): free some and run it again"
             ) from error
         raise
     finally:
@@ -72,7 +81,7 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise InputError where the system does not let the block write `path`, or below it."""
+    """Raise InputError if the system does not let the block write `path`."""
     try:
         yield
     except OSError as error:
@@ -102,7 +111,7 @@ def is_path(text: str) -> bool:
 
 
 def writable(name: str) -> str:
-    """Return a name without what UTF-8 cannot say, such as half an emoji, or a byte of a path."""
+    """Return a name without what UTF-8 cannot say, such as half an emoji."""
     return name.encode("utf-8", "replace").decode()
 
 
@@ -110,7 +119,8 @@ def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:
         places = (path, *path.parents)
-        fine = next(place for place in places if place.is_symlink() or place.exists()).is_dir()
+        nearest = next(place for place in places if place.is_symlink() or place.exists())
+        fine = nearest.is_dir()
     except OSError:  # a name that is too long
         fine = False
     if not fine:
@@ -118,7 +128,7 @@ def check_directory(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what `replacing` could not: old temporary files in `folder` of killed processes."""
+    """Remove old temporary files in `folder`, which killed processes have left."""
     for path in folder.glob(TEMPORARY):
         with suppress(OSError):  # removed meanwhile
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
@@ -126,13 +136,13 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _temporary(path: Path) -> Path:
-    """Name beside `path` that no other process and no other call uses."""
+    """Return a name next to `path` that no other process and no other call uses."""
     # The suffix is kept last: writers such as matplotlib read the format from it.
     return path.with_name(f".{uuid4().hex[:8]}.partial{path.suffix}")
 
 
 def _rename(temporary: Path, path: Path, *, new: bool) -> None:
-    """Rename a file or a directory over what is there of the same kind, or a new directory."""
+    """Rename a file or a directory over what is there; nothing if it is to be new."""
     while True:
         try:
             temporary.replace(path)
@@ -143,7 +153,8 @@ def _rename(temporary: Path, path: Path, *, new: bool) -> None:
                 raise _exists(path) from error
         else:
             return
-        # A directory with something in it gives way to no other, which its own rename may.
+        # A directory with something in it gives way to no other, which its own rename
+        # may.
         old = _temporary(path)
         with suppress(FileNotFoundError):  # another process was faster
             path.replace(old)
@@ -160,11 +171,14 @@ def _remove(path: Path) -> None:
 
 
 def _exists(path: Path) -> InputError:
-    return InputError(f"{path}: there is something already, and it stays; name a new directory")
+    return InputError(
+        f"{path}: there is something already, and it stays; name a new directory",
+    )
 
 
 def _is_full_disk(error: Exception) -> bool:
-    # Safetensors and tokenizers raise exceptions of their own that carry the system's words alone.
+    # Safetensors and tokenizers raise exceptions of their own that carry the system's
+    # words alone.
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return any(os.strerror(code) in str(error) for code in codes)
 
@@ -199,8 +213,9 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write `value` as indented JSON with sorted keys, so that equal values are equal bytes."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    """Write `value` as indented JSON with sorted keys: equal values are equal bytes."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -217,15 +232,17 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):  # not UTF-8, not JSON, nested beyond all bounds
         value = None
     if not isinstance(value, dict):
-        raise InputError(f"{path}: it is damaged; remove it and run the command that writes it")
+        raise InputError(
+            f"{path}: it is damaged; remove it and run the command that writes it",
+        )
     return value
 
 
 def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
     """Return the state of each file that is there.
 
-    Another state says that the file was written or replaced, even by equal bytes: the last of the
-    three is the system's own, and no program can set it back.
+    Another state says that the file was written or replaced, even by equal bytes: the
+    last of the three is the system's own, and no program can set it back.
     """
     states = {}
     for file in files:
@@ -236,7 +253,7 @@ def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
 
 
 class PartsDigest:
-    """The SHA-256 over parts that are added one after the other, such as texts of a long stream."""
+    """The SHA-256 over parts that are added one after the other."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -258,7 +275,7 @@ class PartsDigest:
 
 
 def sha256_of(*parts: bytes | str | Path) -> str:
-    """Return the SHA-256 (hex) over the parts in order: bytes, UTF-8 text, or contents of files."""
+    """Return the SHA-256 (hex) over parts in order: bytes, UTF-8, contents of files."""
     digest = PartsDigest()
     for part in parts:
         digest.add(part)

@@ -1,7 +1,7 @@
 """Result tables: CSV for programs, Markdown for the report, p-values readable in both."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
-    """A table of Markdown text: HTML of a data frame would show the marks of bold text instead."""
+    """A table of Markdown text: HTML of a data frame would show marks of bold text."""
 
     @property
     def _constructor(self) -> "type[Layout]":
@@ -32,7 +32,17 @@ class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
-    """Write `results/tables/<name>.csv`, numbers in full precision."""
+    """Write `results/tables/<name>.csv`, numbers in full precision; return its path.
+
+    Parameters
+    ----------
+    table
+        To write, without its index.
+    results
+        Directory of the results.
+    name
+        Name of the table.
+    """
     path = Path(results) / "tables" / f"{name}.csv"
     with replacing(path) as temporary:
         table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
@@ -43,7 +53,9 @@ def read_csv(results: Path | str, name: str) -> pd.DataFrame:
     """Read `results/tables/<name>.csv`. Raises InputError if no run has written it."""
     path = Path(results) / "tables" / f"{name}.csv"
     if not path.is_file():
-        raise InputError(f"{path} is missing: run `make reproduce` for this profile first")
+        raise InputError(
+            f"{path} is missing: run `make reproduce` for this profile first",
+        )
     return pd.read_csv(path)
 
 
@@ -55,20 +67,26 @@ def lay_out(
     rows_first: Sequence[str] = (),
     columns_first: Sequence[str] = (),
 ) -> Layout:
-    """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
+    """Return a table for readers: a line for each key, a column for each heading.
 
-    The table holds text under its headings, "—" where nothing is known; `write_markdown` takes it
-    without headers, and a notebook shows the same. Raises ValueError if two rows give different
-    texts for one cell: then `index` does not tell them apart.
+    The table holds text under its headings, "—" where nothing is known;
+    `write_markdown` takes it without headers, and a notebook shows the same. Raises
+    ValueError if two rows give different texts for one cell: then `index` does not tell
+    them apart.
 
     Parameters
     ----------
-    rows : tidy, one row for each measurement, in the order of the lines.
-    index : column of `rows` -> its heading. Rows that agree in all of these columns share a line.
-    cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text. None leaves
-        the cell to other rows.
-    rows_first, columns_first : values of the first index column whose lines stand first, in this
-        order, and headings of `cells`. Those that do not occur are left out.
+    rows
+        Tidy, one row for each measurement, in the order of the lines.
+    index
+        Column of `rows` -> its heading. Rows that agree in all of these columns share a
+        line.
+    cells
+        What a row (a dict, by column of `rows`) adds to its line: heading -> text. None
+        leaves the cell to other rows.
+    rows_first, columns_first
+        Values of the first index column whose lines stand first, in this order, and
+        headings of `cells`. Those that do not occur are left out.
     """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
@@ -78,14 +96,15 @@ def lay_out(
         for heading, text in cells(row).items():
             headings.setdefault(heading)
             if text is not None and line.setdefault(heading, text) != text:
-                raise ValueError(f"{', '.join(keys)}: {line[heading]} and {text} in {heading}")
+                raise ValueError(
+                    f"{', '.join(keys)}: {line[heading]} and {text} in {heading}",
+                )
     place = {value: order for order, value in enumerate(rows_first)}
-    records = [
-        dict(zip(index.values(), keys, strict=True)) | lines[keys]
-        for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
-    ]
-    first = [*index.values(), *(name for name in columns_first if name in headings)]
-    columns = list(dict.fromkeys([*first, *headings]))
+    records: list[dict[str, str]] = []
+    for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place))):
+        records.append(dict(zip(index.values(), keys, strict=True)) | lines[keys])
+    first = [name for name in columns_first if name in headings]
+    columns = list(dict.fromkeys([*index.values(), *first, *headings]))
     filled: Layout = Layout(records, columns=columns, dtype=object).fillna(MISSING)
     return filled
 
@@ -93,25 +112,44 @@ def lay_out(
 def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -> str:
     """Write a table as a pipe table of Markdown.
 
-    `headers` maps the columns to be shown to their headings; None shows all under their own names.
-    Columns of text stand left, those of numbers and of text that starts with a digit, bold or not,
-    right. Numbers get a true minus sign, the floats of a column equally many decimals.
+    `headers` maps the columns to be shown to their headings; None shows all under their
+    own names. Columns of text stand left, those of numbers and of text that starts with
+    a digit, bold or not, right. Numbers get a true minus sign, the floats of a column
+    equally many decimals.
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
-    right = [chosen[name].str.match(r"^(?:\*\*)?(?:−?\d|—)").all() for name in chosen]
-    lines = [
-        "| " + " | ".join(headers.values()) + " |",
-        "|" + "|".join("---:" if r else ":---" for r in right) + "|",
-        *("| " + " | ".join(row) + " |" for row in chosen.itertuples(index=False)),
-    ]
+    rules: list[str] = []
+    for name in chosen:
+        are_numbers = chosen[name].str.match(r"^(?:\*\*)?(?:−?\d|—)").all()
+        rules.append("---:" if are_numbers else ":---")
+    lines = [_markdown_line(headers.values()), f"|{'|'.join(rules)}|"]
+    lines += [_markdown_line(row) for row in chosen.itertuples(index=False)]
     return "\n".join(lines) + "\n"
 
 
+def _markdown_line(cells: Iterable[str]) -> str:
+    """Return a line of a pipe table."""
+    return f"| {' | '.join(cells)} |"
+
+
 def write_markdown(
-    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str] | None = None
+    table: pd.DataFrame,
+    results: Path | str,
+    name: str,
+    headers: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write `results/tables/<name>.md`, as `to_markdown` lays it out."""
+    """Write `results/tables/<name>.md`, as `to_markdown` lays it out; return its path.
+
+    Parameters
+    ----------
+    table, headers
+        As in `to_markdown`.
+    results
+        Directory of the results.
+    name
+        Name of the table.
+    """
     path = Path(results) / "tables" / f"{name}.md"
     write_text(path, to_markdown(table, headers))
     return path
@@ -124,8 +162,9 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
-    """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
-    # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may hold any.
+    """Return a column as text, with true minus signs and equally many decimals."""
+    # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may
+    # hold any.
     active = r"(?<!\\)\||<(?=[A-Za-z/!])|\{(?= *=)"
     text = column.astype(str).str.replace(active, r"\\\g<0>", regex=True)
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
@@ -135,20 +174,36 @@ def _as_text(column: pd.Series) -> pd.Series:
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:
-    """Render a p-value as text: three decimals down to 0.001, powers of ten below (3.4 × 10⁻¹²).
+    """Return a p-value as text: 0.034, and 3.4 × 10⁻¹² below 0.001.
 
-    "—" where it is NaN. `log10_p` is needed for values below the smallest float. The blanks do not
-    break. No formula, since a browser never shows one in bold, and a notebook shows its source.
+    The blanks do not break. It is no formula, since a browser never shows one in bold,
+    and a notebook shows its source.
+
+    Parameters
+    ----------
+    p
+        NaN becomes "—".
+    log10_p
+        Decimal logarithm, needed where p is below the smallest float.
+    bold
+        Whether to put the marks of bold text around it.
+
+    Examples
+    --------
+    >>> format_p(0.0342), format_p(0.0, log10_p=-400.0, bold=True)
+    ('0.034', '**1.0\\xa0×\\xa010⁻⁴⁰⁰**')
     """
     if math.isnan(p):
         return MISSING
     moved = 0
     if log10_p is not None and log10_p < -300:
-        # Too small for a float: written with the same digits a long way up, then moved down.
+        # Too small for a float: written with the same digits a long way up, then moved
+        # down.
         moved = int(log10_p)
         p = 10 ** (log10_p - moved)
     mantissa, power = f"{p:.1e}".split("e")
-    shown = f"{mantissa}\u00a0×\u00a010{str(int(power) + moved).translate(_SUPERSCRIPTS)}"
+    exponent = str(int(power) + moved).translate(_SUPERSCRIPTS)
+    shown = f"{mantissa}\u00a0×\u00a010{exponent}"
     if p >= 0.001 and not moved:
         shown = f"{p:.3f}"
     return f"**{shown}**" if bold else shown
@@ -163,19 +218,44 @@ def format_estimate(
     digits: int = 2,
     interval: bool = True,
 ) -> str:
-    """Render an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
+    """Return an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
 
-    The value is bold where the interval leaves out `null`. A true minus sign, none before a zero;
-    "—" where a number to be shown is NaN.
+    It has a true minus sign, and none before a zero; "—" stands for a NaN.
+
+    Parameters
+    ----------
+    value
+        The estimate.
+    low, high
+        Its interval.
+    null
+        The value is bold where the interval leaves this number out; None is never.
+    digits
+        decimals.
+    interval
+        Whether the interval is shown.
+
+    Examples
+    --------
+    >>> format_estimate(0.61, 0.52, 0.7, null=0.5)
+    '**0.61** (0.52 to 0.70)'
     """
-    if any(map(math.isnan, (value, low, high) if interval else (value,))):
+    shown = (value, low, high) if interval else (value,)
+    if any(map(math.isnan, shown)):
         return MISSING
-    shown, *ends = (f"{one:z.{digits}f}".replace("-", "−") for one in (value, low, high))
+    texts = [f"{number:z.{digits}f}".replace("-", "−") for number in shown]
     if null is not None and (low > null or high < null):
-        shown = f"**{shown}**"
-    return f"{shown} ({ends[0]} to {ends[1]})" if interval else shown
+        texts[0] = f"**{texts[0]}**"
+    if not interval:
+        return texts[0]
+    return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
 def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
-    """Render auc, with auc_low and auc_high, as `format_estimate` does; 0.5 is chance."""
-    return format_estimate(row["auc"], row["auc_low"], row["auc_high"], null=0.5, interval=interval)
+    """Render auc, with auc_low and auc_high, as `format_estimate` does.
+
+    An AUC of 0.5 is chance.
+    """
+    low = row["auc_low"]
+    high = row["auc_high"]
+    return format_estimate(row["auc"], low, high, null=0.5, interval=interval)

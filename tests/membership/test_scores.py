@@ -77,3 +77,9 @@ def test_edges():
 def test_a_score_that_does_not_exist_is_refused(name):
     with pytest.raises(InputError, match=f"'{name}'"):
         scores.score_named(name)
+
+
+@pytest.mark.parametrize("name", [5, None, ["loss"], b"loss"])
+def test_a_name_of_a_score_that_is_no_text_is_refused(name):
+    with pytest.raises(InputError, match="min_k_20"):
+        scores.score_named(name)

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.scoring.store import Store, create_store, open_store, store_of, sum_store
+from contamination.scoring.store_checks import check_same
 from contamination.scoring.store_format import (
     Header,
     ScoredSequence,
-    check_same,
     count_values,
     write_part,
 )

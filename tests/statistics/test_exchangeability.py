@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from contamination.statistics import exchangeability
+from contamination.statistics import exchangeability, similarity
 from contamination.statistics.exchangeability import (
     ascending_neighbours,
     autocorrelation,
     equal_neighbours,
     max_z,
-    neighbour_similarity,
     order_test,
     random_orderings,
     trend,
 )
 from contamination.statistics.option_order import ascents, in_turn, largest_test, sum_test
+from contamination.statistics.similarity import neighbour_similarity
 from fakes.level import check_every_level
 
 STATISTICS = (equal_neighbours, ascending_neighbours, autocorrelation, trend)
@@ -35,7 +35,8 @@ CASES = st.tuples(
 def in_parts():
     """Work in parts of a few orderings, or rows of similarities, at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchangeability, "_CHUNK", 30)
+        patch.setattr(exchangeability, "CHUNK", 30)
+        patch.setattr(similarity, "CHUNK", 30)
         yield
 
 

@@ -146,6 +146,17 @@ REFUSED = [
     (lambda: exchangeability.trend([1.0, 2.0, 3.0], ORDERINGS, [(0, 2)]), "bounds end at 2"),
     (lambda: exchangeability.trend([1.0, 2.0, 3.0], ORDERINGS + 1, [(0, 3)]), "outside 0 to 2"),
     (lambda: exchangeability.random_orderings([(0, 2), (3, 4)], 2, rng=RNG), "contiguous"),
+    (lambda: exchangeability.random_orderings([(0, 2)], 10**12, rng=RNG), "permutations"),
+    (lambda: exchangeability.random_orderings([(0, 10**6)], 10**5, rng=RNG), "at most 1,072"),
+    (lambda: sharded_exact.sampling_error(np.eye(3, 9), blocks=10**9), "blocks is too large"),
+    *(
+        (lambda draw=draw: draw(PAIR, resamples=10**12, rng=RNG), "resamples is too large")
+        for draw in (
+            sharded_exact.sharded_exact_monte_carlo,
+            successor.sampled_successor_scores,
+            lambda pair, **draws: min_p.westfall_young_test([pair], **draws),
+        )
+    ),
     (lambda: option_order.sum_test([[0.5, 1.0]]), r"values\[0, 0\] is 0.5"),
     (lambda: option_order.in_turn(np.eye(2), [[0, 2]]), r"arrangements\[0, 1\] is 2"),
     *((lambda s=s: successor.centred_successors(np.zeros(s)), "k >= 2") for s in ((2, 3), 4)),

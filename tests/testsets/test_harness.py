@@ -11,9 +11,9 @@ import pytest
 from contamination.errors import InputError
 from contamination.seal.files import verify
 from contamination.seal.logs import audit_logs
+from contamination.testsets.item_sets import open_items
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.sources import open_test_set
-from contamination.testsets.variants import open_items
 from fakes.harness_logs import ITEMS, write_eval, write_logs, write_tasks
 
 QUESTIONS = [item["question"] for item in ITEMS]

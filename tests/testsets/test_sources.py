@@ -17,12 +17,11 @@ from contamination.testsets.records import read_records
 from contamination.testsets.sources import (
     available,
     cache_path,
-    expected_checksum,
     fetch,
     locate,
     open_test_set,
-    read_verified,
 )
+from contamination.testsets.verified import expected_checksum, read_verified
 from fakes.hub_server import Repository
 from fakes.made_up_registry import (
     CHECKSUM,

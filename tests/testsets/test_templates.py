@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contamination.testsets.item_sets import open_items
 from contamination.testsets.sources import fetch, open_records, open_test_set
 from contamination.testsets.templates import TEMPLATES, parse, render
-from contamination.testsets.variants import open_items
 from fakes.hub_server import Repository
 from fakes.made_up_registry import described, refusal, registry_of
 

@@ -15,7 +15,8 @@ from contamination.audit.registry import OPTION_TEST, TESTS, Test
 from contamination.audit.wordings import WORDINGS_TEST, wordings_test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header, require_one_model
+from contamination.scoring.store_checks import require_one_model
+from contamination.scoring.store_format import Header
 from contamination.statistics import TestResult, adjust
 from contamination.tables import outcome_row
 

@@ -166,7 +166,7 @@ def _open_set(
         return test_set
     if request.axis == "order":
         return open_test_set(test_set, template=template)
-    from contamination.testsets.variants import open_items
+    from contamination.testsets.item_sets import open_items
 
     return open_items(test_set, template=template)
 

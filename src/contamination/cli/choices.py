@@ -137,7 +137,7 @@ def open_set_of_items(choice: SetChoice) -> "ExampleSet":
 
     Raises `InputError` as `contamination.testsets.variants.open_items` does.
     """
-    from contamination.testsets.variants import open_items
+    from contamination.testsets.item_sets import open_items
 
     with revision_of_data():
         return open_items(

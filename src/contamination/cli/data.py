@@ -12,11 +12,10 @@ from contamination.testsets.registry import Entry, registered
 from contamination.testsets.sources import (
     cache_path,
     entry_of,
-    expected_checksum,
     fetch,
     locate,
-    read_verified,
 )
+from contamination.testsets.verified import expected_checksum, read_verified
 
 data = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 

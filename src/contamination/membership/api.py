@@ -8,11 +8,11 @@
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes
-from contamination.scoring.score import cut_into_parts
+from contamination.scoring.work import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
@@ -75,33 +75,46 @@ def membership_scores(
 
     Parameters
     ----------
-    model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file. Behind an
-        endpoint there are no scores of the whole distribution (Min-K%++, Mem k, Entropy).
-    texts : of at least two tokens each; or their tokens, which are decoded where a score reads
-        text.
-    reference : a second model, with a tokenizer of its own, for `reference_*`.
-    reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
-        whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
-    neighbours : how many `word_neighbours` of each text, for `neighbour`; all lie in memory.
-    columns : of `contamination.membership.scores.SCORES`; those of an argument come with it.
-    seed : of the neighbours.
-    numbers : of the texts in messages and in the streams of their neighbours, where they are a part
-        of more texts; from 0 by default.
+    model
+        A scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
+        Behind an endpoint there are no scores of the whole distribution (Min-K%++, Mem
+        k, Entropy).
+    texts
+        Texts of at least two tokens each; or their tokens, which are decoded where a
+        score reads text.
+    reference
+        A second model, with a tokenizer of its own, for `reference_*`.
+    reference_per
+        "byte" compares the two by the log-probability of the whole text by its bytes,
+        whatever their tokenizers; "token" by the mean over tokens, which must then be
+        the same.
+    neighbours
+        How many `word_neighbours` of each text, for `neighbour`; all lie in memory.
+    columns
+        Names of `contamination.membership.scores.SCORES`; those of an argument come
+        with it.
+    seed
+        Seed of the neighbours.
+    numbers
+        Numbers of the texts in messages and in the streams of their neighbours, where
+        they are a part of more texts; from 0 by default.
 
     Returns
     -------
-    A row per text in the order of `texts` (index `text`, from 0) and a column per score:
-    `contamination.membership.scores` says what they mean. Every column has the same direction: the
-    larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there,
-    and `contamination.membership.evaluate.missing_scores` says why. Scores of what the model does
-    not give, or of an argument that is missing, are left out.
+    A row per text in the order of `texts` (index `text`, from 0) and a column per
+    score: `contamination.membership.scores` says what they mean. Every column has the
+    same direction: the larger, the more likely a member. A text without a score
+    (PPL_200 of a short one) has NaN there, and
+    `contamination.membership.evaluate.missing_scores` says why. Scores of what the
+    model does not give, or of an argument that is missing, are left out.
 
     Raises
     ------
     InputError
-        If there is no text, or one of fewer than two tokens (named by its number); for a reference
-        that does not know a character or, per token, cuts a text into other tokens; for a score
-        that does not exist; and for whatever loading and scoring refuse.
+        If there is no text, or one of fewer than two tokens (named by its number); for
+        a reference that does not know a character or, per token, cuts a text into other
+        tokens; for a score that does not exist; and for whatever loading and scoring
+        refuse.
     """
     numbers = range(len(texts)) if numbers is None else numbers
     if not len(texts):
@@ -123,16 +136,23 @@ def membership_scores(
             scorer, _open(reference), shown, log_probs, numbers, per=reference_per
         )
     if neighbours:
-        parts["neighbours"] = _neighbour_log_probs(scorer, shown, neighbours, seed, numbers)
+        parts["neighbours"] = _neighbour_log_probs(
+            scorer,
+            shown,
+            neighbours,
+            seed,
+            numbers,
+        )
     for part, values in parts.items():
         filled = []
         for text_statistics, value in zip(statistics, values, strict=True):
-            filled.append(replace(text_statistics, **{part: value}))  # plain: the field varies
+            field = {part: value}
+            filled.append(replace(text_statistics, **field))  # plain: any field
         statistics = filled
     table = {}
     for name, score in definitions.items():
         if getattr(statistics[0], score.reads) is not None:
-            table[name] = [score.compute(text_statistics) for text_statistics in statistics]
+            table[name] = list(map(score.compute, statistics))
     index = pd.RangeIndex(len(statistics), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
 
@@ -140,31 +160,39 @@ def membership_scores(
 def _texts_and_tokens(
     scorer: Scorer, texts: Sequence[Text], numbers: Sequence[int]
 ) -> tuple[list[str], list[np.ndarray]]:
-    """Return every text as text and as tokens; of what is given as tokens, these."""
-    shown = [text if isinstance(text, str) else scorer.tokenizer.decode(text) for text in texts]
-    given = [text for text in texts if not isinstance(text, str)]
-    ids = given or tokenize(scorer.tokenizer, shown)
+    """Return every text as text and as tokens; tokens of a caller stay as they are."""
+    shown: list[str] = []
+    ids: list[np.ndarray] = []
+    for text in texts:
+        if isinstance(text, str):
+            shown.append(text)
+        else:
+            shown.append(scorer.tokenizer.decode(text))
+            ids.append(text)
+    ids = ids or tokenize(scorer.tokenizer, shown)
     for number, tokens, text in zip(numbers, ids, shown, strict=True):
         if len(tokens) < 2:
             raise InputError(
-                f"text {number} has {len(tokens)} token(s), and a score needs 2: leave out "
-                f"{text[:40]!r}"
+                f"text {number} has {len(tokens)} token(s), and a score needs 2: leave "
+                f"out {text[:40]!r}"
             )
-    return shown, list(ids)
+    return shown, ids
 
 
 def _neighbour_log_probs(
     scorer: Scorer, texts: Sequence[str], count: int, seed: int, numbers: Sequence[int]
 ) -> list[list[np.ndarray]]:
     """Score the neighbours of each text; they do not depend on other texts."""
-    made = []
+    neighbours: list[str] = []
+    counts: list[int] = []
     for text, number in zip(texts, numbers, strict=True):
         rng = random_stream(seed, "neighbours", number)
-        made.append(word_neighbours(text, count, rng=rng))
-    scored: Iterator[np.ndarray] = iter(
-        text_log_probs(scorer, tokenize(scorer.tokenizer, list(chain.from_iterable(made))))
-    )
-    return [list(islice(scored, len(neighbours))) for neighbours in made]
+        of_text = word_neighbours(text, count, rng=rng)
+        neighbours += of_text
+        counts.append(len(of_text))
+    ids = tokenize(scorer.tokenizer, neighbours)
+    log_probs = iter(text_log_probs(scorer, ids))
+    return [list(islice(log_probs, of_text)) for of_text in counts]
 
 
 def stored_scores(
@@ -178,20 +206,26 @@ def stored_scores(
 ) -> pd.DataFrame:
     """Return the table of `membership_scores`, kept in `directory`: every text is scored once.
 
-    The texts are cut into parts by their tokens alone, in a random order, and each part is the work
-    of one process, so that any number of processes and interruptions give the same numbers. The
-    name of a part holds a checksum of all that its numbers depend on: the next run adds the parts
-    that are missing and removes those of other texts, another model or other scores.
+    The texts are cut into parts by their tokens alone, in a random order, and each part
+    is the work of one process, so that any number of processes and interruptions give
+    the same numbers. The name of a part holds a checksum of all that its numbers depend
+    on: the next run adds the parts that are missing and removes those of other texts,
+    another model or other scores.
 
-    Every process calls this with the same arguments and gets the whole table; a scorer that is
-    spread over all devices lets one process do all. What fails in one process is raised by all.
+    Every process calls this with the same arguments and gets the whole table; a scorer
+    that is spread over all devices lets one process do all. What fails in one process
+    is raised by all.
 
     Parameters
     ----------
-    directory : for nothing else.
-    scorer, reference : the model and, for `reference_*`, a second one.
-    texts, columns : as in `membership_scores`.
-    options : of `membership_scores` that are numbers or text.
+    directory
+        Directory for nothing else.
+    scorer, reference
+        The model and, for `reference_*`, a second one.
+    texts, columns
+        As in `membership_scores`.
+    options
+        Options of `membership_scores` that are numbers or text.
 
     Raises
     ------
@@ -200,18 +234,20 @@ def stored_scores(
     """
     options |= {"columns": columns}
     scorers = [scorer, reference] if reference else [scorer]
-    written = [text for text in texts if isinstance(text, str)]
-    tokens = tokenize(scorer.tokenizer, written) if written else texts
+    as_text = [text for text in texts if isinstance(text, str)]
+    tokens = tokenize(scorer.tokenizer, as_text) if as_text else texts
     work = [len(ids) for ids in tokens]
     if not work:
         raise InputError(f"{directory}: there is no text to score; give one or more")
     order = random_stream(0, "parts of texts").permutation(len(work))
-    smallest = min(each.batch_tokens for each in scorers)
+    smallest = min(model.batch_tokens for model in scorers)
     parts = []
     for part in cut_into_parts([work[i] for i in order], smallest, batches=1):
         parts.append(sorted(int(order[i]) for i in part))
-    contents = [text if isinstance(text, str) else repr(text.tolist()) for text in texts]
-    revisions = [each.revision for each in scorers]
+    contents: list[str] = []
+    for text in texts:
+        contents.append(text if isinstance(text, str) else repr(text.tolist()))
+    revisions = [model.revision for model in scorers]
     key = sha256_of(*revisions, repr(sorted(options.items())), *contents)
     name = sha256_of(key, repr(parts))[:16]
     paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
@@ -224,13 +260,20 @@ def stored_scores(
             return pd.read_parquet(paths[number])
         rows = parts[number]
         chosen = [texts[i] for i in rows]
-        table = membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
+        table = membership_scores(
+            scorer,
+            chosen,
+            numbers=rows,
+            reference=reference,
+            **options,
+        )
         with replacing(paths[number]) as temporary:
             table.set_axis(rows).to_parquet(temporary)
         return pd.read_parquet(paths[number])
 
-    spread = any(getattr(each, "spread", False) for each in scorers)
-    tables = deal(directory.name, [partial(scored, i) for i in range(len(paths))], alone=spread)
+    spread = any(getattr(model, "spread", False) for model in scorers)
+    tasks = [partial(scored, number) for number in range(len(paths))]
+    tables = deal(directory.name, tasks, alone=spread)
     return pd.concat(tables).sort_index().rename_axis("text")
 
 
@@ -249,37 +292,40 @@ def _compare_with_reference(
     *,
     per: Literal["byte", "token"],
 ) -> list[tuple[float, float]]:
-    """Return the log-probability of each text under the model and the reference, nats per unit.
+    """Return the log-probability of each text under both models, in nats per unit.
 
-    Per byte, any two models compare, each with its own tokenizer: both score all bytes of a text.
-    Per token, they must cut it alike; a mean over other tokens would compare nothing.
+    Per byte, any two models compare, each with its own tokenizer: both score all bytes
+    of a text. Per token, they must cut it alike; a mean over other tokens would compare
+    nothing.
     """
     ours = tokenize(scorer.tokenizer, texts)
     theirs = tokenize(reference.tokenizer, texts)
     for number, our_ids, their_ids in zip(numbers, ours, theirs, strict=True):
         if per == "token" and not np.array_equal(our_ids, their_ids):
             raise InputError(
-                f"text {number} has other tokens under the reference model, so that means over "
-                "tokens do not compare; compare per byte"
+                f"text {number} has other tokens under the reference model, so that "
+                "means over tokens do not compare; compare per byte"
             )
         unknown = _has_unknown(scorer, our_ids) or _has_unknown(reference, their_ids)
         if per == "byte" and unknown:
             raise InputError(
-                f"text {number} has characters that a tokenizer of the two models does not know, "
-                "and their bytes would cost nothing; leave it out, or give another reference"
+                f"text {number} has characters that a tokenizer of the two models does "
+                "not know, and their bytes would cost nothing; leave it out, or give "
+                "another reference"
             )
-    compared = []
-    for mine, other, text in zip(log_probs, text_log_probs(reference, theirs), texts, strict=True):
+    pairs: list[tuple[float, float]] = []
+    reference_log_probs = text_log_probs(reference, theirs)
+    for text, *both in zip(texts, log_probs, reference_log_probs, strict=True):
         if per == "token":
-            pair = (scores.mean_log_prob(mine), scores.mean_log_prob(other))
+            mine, other = map(scores.mean_log_prob, both)
         else:
-            pair = (scores.log_prob_per_byte(mine, text), scores.log_prob_per_byte(other, text))
-        compared.append(pair)
-    return compared
+            mine, other = (scores.log_prob_per_byte(nats, text) for nats in both)
+        pairs.append((mine, other))
+    return pairs
 
 
 def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
-    """Say whether tokens hold the one that stands for characters a tokenizer does not know."""
+    """Say whether some tokens stand for characters that the tokenizer does not know."""
     unknown = scorer.tokenizer.unk_token_id
     return unknown is not None and unknown in ids
 
@@ -287,15 +333,19 @@ def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
 def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
     """Swap or leave out words: a tenth of them, one at least, with a fair coin for each.
 
-    Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT makes; these
-    need no second model. A swap is with the next word. Spaces and line ends stay where they are.
-    A text of one word, which can neither be swapped nor left out, has none.
+    Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT
+    makes; these need no second model. A swap is with the next word. Spaces and line
+    ends stay where they are. A text of one word, which can neither be swapped nor left
+    out, has none.
 
     Parameters
     ----------
-    text : of any number of words.
-    count : number of neighbours.
-    rng : draws which words are changed, and how.
+    text
+        A text of any number of words.
+    count
+        Number of neighbours.
+    rng
+        Draws which words are changed, and how.
 
     Examples
     --------
@@ -305,9 +355,9 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
     parts = re.split(r"(\s+)", text)
     places = [i for i in range(0, len(parts), 2) if parts[i]]
     changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
-    made = []
     if changes <= 0:
         return []
+    neighbours: list[str] = []
     for _ in range(count):
         new = list(parts)
         for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
@@ -317,12 +367,29 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
                 new[here], new[following] = new[following], new[here]
             else:
                 new[here] = new[here + 1] = ""
-        made.append("".join(new))
-    return made
+        neighbours.append("".join(new))
+    return neighbours
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
-    """Cut texts into spans of `length` tokens, without the rest (Oren, appendix E)."""
+    """Cut texts into spans of tokens, without the rest (Oren, appendix E).
+
+    Parameters
+    ----------
+    scorer
+        A model, whose tokenizer cuts.
+    texts
+        To be joined; there may be none.
+    length
+        Tokens of a span.
+
+    Returns
+    -------
+    list of arrays
+        int32 (length,) each.
+    """
     # A file whose records are all planted leaves no text, and no span.
-    stream = np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])
-    return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
+    no_tokens = np.empty(0, dtype=np.int32)
+    stream = np.concatenate([no_tokens, *tokenize(scorer.tokenizer, texts)])
+    starts = range(0, len(stream) - length + 1, length)
+    return [stream[start : start + length] for start in starts]

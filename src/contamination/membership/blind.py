@@ -1,12 +1,14 @@
 """Blind baselines: how well members and non-members are separated without any model.
 
-Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: a
-baseline away from 0.5 shows that the sides of a benchmark differ by more than membership, as by
-date in WikiMIA, and an AUC of a score may then show that difference alone.
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation
+Models*: a baseline away from 0.5 shows that the sides of a benchmark differ by more
+than membership, as by date in WikiMIA, and an AUC of a score may then show that
+difference alone.
 
-Two baselines have a direction that is fixed beforehand: a text whose latest year is earlier, and a
-longer text, count as more likely members. Bag of words is trained, so it finds a difference in any
-direction; each text is scored by a classifier that has seen neither the text nor its label.
+Two baselines have a direction that is fixed beforehand: a text whose latest year is
+earlier, and a longer text, count as more likely members. Bag of words is trained, so it
+finds a difference in any direction; each text is scored by a classifier that has seen
+neither the text nor its label.
 """
 
 import re
@@ -48,15 +50,23 @@ def blind_rows(
 ) -> pd.DataFrame:
     """Score one set of texts by every baseline: a row per text with the columns `SCORED`.
 
-    All baselines are larger for members. Compare `bag_of_words` within a fold only: each fold has a
-    classifier of its own, trained on the texts of the others. A set that cannot be had (`status`
-    says why), or that has fewer than two texts on one side, is one row with its status.
+    All baselines are larger for members. Compare `bag_of_words` within a fold only:
+    each fold has a classifier of its own, trained on the texts of the others. A set
+    that cannot be had (`status` says why), or that has fewer than two texts on one
+    side, is one row with its status.
 
     Parameters
     ----------
-    texts, members : (n,) each; True or 1 is a member.
-    rng : draws the folds; each has its share of members.
-    folds : fewer where one side has fewer texts.
+    texts, members
+        (n,) each; True or 1 is a member.
+    benchmark, split
+        Names of the set of texts.
+    rng
+        Draws the folds; each has its share of members.
+    status
+        OK, or why the set cannot be had.
+    folds
+        Number of folds; fewer where one side has fewer texts.
 
     Raises
     ------
@@ -76,7 +86,8 @@ def blind_rows(
         fold = np.empty(len(texts), dtype=np.int64)
         for number, (_, held_out) in enumerate(draw.split(truth, truth)):
             fold[held_out] = number
-        columns = {"member": truth, "fold": fold, WORDS: bag_of_words(texts, truth, fold)}
+        columns = {"member": truth, "fold": fold}
+        columns[WORDS] = bag_of_words(texts, truth, fold)
         columns["dates"] = [-latest_year(text) for text in texts]
         columns["length"] = [float(len(text)) for text in texts]
     rows = pd.DataFrame(columns).assign(benchmark=benchmark, split=split, status=status)
@@ -85,11 +96,29 @@ def blind_rows(
 
 
 def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> Floats:
-    """Score the texts of each fold by a classifier of the others: log-odds of membership (nats).
+    """Score the texts of each fold by a classifier of the others.
 
-    Logistic regression on the words and signs that a text holds, weighted by their rarity; the
-    vocabulary is that of the training texts. `members` and `fold` are (n,), and so is the result.
-    Raises InputError unless there are members and non-members outside of every fold.
+    Logistic regression on the words and signs that a text holds, weighted by their
+    rarity; the vocabulary is that of the training texts.
+
+    Parameters
+    ----------
+    texts
+        n of them.
+    members
+        (n,), True or 1 is a member.
+    fold
+        (n,), whole numbers.
+
+    Returns
+    -------
+    array
+        Log-odds of membership (nats), (n,).
+
+    Raises
+    ------
+    InputError
+        Unless there are members and non-members outside of every fold.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -101,8 +130,8 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
     for number in np.unique(folds):
         if len(np.unique(truth[folds != number])) < 2:
             raise InputError(
-                f"outside of fold {number} there are not both members and non-members: give fewer "
-                "folds, or more texts"
+                f"outside of fold {number} there are not both members and non-members: "
+                "give fewer folds, or more texts"
             )
     # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
@@ -118,7 +147,9 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
 
 def latest_year(text: str) -> float:
-    """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late.
+    """Return the latest year, 1500 to 2039, that a text mentions.
+
+    It is 0 if none: nothing is late.
 
     Examples
     --------
@@ -132,27 +163,49 @@ def latest_year(text: str) -> float:
 def blind_table(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:
-    """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
+    """Judge every baseline on every set of texts.
 
-    AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
-    are judged by `contamination.membership.evaluate.evaluate`, whose `resamples` `rng` draws, bag
-    of words as `auc_over_folds` says.
+    Dates and length are judged by `contamination.membership.evaluate.evaluate`, bag of
+    words by `auc_over_folds`.
+
+    Parameters
+    ----------
+    scored
+        Rows of `blind_rows`, of one set or of several.
+    rng
+        Draws the resamples.
+    resamples
+        Resamples of the bootstrap, 1 or more.
+
+    Returns
+    -------
+    DataFrame
+        A row per baseline and set, with the columns `FIELDS`; AUCs have 95% intervals.
+        A set without scores is one row without a baseline.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
-    for keys, found in scored.groupby(index, sort=False):
-        known = dict(zip(index, keys, strict=True))
-        if known["status"] != OK:
-            rows.append(known | {"baseline": ""})
+    for keys, texts in scored.groupby(index, sort=False):
+        row = dict(zip(index, keys, strict=True))
+        if row["status"] != OK:
+            rows.append(row | {"baseline": ""})
             continue
-        members = found["member"].to_numpy(dtype=bool)
-        folds = auc_over_folds(found[WORDS], members, found["fold"].to_numpy(dtype=np.int64))
-        numbers = dict(zip(("auc", "auc_low", "auc_high"), folds, strict=True))
-        sides = {"members": int(members.sum()), "non_members": int((~members).sum())}
-        rows.append(known | {"baseline": WORDS} | sides | numbers)
-        judged = evaluate(found[["dates", "length"]], members, rng=rng, resamples=resamples)
+        members = texts["member"].to_numpy(dtype=bool)
+        folds = texts["fold"].to_numpy(dtype=np.int64)
+        area, low, high = auc_over_folds(texts[WORDS], members, folds)
+        of_words = {
+            "baseline": WORDS,
+            "members": int(members.sum()),
+            "non_members": int((~members).sum()),
+            "auc": area,
+            "auc_low": low,
+            "auc_high": high,
+        }
+        rows.append(row | of_words)
+        baselines = texts[["dates", "length"]]
+        judged = evaluate(baselines, members, rng=rng, resamples=resamples)
         judged = judged.rename(columns={"score": "baseline"})
-        rows += [known | row for row in judged.to_dict("records")]
+        rows += [row | of_baseline for of_baseline in judged.to_dict("records")]
     table = pd.DataFrame(rows, columns=list(FIELDS))
     return table.astype({"members": "Int64", "non_members": "Int64"})
 
@@ -164,22 +217,25 @@ def auc_over_folds(
 
     Parameters
     ----------
-    scores : (n,), out-of-fold scores; each fold has a classifier of its own, so that scores of two
-        folds do not compare.
-    members : (n,), True or 1 is a member.
-    folds : (n,), whole numbers.
+    scores
+        (n,), out-of-fold scores; each fold has a classifier of its own, so that scores
+        of two folds do not compare.
+    members
+        (n,), True or 1 is a member.
+    folds
+        (n,), whole numbers.
 
     Raises
     ------
     InputError
-        For a score that is not a finite number, other lengths, fewer than two folds, or a fold
-        without members or without non-members.
+        For a score that is not a finite number, other lengths, fewer than two folds, or
+        a fold without members or without non-members.
 
     Notes
     -----
-    The interval is that of Student's t with the variance of Nadeau and Bengio (2003, Machine
-    Learning 52, section 4): what a classifier is tested on has trained the others, so the folds are
-    not independent. It assumes folds of about the same size.
+    The interval is that of Student's t with the variance of Nadeau and Bengio (2003,
+    Machine Learning 52, section 4): what a classifier is tested on has trained the
+    others, so the folds are not independent. It assumes folds of about the same size.
 
     Examples
     --------
@@ -195,7 +251,8 @@ def auc_over_folds(
     if count < 2:
         raise InputError(f"folds has {count} fold(s): give two or more")
     mean = float(areas.mean())
-    # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained on.
+    # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained
+    # on.
     error = np.sqrt(areas.var(ddof=1) * (1 / count + 1 / (count - 1)))
     half = float(stats.t.ppf(0.975, count - 1) * error)
     return mean, max(0.0, mean - half), min(1.0, mean + half)
@@ -208,7 +265,8 @@ def blind_layout(table: pd.DataFrame) -> Layout:
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {"Members": f"{row['members']:,}", BASELINES[row["baseline"]]: format_auc(row)}
+        baseline = BASELINES[row["baseline"]]
+        return {"Members": f"{row['members']:,}", baseline: format_auc(row)}
 
     index = {"benchmark": "Texts", "split": "Split"}
     return lay_out(table[table["status"] == OK], index, cell)

@@ -1,8 +1,9 @@
-"""How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
+"""How well a score separates members from non-members: ROC, AUC, TPR and thresholds.
 
-Larger scores stand for members; the direction is part of the score and is never chosen on the data
-that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.
-Curves are computed from weighted counts, since a bootstrap has a thousand of them.
+Larger scores stand for members; the direction is part of the score and is never chosen
+on the data that it is judged by. Nor is a threshold: it is fitted on a validation split
+and then applied. Curves are computed from weighted counts, since a bootstrap has a
+thousand of them.
 """
 
 from collections.abc import Iterator
@@ -38,18 +39,22 @@ _ROUNDING = 1e-12  # of a share of texts
 
 
 def auc(scores: ArrayLike, members: ArrayLike) -> float:
-    """Estimate the chance that a member has a larger score than a non-member; a tie counts half.
+    """Estimate the chance that a member has a larger score than a non-member.
+
+    A tie counts half.
 
     Parameters
     ----------
-    scores : (n,), finite; larger for members.
-    members : (n,), True or 1 is a member.
+    scores
+        (n,), finite; larger for members.
+    members
+        (n,), True or 1 is a member.
 
     Raises
     ------
     InputError
-        For a score that is not a finite number, other lengths, and where members or non-members are
-        missing.
+        For a score that is not a finite number, other lengths, and where members or
+        non-members are missing.
 
     Examples
     --------
@@ -71,28 +76,34 @@ def evaluate(
 
     Parameters
     ----------
-    table : a row per text, a column per score. A text without a score (NaN) is left out for that
-        score.
-    members : (n,), True or 1 is a member.
-    rng : draws the resamples; every score is judged on the same stream, in the order of columns.
-    resamples : of the bootstrap, 1 or more.
+    table
+        A row per text, a column per score. A text without a score (NaN) is left out for
+        that score.
+    members
+        (n,), True or 1 is a member.
+    rng
+        Draws the resamples; every score is judged on the same stream, in the order of
+        columns.
+    resamples
+        Resamples of the bootstrap, 1 or more.
 
     Returns
     -------
-    A row per score: score, members, non_members, without_score (texts that are left out), reason
-    (why, or empty), auc with auc_low and auc_high (`contamination.membership.intervals`), and for
-    5, 1 and 0.1%: tpr_at_5_fpr with its ends, the share of members above a threshold that at most
-    5% of the non-members reach, and false_positives_at_5_fpr, the number of non-members that may
-    reach it. Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
-    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of a bootstrap
-    that draws members and non-members apart. Measures are NaN where no member or no non-member is
-    left.
+    A row per score: score, members, non_members, without_score (texts that are left
+    out), reason (why, or empty), auc with auc_low and auc_high
+    (`contamination.membership.intervals`), and for 5, 1 and 0.1%: tpr_at_5_fpr with its
+    ends, the share of members above a threshold that at most 5% of the non-members
+    reach, and false_positives_at_5_fpr, the number of non-members that may reach it.
+    Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
+    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of
+    a bootstrap that draws members and non-members apart. Measures are NaN where no
+    member or no non-member is left.
 
     Raises
     ------
     InputError
-        For a score that is infinite, labels of another length or another kind, where members or
-        non-members are missing, or for no resample.
+        For a score that is infinite, labels of another length or another kind, where
+        members or non-members are missing, or for no resample.
 
     Examples
     --------
@@ -104,7 +115,8 @@ def evaluate(
     check_generator(rng)
     draws = as_count(resamples, "resamples", 1)
     _check_table(table)
-    _, truth = _as_labelled(np.zeros(len(table)), members)  # wrong labels are wrong for all scores
+    # Wrong labels are wrong for all scores.
+    _, truth = _as_labelled(np.zeros(len(table)), members)
     rows = [
         _judge(str(name), as_floats(table[name], str(name)), truth, rng, draws)
         for name in table.columns
@@ -155,7 +167,8 @@ def _judge(
         values, sides = _as_labelled(scores[known], truth[known])
         point = _measures(values, sides, np.ones((1, len(values))))[0]
         weights = _draw_texts(values, sides, rng, resamples)
-        resampled = np.concatenate([_measures(values, sides, drawn) for drawn in weights])
+        resamples_measured = [_measures(values, sides, drawn) for drawn in weights]
+        resampled = np.concatenate(resamples_measured)
         low, high = np.quantile(resampled, ENDS, axis=0)
         low[0], high[0] = auc_interval(values[sides], values[~sides])
     for index, measure in enumerate(measures):
@@ -174,12 +187,15 @@ def _tpr_name(fpr: float) -> str:
 def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -> Floats:
     """Compute the AUC of every score from texts drawn with `weights` (rows, n), (rows, scores).
 
-    A weight says how often a text was drawn, so that one resample can serve several models.
+    A weight says how often a text was drawn, so that one resample can serve several
+    models.
 
     Parameters
     ----------
-    table, members : as in `evaluate`, without NaN.
-    weights : (rows, n), 0 to 1e15, with members and non-members in every row.
+    table, members
+        As in `evaluate`, without NaN.
+    weights
+        (rows, n), 0 to 1e15, with members and non-members in every row.
 
     Raises
     ------
@@ -204,7 +220,9 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
         values, truth = _as_labelled(table[name], members)
         for side in (True, False):
             if not drawn[:, truth == side].any(axis=1).all():
-                raise InputError("weights has a row without members, or without non-members")
+                raise InputError(
+                    "weights has a row without members, or without non-members",
+                )
         columns.append(_measures(values, truth, drawn)[:, 0])
     return np.stack(columns, axis=1)
 
@@ -212,8 +230,9 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
 def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
     """Return the smallest of the scores of non-members (n,) that at most a share `fpr` reaches.
 
-    Other texts with that score or more are called members; inf, where no score will do, calls none.
-    Raises InputError for no score, one that is not a finite number, or a share outside 0 to 1.
+    Other texts with that score or more are called members; inf, where no score will do,
+    calls none. Raises InputError for no score, one that is not a finite number, or a
+    share outside 0 to 1.
 
     Examples
     --------
@@ -230,9 +249,9 @@ def fit_threshold(non_members: ArrayLike, *, fpr: float) -> float:
 def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, float]:
     """Return the share of texts that are called members, and its 95% interval.
 
-    The interval, of Clopper and Pearson, takes the texts as independent. `scores` are (n,), n >= 1;
-    a text whose score is NaN is called none. Raises InputError for no text, or a threshold that is
-    NaN.
+    The interval, of Clopper and Pearson, takes the texts as independent. `scores` are
+    (n,), n >= 1; a text whose score is NaN is called none. Raises InputError for no
+    text, or a threshold that is NaN.
 
     Examples
     --------
@@ -241,16 +260,21 @@ def detected_share(scores: ArrayLike, threshold: float) -> tuple[float, float, f
     """
     values = as_floats(scores, "scores")
     if values.ndim != 1 or not len(values):
-        raise InputError(f"scores has shape {values.shape}: give one or more, shape (n,)")
+        raise InputError(
+            f"scores has shape {values.shape}: give one or more, shape (n,)",
+        )
     called = values >= as_scalar(threshold, "threshold")
-    interval = binomtest(int(called.sum()), len(called)).proportion_ci(0.95, method="exact")
+    test = binomtest(int(called.sum()), len(called))
+    interval = test.proportion_ci(0.95, method="exact")
     return float(called.mean()), float(interval.low), float(interval.high)
 
 
 def _check_table(table: pd.DataFrame) -> None:
     """Raise InputError unless `table` has a column for each score, under different names."""
     if not isinstance(table, pd.DataFrame) or table.columns.empty:
-        raise InputError(f"table is {table!r:.40}: give a DataFrame with a column for each score")
+        raise InputError(
+            f"table is {table!r:.40}: give a DataFrame with a column for each score",
+        )
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise InputError(f"table has two columns {twice!r}: rename or drop one")
@@ -274,8 +298,8 @@ def _as_labelled(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Labels]
     count = int(truth.sum())
     if count in (0, len(truth)):
         raise InputError(
-            f"{count} members and {len(truth) - count} non-members: an ROC curve needs at least "
-            "one of each; add the other class"
+            f"{count} members and {len(truth) - count} non-members: an ROC curve needs "
+            "at least one of each; add the other class"
         )
     return values, truth
 
@@ -284,7 +308,8 @@ def _measures(scores: Floats, members: Labels, weights: Floats) -> Floats:
     """Compute AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
     order = np.argsort(-scores)
     descending = scores[order]
-    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))  # of equal scores
+    # Of equal scores.
+    last = np.flatnonzero(np.append(descending[1:] != descending[:-1], True))
     sides = [weights[:, order] * (members[order] == side) for side in (False, True)]
     counts = np.cumsum(sides, axis=-1)[..., last]
     reached = np.pad(counts, ((0, 0), (0, 0), (1, 0)))

@@ -1,11 +1,12 @@
 """Membership scores of one text: a registry of pure functions of what was read of it.
 
-All have one direction, fixed in advance: **the larger, the more likely a member**. So what is small
-for a member (a loss, a perplexity, an entropy) comes with its sign changed.
+All have one direction, fixed in advance: **the larger, the more likely a member**. So
+what is small for a member (a loss, a perplexity, an entropy) comes with its sign
+changed.
 
-Every score but the log-probability per byte leaves out the first token, as the public code of Shi
-et al., Min-K%++ and Fu et al. does without a start token: what stands before it is no part of the
-text. A text has n = T - 1 scored tokens, so it needs two.
+Every score but the log-probability per byte leaves out the first token, as the public
+code of Shi et al., Min-K%++ and Fu et al. does without a start token: what stands
+before it is no part of the text. A text has n = T - 1 scored tokens, so it needs two.
 """
 
 import zlib
@@ -22,32 +23,46 @@ from contamination.errors import InputError
 Array = NDArray[np.floating]
 Floats = NDArray[np.float32]
 
-TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
+# Most probable tokens whose entropy is kept, ascending (Fu, Entropy k).
+TOP = (5, 10, 15, 20, 25)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
 
 @dataclass(frozen=True, eq=False)
 class TokenStatistics:
-    """Statistics of the tokens of one text of T tokens; what a score does not need may be missing.
+    """Statistics of the tokens of one text of T tokens.
+
+    What a score does not need may be missing.
 
     Attributes
     ----------
-    log_probs : of the tokens (nats), (T,). The first is conditioned on the start token alone.
-    rank : of the token in the distribution that predicts it, (T,): 1 is the most probable one;
-        tokens with equal logits share a rank. This and the next four are missing where only
-        log-probabilities can be had (a model behind an endpoint).
-    rank_off_by_one : of the token before, (T,), in the distribution that predicts this one, as in
-        the public code of Fu et al.; NaN for the first token, which has none before.
-    mean, std : of the log-probability under the distribution (nats), (T,). Minus the mean is the
-        entropy.
-    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
+    log_probs
+        Log-probabilities of the tokens (nats), (T,). The first is conditioned on the
+        start token alone.
+    rank
+        Rank of the token in the distribution that predicts it, (T,): 1 is the most
+        probable one; tokens with equal logits share a rank. This and the next four are
+        missing
+        where only log-probabilities can be had (a model behind an endpoint).
+    rank_off_by_one
+        Rank of the token before, (T,), in the distribution that predicts this one, as
+        in the public code of Fu et al.; NaN for the first token, which has none before.
+    mean, std
+        Mean and standard deviation of the log-probability under the distribution
+        (nats), (T,). Minus the mean is the entropy.
+    top_entropy
+        Sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
         normalised again.
-    text : itself.
-    lower : log-probabilities of the text in lower case, by its own tokens.
-    neighbours : the same of small changes of the text.
-    reference : log-probability of the text (nats) under the model and under a reference model, both
-        `log_prob_per_byte`, or both means over the same tokens.
+    text
+        itself.
+    lower
+        log-probabilities of the text in lower case, by its own tokens.
+    neighbours
+        The same of small changes of the text.
+    reference
+        log-probability of the text (nats) under the model and under a reference model,
+        both `log_prob_per_byte`, or both means over the same tokens.
     """
 
     log_probs: Array
@@ -68,11 +83,16 @@ class Score:
 
     Attributes
     ----------
-    compute : takes `TokenStatistics` and, where there is one, the number that `k` makes of text (or
-        ValueError); larger for members. NaN is no score: the text takes no part in the comparison.
-    k : reads the number in the name of a column; None: the score has none.
-    reads : the part of `TokenStatistics` that the score needs.
-    missing : why a text may have no score; `{k}` stands for the number.
+    compute
+        Takes `TokenStatistics` and, where there is one, the number that `k` makes of
+        text (or ValueError); larger for members. NaN is no score: the text takes no
+        part in the comparison.
+    k
+        Reads the number in the name of a column; None: the score has none.
+    reads
+        The part of `TokenStatistics` that the score needs.
+    missing
+        Why a text may have no score; `{k}` stands for the number.
     """
 
     compute: Callable[..., float]
@@ -95,10 +115,10 @@ def mean_log_prob(log_probs: Array) -> float:
 
 
 def log_prob_per_byte(log_probs: Array, text: str) -> float:
-    """Return the log-probability of the whole text, its first token included, by its bytes (nats).
+    """Return the log-probability of the whole text by its bytes (nats).
 
-    Two models with tokenizers of their own score the same bytes of UTF-8, so these compare where
-    means over tokens do not.
+    The first token is included. Two models with tokenizers of their own score the same
+    bytes of UTF-8, so these compare where means over tokens do not.
 
     Examples
     --------
@@ -145,6 +165,11 @@ def _entropy(read: Any, k: int | None = None) -> float:
     return -_mean(read.top_entropy[1:, TOP.index(k)])
 
 
+def _zlib(read: Any) -> float:
+    compressed = zlib.compress(read.text.encode())
+    return mean_log_prob(read.log_probs) / len(compressed)
+
+
 def _neighbour(read: Any) -> float:
     neighbours = [mean_log_prob(log_probs) for log_probs in read.neighbours]
     return mean_log_prob(read.log_probs) - _mean(np.array(neighbours))
@@ -154,49 +179,60 @@ def _neighbour(read: Any) -> float:
 SCORES = {
     # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
     "loss": Score(lambda read: mean_log_prob(read.log_probs)),
-    # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
+    # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the
+    # public code.
     "ppl": Score(
         lambda read, k: _mean(read.log_probs[1:][:k], k),
         _count,
         missing="the text has fewer than {k} scored tokens",
     ),
-    # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
+    # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob,
+    # Shi, 3).
     "min_k": Score(lambda read, k: _lowest(read.log_probs[1:], k), _percent),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
     "min_prob": Score(lambda read, k: _lowest(np.exp(read.log_probs[1:]), k), _percent),
-    # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
-    # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
+    # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of
+    # the log-probability under the predictive distribution (Min-K%++, Zhang et al.
+    # 2025).
     "min_k_pp": Score(_min_k_plus_plus, _percent, "rank"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
     "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "rank"),
-    # As the public code of Fu has it, one position off: it compares the logits at position t, which
-    # predict token t + 1, with token t, and counts ranks from 0: rank <= k are k + 1 tokens.
+    # As the public code of Fu has it, one position off: it compares the logits at
+    # position t, which predict token t + 1, with token t, and counts ranks from 0: rank
+    # <= k are k + 1 tokens.
     "mem_off_by_one": Score(
         lambda read, k: float(np.mean(read.rank_off_by_one[1:] <= k + 1)), _count, "rank"
     ),
-    # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
-    # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
+    # Minus the mean entropy of the predictive distributions, nats; with k, one of
+    # `TOP`, of the k most probable tokens alone, sum of -p log p with p as it is (Fu,
+    # Entropy k, for A6).
     "entropy": Score(_entropy, _one_of_top, "rank"),
-    # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
+    # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021,
+    # section 5.2).
     "zlib": Score(
-        lambda read: mean_log_prob(read.log_probs) / len(zlib.compress(read.text.encode())),
+        _zlib,
         reads="text",
     ),
-    # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
-    # where the lower-case text has a single token.
+    # Ratio of losses: of the text in lower case to the text as it is (Carlini et al.
+    # 2021); NaN where the lower-case text has a single token.
     "lowercase": Score(
         lambda read: _ratio(_mean(read.lower[1:]), mean_log_prob(read.log_probs)),
         reads="lower",
         missing="the text in lower case has a single token",
     ),
-    # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
-    # the ratio of the losses of the reference and the model (Carlini et al. 2021).
+    # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller
+    # Ref), and the ratio of the losses of the reference and the model (Carlini et al.
+    # 2021).
     "reference_difference": Score(
         lambda read: read.reference[0] - read.reference[1], reads="reference"
     ),
-    "reference_ratio": Score(lambda read: _ratio(*read.reference[::-1]), reads="reference"),
-    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023);
-    # NaN where there is no neighbour, as of a text of one word, or one of a single token.
+    "reference_ratio": Score(
+        lambda read: _ratio(read.reference[1], read.reference[0]),
+        reads="reference",
+    ),
+    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et
+    # al. 2023); NaN where there is no neighbour, as of a text of one word, or one of a
+    # single token.
     "neighbour": Score(
         _neighbour, reads="neighbours", missing="the text has no neighbour of two tokens"
     ),
@@ -214,19 +250,23 @@ def score_named(name: str) -> Score:
     >>> lowest_half.compute(TokenStatistics(np.array([-9.0, -1.0, -3.0])))
     -3.0
     """
+    if not isinstance(name, str):
+        raise InputError(f"a score is {name!r:.40}: give its name, such as min_k_20")
     family, text = _family_and_k(name)
     try:
         score = SCORES[family]
-        k = {"k": score.k(text)} if score.k else {}
-        if text and not score.k:
+        if score.k is None and text:
             raise ValueError
+        if score.k is None:
+            return score
+        return replace(score, compute=partial(score.compute, k=score.k(text)))
     except (KeyError, ValueError):
         families = ", ".join(key for key, known in SCORES.items() if known.k)
         raise InputError(
-            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of {families} with "
-            f"its k, such as min_k_20: a number of tokens (of entropy {TOP}) or a percentage"
+            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of "
+            f"{families} with its k, such as min_k_20: a number of tokens (of entropy "
+            f"{TOP}) or a percentage"
         ) from None
-    return replace(score, compute=partial(score.compute, **k))
 
 
 def missing_reason(name: str) -> str:

@@ -1,11 +1,12 @@
 """Per-token signals: all that one pass of the model says of a text, for every score at once.
 
-The rank of token t comes from the logits at position t-1, which predict it. The public code of Fu
-et al. (2025) compares the logits at position t with the token at t, which the model has just read;
-that rank is kept beside the right one under a name that says so.
+The rank of token t comes from the logits at position t-1, which predict it. The public
+code of Fu et al. (2025) compares the logits at position t with the token at t, which
+the model has just read; that rank is kept, too, under a name that says
+so.
 
-One pass over the output layer gives all that the scores need. A block of logits is a few megabytes
-and is gone once it has been read. Log-probabilities are in float32.
+One pass over the output layer gives all that the scores need. A block of logits is a
+few megabytes and is gone once it has been read. Log-probabilities are in float32.
 """
 
 import math
@@ -26,15 +27,18 @@ LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
 
 
-def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[TokenStatistics]:
+def token_signals(
+    scorer: Scorer,
+    sequences: Sequence[np.ndarray],
+) -> list[TokenStatistics]:
     """Read token sequences in one pass of the model, in their order.
 
-    Long sequences are read in windows, and every token is scored once. A network that runs here is
-    asked for everything, any other scorer for log-probabilities. Raises InputError as the scorer
-    does: unknown tokens, weights that give no numbers, too little memory.
+    Long sequences are read in windows, and every token is scored once. A network that
+    runs here is asked for everything, any other scorer for log-probabilities. Raises
+    InputError for unknown tokens, weights that give no numbers, and too little memory.
     """
     if not isinstance(scorer, TransformersScorer):
-        return [TokenStatistics(log_probs) for log_probs in text_log_probs(scorer, sequences)]
+        return list(map(TokenStatistics, text_log_probs(scorer, sequences)))
 
     def described(hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
         return describe(scorer.head, hidden, tokens, read)
@@ -45,7 +49,8 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Token
 
 def _as_statistics(values: Floats) -> TokenStatistics:
     """Name the columns of `describe` for one text, (T, 5 + len(TOP))."""
-    values[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
+    # There, the token read is the start token, which is not of the text.
+    values[:1, 2] = np.nan
     log_probs, rank, rank_off_by_one, mean, std = np.ascontiguousarray(values[:, :5].T)
     return TokenStatistics(
         log_probs=log_probs,
@@ -58,7 +63,7 @@ def _as_statistics(values: Floats) -> TokenStatistics:
 
 
 def text_log_probs(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Floats]:
-    """Return the log-probabilities (nats) of the tokens of sequences, in their order, (T,) each."""
+    """Return the log-probabilities (nats) of the tokens of each sequence, (T,) each."""
     # A server may drift: members are not to be asked for before the others.
     order = random_stream(0, "order of texts").permutation(len(sequences))
     results = scorer.token_logprobs([sequences[i] for i in order])
@@ -68,27 +73,47 @@ def text_log_probs(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Floa
 def _in_order(
     results: Iterable[tuple[int, Floats]], sequences: Sequence[np.ndarray]
 ) -> list[Floats]:
-    found: dict[int, Floats] = {}
+    values_of: dict[int, Floats] = {}
     total = sum(len(ids) for ids in sequences)
     # Shown in a terminal alone.
     with tqdm(
-        total=total, unit="tok", unit_scale=True, mininterval=1.0, leave=False, disable=None
+        total=total,
+        unit="tok",
+        unit_scale=True,
+        mininterval=1.0,
+        leave=False,
+        disable=None,
     ) as bar:
         for index, values in results:
-            found[index] = values
+            values_of[index] = values
             bar.update(len(values))
-    return [found[index] for index in range(len(sequences))]
+    return [values_of[index] for index in range(len(sequences))]
 
 
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
-    """Describe the distributions that hidden states predict, float32 [N, 5 + len(TOP)].
+    """Describe the distributions that hidden states predict.
 
-    `hidden` states [N, d] predict `tokens`, int64 [N]; `read`, int64 [N], had just been read, one
-    position before. The columns: log-probability of the token (nats); its rank; the rank of the
-    token read; mean and standard deviation of the log-probability under the distribution; for each
-    k of `TOP` the sum of -p log p over the k most probable tokens. Rank 1 is the most probable.
+    Parameters
+    ----------
+    head
+        Output layer of the model.
+    hidden
+        States, [N, d].
+    tokens
+        Tokens that they predict, int64 [N].
+    read
+        Tokens that had just been read, one position before, int64 [N].
+
+    Returns
+    -------
+    Tensor
+        float32 [N, 5 + len(TOP)]. The columns: log-probability of the token (nats); its
+        rank; the rank of the token read; mean and standard deviation of the
+        log-probability under the distribution; for each k of `TOP` the sum of -p log p
+        over the k most probable tokens. Rank 1 is the most probable.
     """
-    result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
+    shape = (len(tokens), 5 + len(TOP))
+    result = torch.empty(shape, dtype=torch.float32, device=hidden.device)
     elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])
     scratch = None
     for rows, logits in head.blocks(hidden, tokens[:, None], elements=elements):
@@ -100,13 +125,16 @@ def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor
 
 
 def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
-    """Describe float32 logits [n, V], which are overwritten; `pair` [n, 2] is token and token read.
+    """Describe float32 logits [n, V], which are overwritten.
 
-    In place, in a scratch buffer of the same size: fresh memory costs more than the arithmetic.
+    `pair` [n, 2] is token and token read. `scratch` is a buffer of the same size as the
+    logits: fresh memory costs more than the arithmetic.
     """
     picked = logits.gather(1, pair)
-    # Written as floats, comparisons and their sum use the vector units; exact up to 2^24.
-    above = [torch.gt(logits, column, out=scratch).sum(1) for column in picked.T[..., None]]
+    # Written as floats, comparisons and their sum use the vector units; exact up to
+    # 2^24.
+    columns = picked.T[..., None]
+    above = [torch.gt(logits, column, out=scratch).sum(1) for column in columns]
     top = logits.topk(min(TOP[-1], logits.shape[1]), dim=1).values
     peak = top[:, :1].clone()
     # In base 2, whose exponential is the faster by far.
@@ -119,7 +147,7 @@ def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
     log_total = total.log()
     log_top = top.sub_(peak).sub_(log_total[:, None])
     entropies = -(log_top.exp() * log_top).nan_to_num_(nan=0.0).cumsum(1)
-    columns = [
+    described = [
         picked[:, 0] - peak[:, 0] - log_total,
         above[0] + 1,
         above[1] + 1,
@@ -127,4 +155,4 @@ def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
         (square - mean.square()).clamp_(min=0).sqrt_(),
         *(entropies[:, min(k, entropies.shape[1]) - 1] for k in TOP),
     ]
-    return torch.stack(columns, dim=1)
+    return torch.stack(described, dim=1)

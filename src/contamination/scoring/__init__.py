@@ -1,7 +1,7 @@
 """Log-probabilities of tokens under any causal language model, scored once and stored.
 
-`score.score` fills a store, `local.TransformersScorer` and `endpoint.EndpointScorer` are models,
-and `plan.plan_store` names the store that a test reads.
+`score.score` fills a store, `local.TransformersScorer` and `endpoint.EndpointScorer`
+are models, and `plan.plan_store` names the store that a test reads.
 
 =============================  =========================================================
 module                         idea
@@ -19,6 +19,8 @@ module                         idea
 `prefix`, `shared_keys`        many continuations of one prefix, which is read once
 `endpoint`                     `EndpointScorer`: a model behind a server; how to ask it
 `endpoint_client`              requests: tries, waits, limits, budget and key
+`endpoint_refusals`            what servers say, and which refusals last
+`redaction`                    the key, struck out of what servers say
 `endpoint_trust`               whether answers are one model's, about the tokens sent;
                                their noise
 `generation`, `completions`    text instead: `Generator`, here or behind a server; the
@@ -29,10 +31,12 @@ module                         idea
                                time
 `score`, `job`                 fill a store with what is missing: what is read, and the
                                steps
-`readers`, `token_groups`      how the sequences of each kind are read; variants as tokens
+`readers`                      how the sequences of each kind are read
+`token_groups`                 variants of records as tokens
 `work`, `run_record`           parts of the work and their order; the record of a run
 `processes`, `status`          the processes of one run; one line for what cannot be had
 `store`, `stores`              open, create and sum stores; a class for each kind
 `store_format`                 the header and the parts of a store on disk
+`store_checks`                 whether a store is the one that is wanted
 =============================  =========================================================
 """

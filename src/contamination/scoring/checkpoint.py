@@ -1,8 +1,8 @@
 """The files of a model on this machine: which are read, and whether they are still the same.
 
-A run names a model by the hash of its files, and may read the weights hours later. So they are
-hashed again when they have been read. The state of the files, as the system tells it, says whether
-they were replaced and put back meanwhile.
+A run names a model by the hash of its files, and may read the weights hours later. So
+they are hashed again when they have been read. The state of the files, as the system
+tells it, says whether they were replaced and put back meanwhile.
 """
 
 import json
@@ -14,11 +14,19 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.files import FileState, read_json, states_of
 
-INDEX = ".index.json"  # ends the name of a file that says which weights are in which file
-USUAL = ("model.safetensors", f"model.safetensors{INDEX}")  # what transformers looks for first
+# Ends the name of a file that says which weights are in which file.
+INDEX = ".index.json"
+# What transformers looks for first.
+USUAL = ("model.safetensors", f"model.safetensors{INDEX}")
 TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
 ADAPTER = "adapter_config.json"
-OTHERS = ("config.json", "special_tokens_map.json", "added_tokens.json", "adapter_*", *TOKENIZER)
+OTHERS = (
+    "config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "adapter_*",
+    *TOKENIZER,
+)
 
 
 def weights_of(directory: Path) -> list[Path]:
@@ -56,7 +64,9 @@ def _chosen_weights(directory: Path) -> list[Path]:
 
 
 def others_of(directory: Path, *, code: bool) -> list[Path]:
-    """Return the files beside the weights that decide what a model says; its `code` if it is run.
+    """Return the files that decide what a model says, but for its weights.
+
+    They include its `code` if that is run.
 
     They are its configuration, its tokenizer and adapters.
     """
@@ -66,18 +76,18 @@ def others_of(directory: Path, *, code: bool) -> list[Path]:
 
 def matching(directory: Path, patterns: Iterable[str]) -> set[Path]:
     """Return the files of a directory whose names fit any of the patterns."""
-    found: set[Path] = set()
+    files: set[Path] = set()
     for pattern in patterns:
-        found |= set(directory.glob(pattern))
-    return found
+        files |= set(directory.glob(pattern))
+    return files
 
 
 @contextmanager
 def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
     """Raise `InputError` if a file of a model is written or replaced while the block runs.
 
-    `model` is a directory or a file; anything else, such as the id of a hub, has no files here.
-    `code` is as in `others_of`.
+    `model` is a directory or a file; anything else, such as the id of a hub, has no
+    files here. `code` is as in `others_of`.
     """
     before = _states(model, code)
     failure = None
@@ -94,8 +104,9 @@ def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
 def changed(model: Path) -> InputError:
     """Return the error for files that are no longer those which name the model."""
     return InputError(
-        f"{model}: its files have changed since this run named the model by them; copy the "
-        "checkpoint to a directory where nothing is written, and run the command again"
+        f"{model}: its files have changed since this run named the model by them; copy "
+        "the checkpoint to a directory where nothing is written, and run the command "
+        "again"
     )
 
 

@@ -14,10 +14,9 @@ from contamination.errors import InputError
 from contamination.files import check_directory, read_json, sha256_of, write_json
 from contamination.randomness import random_stream
 from contamination.scoring.generation import Generator, Sampling
+from contamination.scoring.store_checks import check_same, require_one_model
 from contamination.scoring.store_format import (
-    check_same,
     read_table,
-    require_one_model,
     write_table,
 )
 
@@ -29,10 +28,11 @@ HEADER_FILE = "completions.json"
 class CompletionHeader:
     """What was asked: of which model, about which set, and how.
 
-    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their number. The
-    fields before them are as in `contamination.scoring.store_format.Header`, protocol and
-    instruction as in `Generator`, the four behind them as in `Sampling`. `secret`, in hexadecimal
-    digits, has drawn the places of a quiz; "" of other texts.
+    `prompts` is the SHA-256 of all of them, in canonical order, and `count` their
+    number. The fields before them are as in
+    `contamination.scoring.store_format.Header`, protocol and instruction as in
+    `Generator`, the four behind them as in `Sampling`. `secret`, in hexadecimal digits,
+    has drawn the places of a quiz; "" of other texts.
     """
 
     model: str
@@ -54,12 +54,12 @@ class CompletionHeader:
 class Completions:
     """The store of what a model wrote: a directory, bound to its header.
 
-    The header (`completions.json`) says what was asked, and which fields a server refused
-    (`left_out`). Parquet parts hold the texts of `PROMPTS` prompts each. The prompts are asked in a
-    random order, which decides the part of each.
-    What no part holds is missing; of a model here, an interrupted run that is started again writes
-    the bytes of one that was not interrupted. Raises InputError if the directory holds a store of
-    something else, and names the difference.
+    The header (`completions.json`) says what was asked, and which fields a server
+    refused (`left_out`). Parquet parts hold the texts of `PROMPTS` prompts each. The
+    prompts are asked in a random order, which decides the part of each.
+    What no part holds is missing; of a model here, an interrupted run that is started
+    again writes the bytes of one that was not interrupted. Raises InputError if the
+    directory holds a store of something else, and names the difference.
     """
 
     def __init__(self, directory: Path, header: CompletionHeader) -> None:
@@ -67,10 +67,14 @@ class Completions:
         self.header = header
         fields = asdict(header)
         secret = fields.pop("secret")
-        # First, so that it is what is named where it differs: the prompts do so with it. Texts of
-        # no quiz have none, as before there were secrets.
+        # First, so that it is what is named where it differs: the prompts do so with
+        # it. Texts of no quiz have none, as before there were secrets.
         self._fields = {"secret": secret} | fields if secret else fields
-        columns = {"prompt": pa.int32(), "texts": pa.list_(pa.string()), "served": pa.string()}
+        columns = {
+            "prompt": pa.int32(),
+            "texts": pa.list_(pa.string()),
+            "served": pa.string(),
+        }
         key = sha256_of(json.dumps(self._fields, sort_keys=True))
         self._schema = pa.schema(columns.items(), metadata={"key": key})
         check_directory(directory)
@@ -92,7 +96,8 @@ class Completions:
     def stored(self) -> tuple[dict[int, list[str]], str]:
         """Texts after each prompt, by its number, and what the server called the model.
 
-        As far as they are stored and undamaged. Raises InputError where two models wrote them.
+        As far as they are stored and undamaged. Raises InputError where two models
+        wrote them.
         """
         stored: dict[int, list[str]] = {}
         names: list[str] = []
@@ -113,16 +118,37 @@ class Completions:
             return ()
         return tuple(map(str, read_json(self._path).get("left_out", ())))
 
-    def fill(self, generator: Generator, prompts: Sequence[str], sampling: Sampling) -> None:
+    def fill(
+        self,
+        generator: Generator,
+        prompts: Sequence[str],
+        sampling: Sampling,
+    ) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
 
-        Raises InputError as the generator, and where the server called the model by another name
-        when it wrote what is stored. Fields that it refused then are not sent now.
+        Fields that the server refused before are not sent now.
+
+        Parameters
+        ----------
+        generator
+            The model.
+        prompts
+            All of the store, in canonical order.
+        sampling
+            How many texts, how long, and at which temperature.
+
+        Raises
+        ------
+        InputError
+            For what the generator refuses, and where the server called the model by
+            another name when it wrote what is stored.
         """
         texts, before = self.stored()
         generator.left_out = self.left_out or generator.left_out
-        missing = [(path, part) for path, part in self.parts.items() if part[0] not in texts]
-        for path, part in tqdm(missing, f"{self.header.model}: texts", leave=False, disable=None):
+        parts = self.parts.items()
+        missing = [(path, part) for path, part in parts if part[0] not in texts]
+        title = f"{self.header.model}: texts"
+        for path, part in tqdm(missing, title, leave=False, disable=None):
             written = generator.generate([prompts[i] for i in part], sampling)
             require_one_model(self.directory, [before, generator.served])
             # What is refused before the first text leaves no store.
@@ -132,15 +158,21 @@ class Completions:
             write_table(path, [part, written, served], self._schema)
 
     def _write_header(self, left_out: Sequence[str]) -> None:
-        """Write the header; without refused fields it has the bytes that it always had."""
+        """Write the header.
+
+        Without refused fields it has the bytes that it always had.
+        """
         refused = {"left_out": list(left_out)} if left_out else {}
         write_json(self._path, self._fields | refused)
 
 
 def stored_secret(directory: Path) -> str | None:
-    """Return the secret seed of the quiz that a store holds; None where there is no store.
+    """Return the secret seed of the quiz that a store holds.
 
-    Raises InputError for a store from before there were secrets, and for a damaged header.
+    It is None where there is no store.
+
+    Raises InputError for a store from before there were secrets, and for a damaged
+    header.
     """
     path = directory / HEADER_FILE
     if not path.is_file():
@@ -148,7 +180,7 @@ def stored_secret(directory: Path) -> str | None:
     secret = read_json(path).get("secret")
     if not isinstance(secret, str):
         raise InputError(
-            f"{path}: its places were drawn from the seed, which anybody can repeat; remove "
-            f"{directory} to ask again"
+            f"{path}: its places were drawn from the seed, which anybody can repeat; "
+            f"remove {directory} to ask again"
         )
     return secret

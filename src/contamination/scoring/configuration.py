@@ -1,4 +1,4 @@
-"""What the configuration of a model says: its kind, its context, and the size of its network."""
+"""What the configuration of a model says: its kind, its context and its size."""
 
 from typing import Any
 
@@ -11,27 +11,31 @@ from contamination.scoring.cost import Shape
 from contamination.scoring.load_errors import explain_load_errors
 from contamination.scoring.model_source import ModelSource, refuse_kernels
 
-MOST_LAYERS = 10_000  # ten times what published models have; more would take for ever to lay out
+# Ten times what published models have; more would take for ever to lay out.
+MOST_LAYERS = 10_000
 LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
 def load_config(source: ModelSource) -> Any:
     """Load the configuration of the model.
 
-    Raises InputError if there is nothing of that name, no access to it, it is no causal language
-    model, or it has more layers than any model or attention kernels from the hub.
+    Raises InputError if there is nothing of that name, no access to it, it is no causal
+    language model, or it has more layers than any model or attention kernels from the
+    hub.
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
     layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
     if layers > MOST_LAYERS:
         raise InputError(
-            f"{source.name}: config.json describes {layers:,} layers; give the one that belongs to "
-            "the weights"
+            f"{source.name}: config.json describes {layers:,} layers; give the one "
+            "that belongs to the weights"
         )
     refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
     if not _is_causal(config):
-        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
+        raise InputError(
+            f"{source.name}: {config.model_type} is not a causal language model",
+        )
     return config
 
 
@@ -48,24 +52,32 @@ def _is_causal(config: Any) -> bool:
 def context_length(source: ModelSource, config: Any) -> int:
     """Return the tokens in a window: what the model allows, or the smaller number asked for.
 
-    Raises InputError if the configuration states no limit and none was asked for, or more was asked
-    for than it allows.
+    Raises InputError if the configuration states no limit and none was asked for, or
+    more was asked for than it allows.
     """
     limit = _longest_context(config)
     context = limit if source.context is None else source.context
     if context is None:
-        raise InputError(f"{source.name}: config.json states no context length; give one (context)")
+        raise InputError(
+            f"{source.name}: config.json states no context length; give one (context)",
+        )
     if not 2 <= context <= (limit or context):
         most = limit or "any number of"
-        raise InputError(f"context is {context}: {source.name} reads 2 to {most} tokens at once")
+        raise InputError(
+            f"context is {context}: {source.name} reads 2 to {most} tokens at once",
+        )
     return context
 
 
 def _longest_context(config: Any) -> int | None:
-    """Return the most tokens that a model reads at once; None if its configuration has no limit."""
+    """Return the most tokens that a model reads at once.
+
+    It is None if its configuration has no limit.
+    """
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
-    if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
+    if rope.get("rope_type") == "longrope":
+        # A longer window changes all others of its batch.
         return int(rope["original_max_position_embeddings"])
     for name in LENGTHS:
         length = getattr(text, name, None)
@@ -89,7 +101,10 @@ def model_shape(config: Any) -> Shape:
     """
     model = _without_memory(config)
     layer = model.get_output_embeddings()
-    matrices = sum(weights.numel() for weights in model.parameters() if weights.ndim >= 2)
+    matrices = 0
+    for weights in model.parameters():
+        if weights.ndim >= 2:
+            matrices += weights.numel()
     tables: dict[int, int] = {}  # tied weights once
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding) or module is layer:

@@ -14,9 +14,12 @@ class Scorer(Protocol):
 
     Attributes
     ----------
-    revision : names weights, tokenizer and precision: another revision, another store.
-    context : most tokens that one window holds: the last is predicted from those before it.
-    batch_tokens : that the model works on at a time; calls with fewer leave it idle.
+    revision
+        Names weights, tokenizer and precision: another revision, another store.
+    context
+        Most tokens that one window holds: the last is predicted from those before it.
+    batch_tokens
+        Tokens that the model works on at a time; calls with fewer leave it idle.
     """
 
     revision: str
@@ -29,9 +32,9 @@ class Scorer(Protocol):
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index of the sequence, log-probability of each of its tokens, float32, nats).
 
-        The first token is conditioned on the start token alone. The order of results is free. With
-        `firsts`, the tokens of each sequence before that position need no value: they may be NaN,
-        which saves work.
+        The first token is conditioned on the start token alone. The order of results is
+        free. With `firsts`, the tokens of each sequence before that position need no
+        value: they may be NaN, which saves work.
         """
 
 

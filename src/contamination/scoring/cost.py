@@ -1,8 +1,9 @@
 """What scoring will cost: tokens, FLOPs and time, predicted before the run and compared after it.
 
-Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight that a
-token meets, and four per layer, channel and token attended to. Time is the FLOPs over the rate at
-which this model just ran a sample of this very work, so it needs no table of hardware.
+Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight
+that a token meets, and four per layer, channel and token attended to. Time is the FLOPs
+over the rate at which this model just ran a sample of this very work, so it needs no
+table of hardware.
 """
 
 import time
@@ -27,11 +28,15 @@ class Workload:
 
     Attributes
     ----------
-    sequences : orderings of shards, predecessors, or beginnings that alternatives share.
-    scored, read : tokens that get a log-probability, and tokens that the network reads for them:
+    sequences
+        Orderings of shards, predecessors, or beginnings that alternatives share.
+    scored, read
+        Tokens that get a log-probability, and tokens that the network reads for them:
         windows overlap, so these are more where sequences are longer than the context.
-    windows : forward passes of one sequence each; an endpoint needs a request for each.
-    attended : sum over the read tokens of the tokens that each attends to.
+    windows
+        Forward passes of one sequence each; an endpoint needs a request for each.
+    attended
+        Sum over the read tokens of the tokens that each attends to.
     """
 
     sequences: int
@@ -47,9 +52,11 @@ class Shape:
 
     Attributes
     ----------
-    body, head : weights in the matrix products of the layers, and of the output layer. A mixture
+    body, head
+        Weights in the matrix products of the layers, and of the output layer. A mixture
         of experts counts them all, whichever a token is sent to.
-    channels : layers x width of the attention heads together.
+    channels
+        Layers x width of the attention heads together.
     """
 
     body: int
@@ -65,18 +72,28 @@ class Shape:
         )
 
 
-def workload(store: StorePlan, lengths: Sequence[int], permutations: int, context: int) -> Workload:
+def workload(
+    store: StorePlan,
+    lengths: Sequence[int],
+    permutations: int,
+    context: int,
+) -> Workload:
     """Count what filling a store takes.
 
-    Of successors every predecessor is read once, and the others after it. Raises InputError for
-    fewer than two examples per shard, or successors longer than the context.
+    Of successors every predecessor is read once, and the others after it. Raises
+    InputError for fewer than two examples per shard, or successors longer than the
+    context.
 
     Parameters
     ----------
-    store : the plan of the store.
-    lengths : tokens of each example.
-    permutations : of orderings.
-    context : tokens that the model reads at once.
+    store
+        The plan of the store.
+    lengths
+        Tokens of each example.
+    permutations
+        Shuffled orderings of each shard; other kinds have none.
+    context
+        Tokens that the model reads at once.
     """
     bounds = shard_bounds(len(lengths), store.shards)
     if store.kind == "orderings":
@@ -87,8 +104,8 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
         kept = kept.clip(max=store.tokens_per_example)
     if kept.max() > context:
         raise InputError(
-            f"the successor test reads {kept.max()} tokens at once, the context is {context}; use "
-            "tests='sharded_exact'",
+            f"the successor test reads {kept.max()} tokens at once, the context is "
+            f"{context}; use tests='sharded_exact'",
             parameter="tests",
         )
     parts: list[Workload] = []
@@ -102,8 +119,8 @@ def workload(store: StorePlan, lengths: Sequence[int], permutations: int, contex
 def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
     """Count what scoring continuations of these lengths takes after a prefix of so many tokens.
 
-    A model here reads the prefix once. A server without a cache reads it again with each of them,
-    in a request for each.
+    A model here reads the prefix once. A server without a cache reads it again with
+    each of them, in a request for each.
     """
     scored = int(lengths.sum())
     within_prefix = prefix * (prefix + 1) // 2
@@ -124,11 +141,15 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
 
     Parameters
     ----------
-    lengths : tokens of each sequence.
-    times : that each of them is scored.
-    context : tokens that the model reads at once.
+    lengths
+        Tokens of each sequence.
+    times
+        How often each of them is scored.
+    context
+        Tokens that the model reads at once.
     """
-    widths = np.array([window.width for window in windows(lengths, context)], dtype=np.int64)
+    of_windows = [window.width for window in windows(lengths, context)]
+    widths = np.array(of_windows, dtype=np.int64)
     return Workload(
         sequences=times * len(lengths),
         scored=times * sum(lengths),
@@ -144,17 +165,24 @@ def total(parts: Iterable[Workload]) -> Workload:
     return Workload(*map(sum, columns))
 
 
-def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
+def flops_per_second(
+    scorer: Scorer,
+    shape: Shape,
+    sequences: Sequence[np.ndarray],
+) -> float:
     """Return the FLOPs per second of the model on a sample of the work.
 
-    Samples double until one takes long enough. The largest sample is two batches; a slow model is
-    timed on less than a second's worth.
+    Samples double until one takes long enough. The largest sample is two batches; a
+    slow model is timed on less than a second's worth.
 
     Parameters
     ----------
-    scorer : the model.
-    shape : what a forward pass costs.
-    sequences : of the work, at least one.
+    scorer
+        The model.
+    shape
+        What a forward pass costs.
+    sequences
+        Sequences of the work, at least one.
     """
     tokens = SMALLEST_SAMPLE
     list(scorer.token_logprobs([sequences[0][:tokens]]))  # warms up

@@ -1,25 +1,29 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
-This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it takes
-token ids and gives the log-probabilities of a prompt, in one of two formats: `prompt_logprobs`
-(vLLM and what is built on it) or `echo` (OpenAI's legacy completions and those made after them,
-such as SGLang's). The first requests find out which. Every window of a sequence is one request; the
-answers count in any order. Requests are sent in the order of the sequences: a server may drift, so
-callers that compare sequences give them in a random order.
+This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do
+if it takes token ids and gives the log-probabilities of a prompt, in one of two
+formats: `prompt_logprobs` (vLLM and what is built on it) or `echo` (OpenAI's legacy
+completions and those made after them, such as SGLang's). The first requests find out
+which. Every window of a sequence is one request; the answers count in any order.
+Requests are sent in the order of the sequences: a server may drift, so callers that
+compare sequences give them in a random order.
 """
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
-from contamination.scoring.endpoint_client import Client, Rejected, require_name
+from contamination.scoring.endpoint_client import Client, require_name
+from contamination.scoring.endpoint_refusals import Rejected
 from contamination.scoring.endpoint_trust import (
     ADVICE,
     FIRST_ASKED,
@@ -36,18 +40,16 @@ from contamination.scoring.windows import Window, assemble, windows
 
 LEAST_INPUTS = 14
 EVERY = 256  # requests after which, on average, both probes are asked again
-# Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
-# and one that is generated.
+# Tokens of the context that are no inputs: the last of a window, which is sent behind
+# its inputs, and one that is generated.
 NOT_INPUTS = 2
-# One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
-# divide the logits of the prompt by it as well.
+# One token is generated: to some servers 0 means "no limit". The temperature is 1: some
+# servers divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-# A prompt, and what it scores, a probe's number, or None for a generated token that is sent back.
-Asked = tuple[np.ndarray, Window | int | None]
 
-# Fields that ask. The more telling first: ids prove more than texts. Strict servers refuse fields
-# unknown to them.
+# Fields that ask. The more telling first: ids prove more than texts. Strict servers
+# refuse fields unknown to them.
 FORMATS: dict[str, dict[str, Any]] = {
     "prompt_logprobs": {"prompt_logprobs": 0},
     "echo": {"echo": True, "logprobs": 1},
@@ -55,19 +57,39 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 
 class OtherFormat(InputError):
-    """The answer is not in this format: another one may bring log-probabilities of the prompt."""
+    """The answer is not in this format: another one may bring log-probabilities."""
 
 
-def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling) -> np.ndarray:
+def read_answer(
+    format: str,
+    answer: Any,
+    prompt: list[int],
+    spelling: Spelling,
+) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats.
 
-    Raises OtherFormat if the answer is not in this one, and as
-    `contamination.scoring.endpoint_trust.checked`.
+    Parameters
+    ----------
+    format
+        A key of `FORMATS`.
+    answer
+        JSON of the answer.
+    prompt
+        Token ids.
+    spelling
+        Spelling of the tokens.
+
+    Raises
+    ------
+    OtherFormat
+        If the answer is not in this format.
+    InputError
+        If the log-probabilities belong to other tokens, or may do so, or are none.
     """
     positions: list[dict[Any, Any]]
     try:
         choice = answer["choices"][0]
-        if format == "echo":  # lists beside each other; what was generated follows
+        if format == "echo":  # parallel lists; what was generated follows
             lists = choice["logprobs"]
             pairs = zip(lists["tokens"], lists["token_logprobs"], strict=True)
             positions = [{str(text): value} for text, value in pairs][: len(prompt)]
@@ -75,25 +97,51 @@ def read_answer(format: str, answer: Any, prompt: list[int], spelling: Spelling)
             first, *others = choice["prompt_logprobs"]
             positions = [{prompt[0]: first}]
             for entries in others:
-                positions.append({int(token): of["logprob"] for token, of in entries.items()})
+                position = {int(token): entries[token]["logprob"] for token in entries}
+                positions.append(position)
         counted = (answer.get("usage") or {}).get("prompt_tokens")
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise OtherFormat(f"the answer is not in the format {format!r}") from None
     return checked(positions, counted, prompt, spelling)
 
 
+class Request(NamedTuple):
+    """A prompt that is sent, and what its answer is for.
+
+    Attributes
+    ----------
+    prompt
+        Token ids.
+    window
+        Window that it scores; None of a probe, and of a generated token that is sent
+        back.
+    probe
+        Number of the probe; None of all others.
+    """
+
+    prompt: np.ndarray
+    window: Window | None = None
+    probe: int | None = None
+
+
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
-    Raises InputError as `contamination.scoring.endpoint_client.Client`, and for too small a context
-    or no tokenizer.
+    Raises InputError for limits, an address or a key that the client refuses, too small
+    a context, or no tokenizer.
 
     Parameters
     ----------
-    url : of the API. model : its name there.
-    tokenizer : directory or hub id of the model's own tokenizer.
-    context : tokens that the server reads and generates at most (vLLM: max_model_len).
-    limits : concurrency, max_requests, timeout and api_key_env of the client.
+    url
+        Address of the API.
+    model
+        Its name there.
+    tokenizer
+        Directory or hub id of the model's own tokenizer.
+    context
+        Tokens that the server reads and generates at most (vLLM: max_model_len).
+    limits
+        Concurrency, max_requests, timeout and api_key_env of the client.
     """
 
     def __init__(
@@ -109,12 +157,12 @@ class EndpointScorer:
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
         self.batch_tokens = self.client.concurrency * self.context
-        # What the tokenizer does, whether it came from a directory or the hub.
-        backend = getattr(self.tokenizer, "backend_tokenizer", None)
-        rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
-        self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
+        rules = _rules_of(self.tokenizer)
+        numbers = (str(self.context), str(self.start))
+        self.revision = sha256_of(self.url, model, rules, *numbers)
         self._trust = Trust(self.tokenizer, self.start, self.context)
-        self._probes: list[Asked] = [(p, i) for i, p in enumerate(self._trust.prompts)]
+        prompts = enumerate(self._trust.prompts)
+        self._probes = [Request(prompt, probe=number) for number, prompt in prompts]
         self._spelling = Spelling(self.tokenizer)
         self._format: str | None = None
 
@@ -125,7 +173,10 @@ class EndpointScorer:
 
     @property
     def noise(self) -> float | None:
-        """Nats a token by which answers to one prompt differ; None before there were two."""
+        """Nats a token by which answers to one prompt differ.
+
+        It is None before there were two.
+        """
         return self._trust.noise
 
     def token_logprobs(
@@ -133,34 +184,36 @@ class EndpointScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as answers arrive.
 
-        Raises InputError if the budget does not suffice (before the first request), the server
-        cannot be used, or it stays away.
+        Raises InputError if the budget does not suffice (before the first request), the
+        server cannot be used, or it stays away.
         """
         scored = list(windows(map(len, sequences), self.context, firsts))
-        asked: list[Asked] = []
+        requests: list[Request] = []
         for window in scored:
             ids = sequences[window.sequence]
-            asked.append((np.append(window.inputs(ids, self.start), ids[window.stop - 1]), window))
-        # Moments that no server foresees, and that are the same when the call is repeated.
-        name = sha256_of(*(ids.tobytes() for ids in sequences))
-        rng = random_stream(0, "moments of the probes", name)
-        # Once at least where others are under way: what load does shows among them alone.
-        count = len(scored)
-        places = rng.integers(0, count, -(-(count - 1) // EVERY)) if count else np.empty(0)
-        for place in sorted(places.tolist(), reverse=True):
-            asked[place:place] = self._probes
-        more = LAST_ASKED + FIRST_ASKED * (self._format is None) if count else 0
-        self.client.require_budget(len(asked) + more)
+            prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
+            requests.append(Request(prompt, window=window))
+        for place in _moments(sequences, len(scored)):
+            requests[place:place] = self._probes
+        needed = len(requests)
+        if requests:
+            needed += LAST_ASKED
+            needed += FIRST_ASKED if self._format is None else 0
+        self.client.require_budget(needed)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        return assemble(scores, [window.sequence for window in scored], self._results(asked))
+        owners = [window.sequence for window in scored]
+        return assemble(scores, owners, self._results(requests))
 
-    def _results(self, asked: Sequence[Asked]) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
-        if not asked:
+    def _results(
+        self,
+        requests: Sequence[Request],
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Yield (index of the sequence, the tokens scored, their values) one by one."""
+        if not requests:
             return
         self._format = self._format or self._find_format()
         try:
-            with closing(self._ask(self._format, asked)) as answers:
+            with closing(self._ask(self._format, requests)) as answers:
                 for window, values in answers:
                     assert window is not None  # no generated token is among them
                     kept = values[window.first - window.stop :]
@@ -172,35 +225,40 @@ class EndpointScorer:
             raise
 
     def _ask(
-        self, format: str, asked: Sequence[Asked]
+        self, format: str, requests: Sequence[Request]
     ) -> Generator[tuple[Window | None, np.ndarray], None, None]:
-        """Yield what was asked with the log-probabilities of all but the first token.
+        """Yield the window of a request, and the values of all tokens but the first.
 
         Probes are heard, and not yielded.
         """
         fields = {"model": self.model, **SAMPLING, **FORMATS[format]}
-        bodies = (fields | {"prompt": prompt.tolist()} for prompt, _ in asked)
+        bodies = (fields | {"prompt": request.prompt.tolist()} for request in requests)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
-                prompt, of = asked[number]
+                request = requests[number]
+                prompt = request.prompt.tolist()
                 try:
-                    values = read_answer(format, answer, prompt.tolist(), self._spelling)
-                    if isinstance(of, int):
-                        self._trust.hear(of, values)
+                    values = read_answer(format, answer, prompt, self._spelling)
+                    if request.probe is not None:
+                        self._trust.hear(request.probe, values)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
-                    raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
+                    problem = self.client.redact(str(error))
+                    raise type(error)(f"{self.url}: {problem}") from None
                 self.client.require_same_model(answer.get("model"))
-                if not isinstance(of, int):
-                    yield of, values
+                if request.probe is None:
+                    yield request.window, values
 
-    def _ask_probes(self, format: str, probes: Sequence[Asked]) -> None:
+    def _ask_probes(self, format: str, probes: Sequence[Request]) -> None:
         """Ask them one after the other: what one does to a cache, the next one shows."""
         for probe in probes:
             list(self._ask(format, [probe]))
 
     def _compare_generated(self, format: str) -> None:
-        """Have tokens generated, and send them back; InputError unless the values agree."""
+        """Have tokens generated, and send them back.
+
+        Raises InputError unless the values agree.
+        """
         fields = {"model": self.model, **SAMPLING, "logprobs": 1}
         pairs: list[tuple[float, float]] = []
         for prompt in self._trust.begun:
@@ -211,10 +269,11 @@ class EndpointScorer:
                 continue
             name, value = generated
             tokens = self._spelling.ids_of(name)[:MOST_OF_A_NAME]
-            asked: list[Asked] = [(np.append(prompt, token), None) for token in tokens]
-            sent = [float(values[-1]) for _, values in self._ask(format, asked)]
+            requests = [Request(np.append(prompt, token)) for token in tokens]
+            sent = [float(values[-1]) for _, values in self._ask(format, requests)]
             if sent:  # which of the tokens of this name it was, the values tell
-                pairs.append((value, min(sent, key=lambda each: abs(value - each))))
+                closest = min(sent, key=lambda sent_value: abs(value - sent_value))
+                pairs.append((value, closest))
         try:
             require_agreement(pairs)
         except InputError as error:
@@ -233,4 +292,29 @@ class EndpointScorer:
                     raise InputError(f"{error}; give a smaller context") from None
             else:
                 return format
-        raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")
+        raise InputError(
+            f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}",
+        )
+
+
+def _rules_of(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return what a tokenizer does, whether it came from a directory or the hub."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend:
+        return str(backend.to_str())
+    return str(sorted(tokenizer.get_vocab().items()))
+
+
+def _moments(sequences: Sequence[np.ndarray], requests: int) -> list[int]:
+    """Return before which requests the probes are asked again, the last place first.
+
+    No server foresees them, and they are the same when the call is repeated. There is
+    at least one where several requests are under way: load shows among them alone.
+    """
+    if requests == 0:
+        return []
+    name = sha256_of(*(ids.tobytes() for ids in sequences))
+    rng = random_stream(0, "moments of the probes", name)
+    count = math.ceil((requests - 1) / EVERY)
+    places = rng.integers(0, requests, count)
+    return sorted(places.tolist(), reverse=True)

@@ -1,9 +1,10 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-Every failure is one line with the server's own words, time and size are limited, and the key is
-never shown. A refusal that no second try can change is not tried again. Requests run on an event
-loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is under
-way, and a request is sent only once the answer before it has been taken.
+Every failure is one line with the server's own words, time and size are limited, and
+the key is never shown. A refusal that no second try can change is not tried again.
+Requests run on an event loop in a thread of its own, which works in notebooks too; an
+error or Ctrl-C cancels what is under way, and a request is sent only once the answer
+before it has been taken.
 """
 
 import os
@@ -22,60 +23,36 @@ import httpx2
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError, printable
+from contamination.scoring.endpoint_refusals import (
+    WORDS_OF_A_FILTER,
+    WORDS_OF_NAN,
+    WORDS_OF_QUOTA,
+    Filtered,
+    Rejected,
+    may_pass,
+)
 from contamination.scoring.redaction import strike_out
 
-ATTEMPTS, PATIENCE = 7, 600.0  # tries of a request; seconds after which none begins
+ATTEMPTS = 7  # tries of a request
+PATIENCE = 600.0  # seconds after which no try begins
 LONGEST_TIMEOUT = 86_400.0  # seconds
-LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
-TEMPORARY = {408, 409, 429}  # and everything from 500 on but what comes next
-LASTING = {501, 505}
+LONGEST_WAIT = 8.0  # seconds between tries, of our own
+LONGEST_RETRY_AFTER = 120.0  # seconds, where a server says when to come back
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
 LARGEST = 1 << 24  # bytes of an answer, unpacked
 KEPT = (b"location", b"retry-after")  # headers
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
-# What servers say, whatever the status, of a refusal that lasts, and of what is behind it.
-WORDS_OF_NAN = re.compile(r"\bnan\b|not JSON compliant", re.I)
-WORDS_OF_QUOTA = re.compile("insufficient_quota|exceeded your current quota", re.I)
-WORDS_THAT_LAST = re.compile(
-    "not supported|unsupported|does(?: not|n't) support|not implemented", re.I
-)
-WORDS_OF_LENGTH = re.compile(
-    r"context|too (?:long|large|many tokens)|maximum.{0,20}(?:length|tokens)|max_\w*len", re.I
-)
-WORDS_OF_A_FILTER = re.compile(
-    "content.?filter|content management policy|content policy|data_inspection_failed|"
-    "inappropriate content|flagged",
-    re.I,
-)
-
-
-class Rejected(InputError):
-    """The server makes nothing of the request: another form of it may do.
-
-    `said` are the server's own words.
-    """
-
-    def __init__(self, message: str, said: str = "") -> None:
-        super().__init__(message)
-        self.said = said
-
-    @property
-    def about_length(self) -> bool:
-        """Whether the server says that the prompt is too long."""
-        return WORDS_OF_LENGTH.search(self.said) is not None
-
-
-class Filtered(Rejected):
-    """A filter of the server refuses this one prompt."""
-
 
 def require_name(model: str) -> str:
     """Return the name of a model; raise InputError if it is empty or no Unicode text."""
-    # A byte or half an emoji that the shell passed on can stand neither in JSON nor in a file.
+    # A byte or half an emoji that the shell passed on can stand neither in JSON nor in
+    # a file.
     if not model.strip() or not model.isprintable():
-        raise InputError(f"{model!r} is no name of a model: give the name that the server lists")
+        raise InputError(
+            f"{model!r} is no name of a model: give the name that the server lists",
+        )
     return model
 
 
@@ -83,21 +60,30 @@ def require_name(model: str) -> str:
 class Client:
     """Posts JSON to one address.
 
-    Raises InputError for limits that cannot be, an address that is not http(s), that may hold
-    secrets or that would send the key unencrypted over a network, and for a key that cannot be
-    sent.
+    Raises InputError for limits that cannot be, an address that is not http(s), that
+    may hold secrets or that would send the key unencrypted over a network, and for a
+    key that cannot be sent.
 
     Attributes
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1.
-    concurrency : requests under way at the same time, 512 at most.
-    max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds after which an answer has to be complete, else it is asked for again: 7 tries,
-        of which none begins later than ten minutes after the first. A day at most.
-    api_key_env : environment variable with the key; unset or empty where the server needs none.
-    served : what the server called the model in its answers; "" before the first.
-    requests_made, failures : requests with their retries, and those that failed, by reason.
-    reached : whether any was answered.
+    url
+        Address of the API, such as http://127.0.0.1:8000/v1.
+    concurrency
+        Requests under way at the same time, 512 at most.
+    max_requests
+        Budget of requests, retries included; None is no limit.
+    timeout
+        Seconds after which an answer has to be complete, else it is asked for again: 7
+        tries, of which none begins later than ten minutes after the first. A day at
+        most.
+    api_key_env
+        Environment variable with the key; unset or empty where the server needs none.
+    served
+        What the server called the model in its answers; "" before the first.
+    requests_made, failures
+        Requests with their retries, and those that failed, by reason.
+    reached
+        Whether any was answered.
     """
 
     url: str
@@ -111,7 +97,10 @@ class Client:
     reached: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Check the limits; take the key from the environment: a field would be printed."""
+        """Check the limits.
+
+        Take the key from the environment: a field would be printed.
+        """
         if not 1 <= self.concurrency <= MOST_AT_A_TIME:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
@@ -119,8 +108,8 @@ class Client:
         self._key = os.environ.get(self.api_key_env, "").strip()
         if not re.fullmatch("[!-~]*", self._key):  # the HTTP library would print it
             raise InputError(
-                f"{self.api_key_env}: the key holds a space, a line break or a character outside "
-                "ASCII; set the variable to the key alone"
+                f"{self.api_key_env}: the key holds a space, a line break or a "
+                "character outside ASCII; set the variable to the key alone"
             )
         if not 0 < self.timeout <= LONGEST_TIMEOUT:  # NaN is not above 0
             raise InputError(
@@ -129,43 +118,54 @@ class Client:
         parts = _parts_of(self.url)
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
-                "the URL of the endpoint holds a user name, a query or a fragment, which would end "
-                f"up in logs; put the key into {self.api_key_env} instead"
+                "the URL of the endpoint holds a user name, a query or a fragment, "
+                f"which would end up in logs; put the key into {self.api_key_env} "
+                "instead"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
+            raise InputError(
+                "no URL of an endpoint; give one such as http://127.0.0.1:8000/v1",
+            )
         self.url = parts.geturl()
         if self._key and parts.scheme == "http" and parts.hostname not in LOOPBACK:
             raise InputError(
-                f"{self.url}: the key in {self.api_key_env} would cross the network unencrypted; "
-                "use https or a tunnel to 127.0.0.1, or unset the variable"
+                f"{self.url}: the key in {self.api_key_env} would cross the network "
+                "unencrypted; use https or a tunnel to 127.0.0.1, or unset the variable"
             )
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
-        if self.max_requests is not None and requests > self.max_requests - self.requests_made:
+        if self.max_requests is None:
+            return
+        if requests > self.max_requests - self.requests_made:
             raise InputError(
                 f"{self.url}: {requests:,} more requests are needed, and the budget is "
-                f"{self.max_requests:,} ({self.summary()}); give a larger one or score less. What "
-                "is stored is kept"
+                f"{self.max_requests:,} ({self.summary()}); give a larger one or score "
+                "less. What is stored is kept"
             )
 
     def summary(self) -> str:
-        """One line for people: requests made, why some failed, and the model's own name."""
+        """Return requests made, why some failed, and the model's own name, as a line."""
         text = f"{self.requests_made:,} requests"
         if self.failures:
-            reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
+            counts = self.failures.most_common()
+            reasons = ", ".join(f"{count:,} x {kind}" for kind, count in counts)
             text += f", {self.failures.total():,} of them failed ({reasons})"
-        return text + (f", answered by {self.served!r}" if self.served else "")
+        if self.served:
+            text += f", answered by {self.served!r}"
+        return text
 
-    def require_same_model(self, named: Any) -> None:
-        """Take what an answer calls the model; InputError where it had another name before."""
-        name = printable(self.shorten(str(named or "")))
+    def require_same_model(self, model: Any) -> None:
+        """Take what an answer calls the model.
+
+        Raises InputError where it had another name before.
+        """
+        name = printable(self.shorten(str(model or "")))
         self.served = self.served or name
         if name and name != self.served:  # routers and updates change the model
             raise InputError(
-                f"{self.url}: the answers came from {self.served!r} at first and from {name!r} "
-                "now; ask for one model by its exact name"
+                f"{self.url}: the answers came from {self.served!r} at first and from "
+                f"{name!r} now; ask for one model by its exact name"
             )
 
     def answers(
@@ -175,33 +175,46 @@ class Client:
         largest: int | None = None,
         if_filtered: Any = None,
     ) -> Generator[tuple[int, Any], None, None]:
-        """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
+        """Post the bodies, some at a time.
 
-        Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
-        used up. What is under way is then cancelled, as when the caller closes the generator.
+        Yield (index, JSON of the answer) as they arrive.
+
+        Raises InputError if the server refuses, stays away or answers nonsense, or the
+        budget is used up. What is under way is then cancelled, as when the caller
+        closes the generator.
 
         Parameters
         ----------
-        largest : bytes of an answer, unpacked, over which InputError is raised; None is 16 MiB.
-        if_filtered : stands for the answer to a prompt that a filter refuses; None raises Filtered.
+        bodies
+            JSON of the requests.
+        largest
+            Bytes of an answer, unpacked, over which InputError is raised; None is 16
+            MiB.
+        if_filtered
+            Stands for the answer to a prompt that a filter refuses; None raises
+            Filtered.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
+        most_bytes = largest or LARGEST
         encrypted = self.url.startswith("https")
         client = httpx2.AsyncClient(
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            headers=self._authorization(),  # no local: tracebacks show those
             timeout=self.timeout,
             follow_redirects=False,  # they might carry the key to another host
             verify=encrypted,  # to load certificates takes longer than a request
             trust_env=encrypted,  # no proxy gets to read what is not encrypted
             limits=httpx2.Limits(),
         )
-        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(client),
+        ):
 
             def send(count: int) -> None:
                 for index, body in islice(waiting, count):
-                    future = portal.start_task_soon(self._post, client, body, largest or LARGEST)
-                    running[future] = index
+                    task = portal.start_task_soon(self._post, client, body, most_bytes)
+                    running[task] = index
 
             try:
                 send(self.concurrency)
@@ -220,8 +233,20 @@ class Client:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int) -> Any:
-        """Return the JSON of the answer to one request; `InputError` if there is none."""
+    def _authorization(self) -> dict[str, str]:
+        """Return the header with the key, if there is one."""
+        return {"Authorization": f"Bearer {self._key}"} if self._key else {}
+
+    async def _post(
+        self,
+        client: httpx2.AsyncClient,
+        body: dict[str, Any],
+        largest: int,
+    ) -> Any:
+        """Return the JSON of the answer to one request.
+
+        Raises `InputError` if there is none.
+        """
         reason = ""
         last = anyio.current_time() + PATIENCE
         for tried in range(1, ATTEMPTS + 1):
@@ -235,13 +260,13 @@ class Client:
                 reason = self._broken(error)
             else:
                 self.reached = True
-                if not _may_pass(response):
+                if not may_pass(response):
                     return self._read(response)
                 self.failures[f"HTTP {response.status_code}"] += 1
-                reason = f"HTTP {response.status_code} ({self._said(response)})"
-                asked = response.headers.get("retry-after", "")  # else by a date
-                if asked.isascii() and asked.isdecimal():
-                    pause = min(float(asked), LONGEST_ASKED)
+                reason = f"HTTP {response.status_code} ({self._words(response)})"
+                seconds = response.headers.get("retry-after", "")  # or a date
+                if seconds.isascii() and seconds.isdecimal():
+                    pause = min(float(seconds), LONGEST_RETRY_AFTER)
             if tried == ATTEMPTS or anyio.current_time() + pause > last:
                 break
             await anyio.sleep(pause)
@@ -252,83 +277,108 @@ class Client:
         self, client: httpx2.AsyncClient, body: dict[str, Any], largest: int
     ) -> httpx2.Response:
         """Return one whole answer, with its body unpacked."""
-        found = bytearray()
-        async with client.stream("POST", f"{self.url}/completions", json=body) as response:
+        content = bytearray()
+        url = f"{self.url}/completions"
+        async with client.stream("POST", url, json=body) as response:
             client.cookies.clear()  # requests say nothing of each other
             async for piece in response.aiter_bytes():
-                found += piece
-                if len(found) > largest:
+                content += piece
+                if len(content) > largest:
                     raise InputError(
-                        f"{self.url}: the answer is larger than {largest:,} bytes, the most that "
-                        "what was asked for takes; let the server keep to max_tokens"
+                        f"{self.url}: the answer is larger than {largest:,} bytes, the "
+                        "most that what was asked for takes; let the server keep to "
+                        "max_tokens"
                     )
         # As bytes: they may be of any encoding, or of none.
-        kept = [(name, value) for name, value in response.headers.raw if name.lower() in KEPT]
-        return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
+        headers: list[tuple[bytes, bytes]] = []
+        for name, value in response.headers.raw:
+            if name.lower() in KEPT:
+                headers.append((name, value))
+        return httpx2.Response(
+            response.status_code,
+            headers=headers,
+            content=bytes(content),
+        )
 
     def _broken(self, error: Exception) -> str:
-        """Count a try without an answer and say why; give up where nobody ever answered."""
-        told = self.shorten(str(error) or type(error).__name__)
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self.reached:
+        """Count a try without an answer, and return why there is none.
+
+        Raises InputError if no connection was ever made.
+        """
+        problem = self.shorten(str(error) or type(error).__name__)
+        no_connection = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+        if no_connection and not self.reached:
             raise InputError(
-                f"{self.url}: cannot be reached ({told}); start the server or correct the URL"
+                f"{self.url}: cannot be reached ({problem}); start the server or correct the URL"
             ) from None
-        late = isinstance(error, TimeoutError | httpx2.TimeoutException)
-        kind = f"no answer in {self.timeout:g} s" if late else "broken connection"
-        self.failures[kind] += 1
-        return kind if late else f"{kind} ({told})"
+        if isinstance(error, TimeoutError | httpx2.TimeoutException):
+            late = f"no answer in {self.timeout:g} s"
+            self.failures[late] += 1
+            return late
+        self.failures["broken connection"] += 1
+        return f"broken connection ({problem})"
 
     def _read(self, response: httpx2.Response) -> Any:
-        """Return the JSON of an answer, or say in one line why it is none and what to do."""
+        """Return the JSON of an answer; InputError says why it is none, and the fix."""
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+            raise InputError(
+                f"{self.url}: redirects to {target}; give the address that it ends at",
+            )
         if not response.is_success:
             raise self._refusal(response)
         try:
-            found = response.json()
+            answer = response.json()
         except (ValueError, RecursionError):
             raise InputError(
-                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
-                "API, which mostly ends in /v1"
+                f"{self.url}: the answer is not JSON; give the base URL of an "
+                "OpenAI-compatible API, which mostly ends in /v1"
             ) from None
-        if isinstance(found, dict) and found.get("error"):
+        if isinstance(answer, dict) and answer.get("error"):
             raise self._refusal(response)
-        return found
+        return answer
 
     def _refusal(self, response: httpx2.Response) -> InputError:
-        """Return the error for a refusal that lasts: the server's own words, and the fix."""
-        said = self._said(response)
-        told = f"{self.url}: HTTP {response.status_code} ({said})"
-        if response.status_code in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
-            return Filtered(told, said)
-        if WORDS_OF_NAN.search(said):
-            return InputError(f"{told}; serve the model in another precision, such as float32")
-        if response.status_code == 402 or WORDS_OF_QUOTA.search(response.text):
-            return InputError(f"{told}; raise the quota and run it again: what is stored is kept")
-        advice = {
-            401: f"put a valid key into {self.api_key_env}",
-            403: f"ask for access to the model, or put another key into {self.api_key_env}",
+        """Return the error for a refusal that lasts: the server's words, and the fix."""
+        status = response.status_code
+        words = self._words(response)
+        problem = f"{self.url}: HTTP {status} ({words})"
+        if status in (400, 403, 422) and WORDS_OF_A_FILTER.search(response.text):
+            return Filtered(problem, words)
+        if WORDS_OF_NAN.search(words):
+            return InputError(
+                f"{problem}; serve the model in another precision, such as float32",
+            )
+        if status == 402 or WORDS_OF_QUOTA.search(response.text):
+            return InputError(
+                f"{problem}; raise the quota and run it again: what is stored is kept",
+            )
+        key = self.api_key_env
+        fixes = {
+            401: f"put a valid key into {key}",
+            403: f"ask for access to the model, or put another key into {key}",
             404: "check the model's name, and the URL, which mostly ends in /v1",
             405: "check the URL, which mostly ends in /v1",
         }
-        if advised := advice.get(response.status_code):
-            return InputError(f"{told}; {advised}")
-        return Rejected(told, said)
+        if status in fixes:
+            return InputError(f"{problem}; {fixes[status]}")
+        return Rejected(problem, words)
 
-    def _said(self, response: httpx2.Response) -> str:
-        """What the server says went wrong, where OpenAI says it, else all that it says."""
+    def _words(self, response: httpx2.Response) -> str:
+        """Return what the server says went wrong, else all that it says, shortened."""
         try:
-            found = response.json()["error"]
-            said = str(found if isinstance(found, str) else found["message"])
+            error = response.json()["error"]
+            words = str(error if isinstance(error, str) else error["message"])
         except (LookupError, RecursionError, TypeError, ValueError):
-            said = response.text
-        return self.shorten(said)
+            words = response.text
+        return self.shorten(words)
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key."""
-        text = " ".join(self.redact(text).split())
-        return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+        line = " ".join(self.redact(text).split())
+        if len(line) <= SHORT:
+            return line
+        return line[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
         """Strike out the key, which some servers repeat; see `strike_out`."""
@@ -336,21 +386,13 @@ class Client:
 
 
 def _parts_of(url: str) -> SplitResult:
-    """Split the URL of an API; that of what is no URL is empty."""
+    """Return the parts of the URL of an API; all are empty if it is no URL."""
     try:
         parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
         _ = parts.port  # raises ValueError for one above 65,535
         httpx2.URL(parts.geturl())
-        (parts.hostname or "").encode("idna")  # as the system does when it looks the name up
+        # As the system does when it looks the name up.
+        (parts.hostname or "").encode("idna")
     except (ValueError, httpx2.InvalidURL):
         return urlsplit("")
     return parts
-
-
-def _may_pass(response: httpx2.Response) -> bool:
-    """Whether another try may get another answer."""
-    status = response.status_code
-    if status in LASTING or (status not in TEMPORARY and status < 500):
-        return False
-    lasting = (WORDS_OF_NAN, WORDS_OF_QUOTA, WORDS_THAT_LAST)
-    return not any(words.search(response.text) for words in lasting)

@@ -1,10 +1,11 @@
 """Models that write: `Generator`, and two that fulfil it, one here and one behind a server.
 
-Where an endpoint gives no log-probabilities, as with chat, it still writes. A `Generator` continues
-prompts; `contamination.scoring.completions` asks each of them once, and keeps the texts whole.
+Where an endpoint gives no log-probabilities, as with chat, it still writes. A
+`Generator` continues prompts; `contamination.scoring.completions` asks each of them
+once, and keeps the texts whole.
 
-Fields of a request that not every server knows are left out one by one where it refuses them, and
-the store says which.
+Fields of a request that not every server knows are left out one by one where it refuses
+them, and the store says which.
 """
 
 import re
@@ -20,19 +21,22 @@ from transformers import Cache
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import derived_seed, random_stream
-from contamination.scoring.endpoint_client import LARGEST, Client, Rejected, require_name
+from contamination.scoring.endpoint_client import LARGEST, Client, require_name
+from contamination.scoring.endpoint_refusals import Rejected
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 CONTINUE = (
-    "The following is the end of a part of a file. Continue the file where it ends, with what "
-    "comes next in it. Write nothing but the text of the file.\n\n"
+    "The following is the end of a part of a file. Continue the file where it ends, "
+    "with what comes next in it. Write nothing but the text of the file.\n\n"
 )
 LIMITS = ("max_tokens", "max_completion_tokens")  # newer chat models refuse the first
-# Fields that a server may refuse, in the order in which they are left out where it names none. The
-# limit comes first, whose place another takes; the temperature last, which changes what is written.
+# Fields that a server may refuse, in the order in which they are left out where it
+# names none. The limit comes first, whose place another takes; the temperature last,
+# which changes what is written.
 OPTIONAL = (LIMITS[0], "seed", "n", "temperature")
-NO_CHOICE: dict[str, Any] = {"choices": []}  # stands for the answer to a prompt that was filtered
+# Stands for the answer to a prompt that was filtered.
+NO_CHOICE: dict[str, Any] = {"choices": []}
 LONGEST_TOKEN = 256  # characters: no vocabulary has longer ones
 BESIDE_TEXT = 1 << 20  # bytes of an answer that are no text, such as what a model thinks
 BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
@@ -42,8 +46,8 @@ BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
 class Sampling:
     """How much is written after each prompt; InputError for what cannot be.
 
-    `samples` texts of up to `tokens` tokens, at a `temperature` that divides the logits (0 takes
-    the likeliest token), with noise from `seed`.
+    `samples` texts of up to `tokens` tokens, at a `temperature` that divides the logits
+    (0 takes the likeliest token), with noise from `seed`.
     """
 
     samples: int = 16
@@ -57,16 +61,19 @@ class Sampling:
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if not least <= value <= most:
-                raise InputError(f"{name} is {value}: give {least} to {most:,}", parameter=name)
+                raise InputError(
+                    f"{name} is {value}: give {least} to {most:,}",
+                    parameter=name,
+                )
         if self.temperature == 0 and self.samples > 1:
             raise InputError(
-                f"temperature=0 writes one text {self.samples} times: give samples=1, or more "
-                "than 0",
+                f"temperature=0 writes one text {self.samples} times: give samples=1, "
+                "or more than 0",
                 parameter="temperature",
             )
 
     def seed_of(self, prompt: str, already: int = 0) -> int:
-        """Return 31 bits of noise for a prompt, by its content, with so many texts already."""
+        """Return 31 bits of noise for a prompt that has `already` texts."""
         return derived_seed(self.seed, "written text", sha256_of(prompt), already) >> 1
 
 
@@ -78,9 +85,16 @@ class Generator(Protocol):
 
     Attributes
     ----------
-    name : for people. revision : names weights and precision, or address and name of a server.
-    protocol : by which it is asked. instruction : that stands before every prompt.
-    left_out : fields of requests, of those in OPTIONAL, that a server refuses.
+    name
+        Name for people.
+    revision
+        Names weights and precision, or address and name of a server.
+    protocol
+        By which it is asked.
+    instruction
+        Text that stands before every prompt.
+    left_out
+        Fields of requests, of those in OPTIONAL, that a server refuses.
     """
 
     name: str
@@ -91,21 +105,21 @@ class Generator(Protocol):
 
     @property
     def served(self) -> str:
-        """What a server called the model in its answers; "" before the first, and of one here."""
+        """Name that a server gave to the model; "" before the first answer and here."""
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue each prompt `samples` times; a text that was refused is empty.
 
-        Each prompt is read alone: what is written depends on it and the sampling, not on the order
-        of the prompts.
+        Each prompt is read alone: what is written depends on it and the sampling, not
+        on the order of the prompts.
         """
 
 
 class LocalGenerator:
     """A causal model that runs here, fulfilling `Generator`.
 
-    Of a prompt that leaves no room in the context the last tokens count. Raises InputError for more
-    tokens than the context holds.
+    Of a prompt that leaves no room in the context the last tokens count. Raises
+    InputError for more tokens than the context holds.
     """
 
     protocol = "local"
@@ -114,15 +128,35 @@ class LocalGenerator:
     left_out: Sequence[str] = ()
 
     def __init__(self, scorer: TransformersScorer, name: str) -> None:
-        self.scorer, self.name, self.revision = scorer, name, scorer.revision
+        self.scorer = scorer
+        self.name = name
+        self.revision = scorer.revision
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Continue the prompts one by one, each in one batch of all its texts."""
-        return [self.texts(prompt, sampling, sampling.seed_of(prompt)) for prompt in prompts]
+        texts: list[list[str]] = []
+        for prompt in prompts:
+            texts.append(self.texts(prompt, sampling, sampling.seed_of(prompt)))
+        return texts
 
     @torch.inference_mode()
     def texts(self, prompt: str, sampling: Sampling, seed: int) -> list[str]:
-        """Continue one prompt, with the noise of this seed."""
+        """Return continuations of one prompt.
+
+        Parameters
+        ----------
+        prompt
+            Text; where it leaves no room in the context, its last tokens count.
+        sampling
+            How many texts, how long, and at which temperature.
+        seed
+            Seed of the noise.
+
+        Raises
+        ------
+        InputError
+            For more tokens than the context holds.
+        """
         scorer = self.scorer
         tokens = sampling.tokens
         if tokens >= scorer.context:
@@ -133,7 +167,8 @@ class LocalGenerator:
         (ids,) = tokenize(scorer.tokenizer, [prompt])
         scorer.require_known_tokens([ids])
         inputs = np.append(scorer.start, ids)[tokens - scorer.context :]
-        # One uniform number a token: which token it picks hardly moves with the engine's rounding.
+        # One uniform number a token: which token it picks hardly moves with the
+        # engine's rounding.
         noise = random_stream(seed, "sampled tokens").random((tokens, sampling.samples))
         step = scorer.model(input_ids=scorer.send(inputs[None]), use_cache=True)
         logits = step.logits[:, -1].expand(sampling.samples, -1)
@@ -160,19 +195,25 @@ class LocalGenerator:
 
     def _text(self, ids: np.ndarray) -> str:
         """Return the text of token ids, up to the end of the sequence."""
-        ends = np.flatnonzero(ids == self.scorer.tokenizer.eos_token_id)  # None equals no id
+        # None equals no id
+        ends = np.flatnonzero(ids == self.scorer.tokenizer.eos_token_id)
         kept = ids[: ends[0]] if len(ends) else ids
         return str(self.scorer.tokenizer.decode(kept, skip_special_tokens=True))
 
 
 def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.ndarray:
-    """Return one token a row: the likeliest, or where the cumulated probability exceeds `uniform`.
+    """Return one token a row: the likeliest, or the one that `uniform` picks.
+
+    That is where the cumulated probability exceeds it.
 
     Parameters
     ----------
-    logits : of all rows, [rows, vocabulary].
-    uniform : a number from 0 to 1 for each row.
-    temperature : divides the logits; 0 takes the likeliest token.
+    logits
+        Logits of all rows, [rows, vocabulary].
+    uniform
+        A number from 0 to 1 for each row.
+    temperature
+        Divides the logits; 0 takes the likeliest token.
     """
     if temperature == 0:
         return np.asarray(logits.argmax(-1).cpu().numpy())
@@ -184,17 +225,30 @@ def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.n
 class EndpointGenerator:
     """A model behind an endpoint that writes, fulfilling `Generator`.
 
-    Raises InputError as `Client`, and while it writes if the server cannot be used or stays away,
-    or its answers come from another model than the first ones did.
+    Raises InputError for limits, an address or a key that the client refuses; and while
+    it writes, if the server cannot be used or stays away, or its answers come from
+    another model than the first ones did.
 
     Parameters
     ----------
-    url : ends in /v1 for completions, in /v1/chat/completions for chat.
-    model : its name there. instruction : before the prompt of a chat; others get the prompt alone.
-    limits : concurrency, max_requests, timeout and api_key_env of the client.
+    url
+        Ends in /v1 for completions, in /v1/chat/completions for chat.
+    model
+        Its name there.
+    instruction
+        Before the prompt of a chat; others get the prompt alone.
+    limits
+        Concurrency, max_requests, timeout and api_key_env of the client.
     """
 
-    def __init__(self, url: str, model: str, *, instruction: str = CONTINUE, **limits: Any) -> None:
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        *,
+        instruction: str = CONTINUE,
+        **limits: Any,
+    ) -> None:
         self.client = Client(url, **limits)
         self.name = require_name(model)
         self.revision = sha256_of(self.client.url, model)
@@ -211,29 +265,29 @@ class EndpointGenerator:
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:
         """Ask for all texts of a prompt in one request, and again where fewer come back."""
-        found: list[list[str]] = [[] for _ in prompts]
+        texts: list[list[str]] = [[] for _ in prompts]
         while True:
-            missing = [i for i, texts in enumerate(found) if len(texts) < sampling.samples]
+            missing = [i for i, kept in enumerate(texts) if len(kept) < sampling.samples]
             if not missing:
-                return found
+                return texts
             self.client.require_budget(len(missing))
-            bodies = [self._body(prompts[i], len(found[i]), sampling) for i in missing]
+            bodies = [self._body(prompts[i], len(texts[i]), sampling) for i in missing]
             try:
-                for number, texts in self._written(bodies, sampling):
-                    kept = found[missing[number]]
-                    kept += texts[: sampling.samples - len(kept)]
+                for number, more in self._answers(bodies, sampling):
+                    kept = texts[missing[number]]
+                    kept += more[: sampling.samples - len(kept)]
             except Rejected as error:
                 self._leave_out(error, bodies[0])
 
-    def _written(
+    def _answers(
         self, bodies: Sequence[dict[str, Any]], sampling: Sampling
     ) -> Iterator[tuple[int, list[str]]]:
         """Yield the number of a request and the texts of its answer."""
         longest = sampling.tokens * LONGEST_TOKEN
         text_bytes = sampling.samples * longest * BYTES_PER_CHARACTER
         largest = min(LARGEST, BESIDE_TEXT + text_bytes)
-        asked = self.client.answers(bodies, largest=largest, if_filtered=NO_CHOICE)
-        with closing(asked) as answers:
+        answers = self.client.answers(bodies, largest=largest, if_filtered=NO_CHOICE)
+        with closing(answers):
             for number, answer in answers:
                 texts = self._texts(answer) or [""] * bodies[number].get("n", 1)
                 self._refusal = None
@@ -253,26 +307,30 @@ class EndpointGenerator:
             "n": sampling.samples - already,
             "temperature": sampling.temperature,
         }
-        sent = {name: value for name, value in optional.items() if name not in self.left_out}
-        return body | sent
+        for name, value in optional.items():
+            if name not in self.left_out:
+                body[name] = value
+        return body
 
     def _leave_out(self, error: Rejected, body: dict[str, Any]) -> None:
-        """Leave out the field that the server names, else the next one; InputError where none is.
+        """Leave out the field that the server names, else the next one.
 
-        The first refusal is then the one that is told: leaving fields out has not helped.
+        Raises InputError where none is left. It tells the first refusal: leaving fields
+        out has not helped.
         """
         if error.about_length:
             raise InputError(
-                f"{error}; if a record is longer than the server reads, leave it out or shorten it "
-                "by a template",
+                f"{error}; if a record is longer than the server reads, leave it out "
+                "or shorten it by a template",
                 parameter="template",
             ) from None
         self._refusal = self._refusal or error
-        plain = {"n": 1, "temperature": 1}  # what a server does unless told otherwise
-        optional = [name for name in OPTIONAL if name in body and body[name] != plain.get(name)]
+        plain = {"n": 1, "temperature": 1}  # what a server does by itself
+        sent = [name for name in OPTIONAL if name in body]
+        optional = [name for name in sent if body[name] != plain.get(name)]
         if self.protocol != "chat" and LIMITS[0] in optional:
             optional.remove(LIMITS[0])  # completions know no other name of it
-        named = [name for name in optional if re.search(rf"\b{name}\b", error.said)]
+        named = [name for name in optional if re.search(rf"\b{name}\b", error.words)]
         chosen = next(iter(named or optional), None)
         if chosen is None:
             raise InputError(f"{self._refusal}; correct what the server names") from None
@@ -286,8 +344,8 @@ class EndpointGenerator:
                 raise TypeError
         except (AttributeError, LookupError, TypeError):
             raise InputError(
-                f"{self.client.url}: no text in the answer; give an address that writes: /v1 of "
-                "completions, or /v1/chat/completions"
+                f"{self.client.url}: no text in the answer; give an address that "
+                "writes: /v1 of completions, or /v1/chat/completions"
             ) from None
         self.client.require_same_model(answer.get("model"))
         return [_mended(text) for text in texts]

@@ -1,9 +1,9 @@
 """The output layer of a model: hidden states to log-probabilities, and whether it is understood.
 
-It runs on a few hundred positions at a time, in the precision of the model. The log-sum-exp over
-the vocabulary is taken in float32. The logit of the token itself is computed once more in float32
-and put in the place of the rounded one: of the error that a bfloat16 output layer adds, that is
-most.
+It runs on a few hundred positions at a time, in the precision of the model. The
+log-sum-exp over the vocabulary is taken in float32. The logit of the token itself is
+computed once more in float32 and put in the place of the rounded one: of the error that
+a bfloat16 output layer adds, that is most.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +21,8 @@ SCALES = ("logit_scale", "lm_head_multiplier")
 def logit_transform(config: Any) -> Transform | None:
     """Return what an architecture does to its logits after the output layer, on float32 [N, V].
 
-    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and Granite
-    divides them by a constant.
+    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and
+    Granite divides them by a constant.
     """
     text = config.get_text_config()
     cap = _first_set(text, CAPS)
@@ -49,15 +49,28 @@ def _first_set(config: Any, names: tuple[str, ...]) -> Any:
 class Head:
     """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
 
-    The weights of `layer` may be quantised or lie on another device. `transform` is applied in
-    place to float32 logits; `rows` is the number of positions whose logits are alive at a time.
+    Parameters
+    ----------
+    layer
+        The output layer. Its weights may be quantised or lie on another device.
+    transform
+        Applied in place to float32 logits; None changes nothing.
+    rows
+        Number of positions whose logits are alive at a time.
     """
 
-    def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
+    def __init__(
+        self,
+        layer: torch.nn.Module,
+        transform: Transform | None,
+        *,
+        rows: int,
+    ) -> None:
         self.layer = layer
         self.transform = transform
         self.rows = rows
-        # Quantised weights are packed integers, offloaded ones a placeholder: neither can be read.
+        # Quantised weights are packed integers, offloaded ones a placeholder: neither
+        # can be read.
         self._plain: torch.nn.Linear | None = None
         if type(layer) is torch.nn.Linear and layer.weight.is_floating_point():
             self._plain = layer if layer.weight.device.type != "meta" else None
@@ -85,17 +98,21 @@ class Head:
 
         Parameters
         ----------
-        hidden : states, [N, d].
-        tokens : whose logits are to be exact, [N, K]; the output layer then takes 1 / K of its rows
-            at once.
-        elements : numbers of a block, about: what stays in the processor's cache while the caller
-            works on it. None is all rows of the output layer.
+        hidden
+            States, [N, d].
+        tokens
+            Tokens whose logits are to be exact, [N, K]; the output layer then takes 1 /
+            K of its rows at once.
+        elements
+            Numbers of a block, about: what stays in the processor's cache while the
+            caller works on it. None is all rows of the output layer.
         """
         columns = 1 if tokens is None else tokens.shape[1]
         size = max(1, self.rows // columns)
         for start in range(0, len(hidden), size):
             states = hidden[start : start + size]
-            if self._plain is not None:  # state models hand over more digits than it takes
+            if self._plain is not None:
+                # State models hand over more digits than it takes.
                 states = states.to(self._plain.weight.dtype)
             raw = self.layer(states)
             step = len(raw)
@@ -106,7 +123,8 @@ class Head:
                 part = slice(start + first, start + first + len(block))
                 exact = None if tokens is None else tokens[part]
                 yield part, self._finished(block, hidden[part], exact)
-            del raw, block  # before the next: fresh memory takes as long as half of the product
+            # Before the next: fresh memory takes as long as half of the product.
+            del raw, block
 
     def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
         """Return the float32 logits of the architecture, those of `tokens` exact."""
@@ -127,7 +145,12 @@ class Head:
         return self._buffer
 
 
-def _put_exact(logits: Tensor, layer: torch.nn.Linear, hidden: Tensor, tokens: Tensor) -> None:
+def _put_exact(
+    logits: Tensor,
+    layer: torch.nn.Linear,
+    hidden: Tensor,
+    tokens: Tensor,
+) -> None:
     """Compute the logits of `tokens` [n, K] in float32, and put them in their places."""
     weight = layer.weight[tokens].float()
     states = hidden.to(weight.device).float()
@@ -145,17 +168,22 @@ def objection(
 
     Parameters
     ----------
-    network : causal, as transformers loads it.
-    head : its output layer.
-    device : that takes the inputs.
-    length : tokens of the texts that are tried.
+    network
+        Causal, as transformers loads it.
+    head
+        Its output layer.
+    device
+        Device that takes the inputs.
+    length
+        Tokens of the texts that are tried.
 
     Notes
     -----
-    Transformers loads encoders as causal models too, whose "probability" of a token has seen the
-    token; and an architecture may change its logits behind the output layer. So two texts of
-    `length` tokens that differ in the last alone go through the network as a whole and through its
-    parts. NaN is no objection here: damaged weights show in the scores.
+    Transformers loads encoders as causal models too, whose "probability" of a token has
+    seen the token; and an architecture may change its logits behind the output layer.
+    So two texts of `length` tokens that differ in the last alone go through the network
+    as a whole and through its parts. NaN is no objection here: damaged weights show in
+    the scores.
     """
     vocabulary = network.config.get_text_config().vocab_size
     spacing = vocabulary // (length + 1)
@@ -171,7 +199,8 @@ def objection(
         return "it sees the tokens that it is to predict; give a causal language model"
     output = network.base_model(input_ids=texts, use_cache=False)
     hidden = getattr(output, "last_hidden_state", None)
-    width = getattr(head.layer, "in_features", None)  # that of a quantised layer may be unknown
+    # That of a quantised layer may be unknown.
+    width = getattr(head.layer, "in_features", None)
     if hidden is None or head.layer is None or width not in (None, hidden.shape[-1]):
         return "its output layer cannot be separated from the rest of it; use another model"
     parts = [part.clone() for _, part in head.blocks(hidden.flatten(0, 1), None)]

@@ -1,6 +1,7 @@
 """A scorer of Inspect that reads the log-probability of what a test set publishes.
 
-Inspect finds it by the entry point of this package, as the scorer `contamination/log_probability`.
+Inspect finds it by the entry point of this package, as the scorer
+`contamination/log_probability`.
 """
 
 from inspect_ai.model import GenerateConfig, get_model
@@ -14,11 +15,12 @@ from contamination.testsets.harness_items import sample_item
 def log_probability() -> Scorer:
     """Score a sample by the log-probability of its published text, in nats, under the model.
 
-    The text is the input, and on a line of its own the right choice, or else the target, as the set
-    `inspect:FILE` has it; it is sent as one prompt, whatever the solver has asked. A sample is left
-    unscored, with the reason, where the provider gives no log-probabilities of prompts, or those of
-    other tokens, such as a chat template around the text. The value alone is no evidence of
-    contamination: what a text is worth to a clean model is not known.
+    The text is the input, and on a line of its own the right choice, or else the
+    target, as the set `inspect:FILE` has it; it is sent as one prompt, whatever the
+    solver has asked. A sample is left unscored, with the reason, where the provider
+    gives no log-probabilities of prompts, or those of other tokens, such as a chat
+    template around the text. The value alone is no evidence of contamination: what a
+    text is worth to a clean model is not known.
     """
     config = GenerateConfig(prompt_logprobs=1, max_tokens=1, temperature=0)
 
@@ -32,17 +34,27 @@ def log_probability() -> Scorer:
         output = await get_model().generate(text, config=config)
         logprobs = output.choices[0].prompt_logprobs if output.choices else None
         if logprobs is None:
-            why = "the provider gives no log-probabilities of prompts; vllm-completions does"
-            return Score.unscored(reason="scoring_failed", explanation=why)
+            return Score.unscored(
+                reason="scoring_failed",
+                explanation="the provider gives no log-probabilities of prompts; "
+                "vllm-completions does",
+            )
         sent = _solid(text)
         read = _solid("".join(token.token for token in logprobs.content))
         if not sent.endswith(read):
-            why = "the tokens are not those of the text; ask a provider without a chat template"
-            return Score.unscored(reason="scoring_failed", explanation=why)
+            return Score.unscored(
+                reason="scoring_failed",
+                explanation="the tokens are not those of the text; ask a provider "
+                "without a chat template",
+            )
         value = sum(token.logprob for token in logprobs.content)
         tokens = len(logprobs.content)
-        why = f"{tokens} tokens; none for the first {len(sent) - len(read)} characters"
-        return Score(value=value, explanation=why, metadata={"tokens": tokens, "text": text})
+        left_out = len(sent) - len(read)
+        return Score(
+            value=value,
+            explanation=f"{tokens} tokens; none for the first {left_out} characters",
+            metadata={"tokens": tokens, "text": text},
+        )
 
     return score
 

@@ -1,9 +1,9 @@
 """`ScoringJob`: fill a store with what it lacks, step by step.
 
-`run` has the steps in their order: plan the parts, create or open the store, load the network,
-score part after part. Sequences that are missing from an older run are scored after it. One stored
-ordering of each of their shards is scored again first: if it has moved by more than the engine's
-resolution, nothing is added.
+`run` has the steps in their order: plan the parts, create or open the store, load the
+network, score part after part. Sequences that are missing from an older run are scored
+after it. One stored ordering of each of their shards is scored again first: if it has
+moved by more than the engine's resolution, nothing is added.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,26 +21,34 @@ from contamination.scoring.processes import mine, processes, share, together
 from contamination.scoring.readers import Reader
 from contamination.scoring.run_record import recorded
 from contamination.scoring.store import open_store
-from contamination.scoring.store_format import Place, ScoredSequence, require_one_model
+from contamination.scoring.store_checks import require_one_model
+from contamination.scoring.store_format import Place, ScoredSequence
 from contamination.scoring.stores.base import Store
 from contamination.scoring.work import cut_into_parts, keep_wanted
 
 Part = list[int]  # of the work: indices of its places
-Enough = Callable[[Store, int], bool]  # whether to stop after a shard, by store and shard
+# Whether to stop after a shard, by store and shard.
+Enough = Callable[[Store, int], bool]
 
 
 class ScoringJob:
     """The work of filling a store.
 
-    Under torchrun all processes run equal jobs, and each scores its share of the missing parts.
+    Under torchrun all processes run equal jobs, and each scores its share of the
+    missing parts.
 
     Parameters
     ----------
-    store : to fill; `run` creates it.
-    scorer : the model.
-    reader : how the model reads the sequences.
-    places : of the full store, in the order of work.
-    replace : remove a store of something else instead of raising an error.
+    store
+        To fill; `run` creates it.
+    scorer
+        The model.
+    reader
+        How the model reads the sequences.
+    places
+        Places of the full store, in the order of work.
+    replace
+        Remove a store of something else instead of raising an error.
     """
 
     def __init__(
@@ -58,15 +66,17 @@ class ScoringJob:
         self.places = places
         self.replace = replace
         self.tokens = [store.tokens_read_of(place) for place in places]
-        self.alone: bool = getattr(scorer, "spread", False)  # one process has all devices
+        # One process has all devices.
+        self.alone: bool = getattr(scorer, "spread", False)
         self.served_before: list[str] = []
 
     def run(self, enough: Enough | None = None) -> Store:
         """Score what is missing, and return the store.
 
-        No process returns before all parts are stored. With `enough` the shards are scored one
-        after the other, until it returns True. Raises InputError as
-        `contamination.scoring.score.score`.
+        No process returns before all parts are stored. With `enough` the shards are
+        scored one after the other, until it returns True. Raises InputError if the
+        store is one of something else, a log-probability is not finite, or the disk is
+        full.
         """
         parts = share(self.plan_parts)[0]
         together(self.open_store)
@@ -82,7 +92,10 @@ class ScoringJob:
         return self.store
 
     def plan_parts(self) -> list[Part]:
-        """Create the store, and return the parts of the work that it lacks; by process 0 alone."""
+        """Create the store, and return the parts of the work that it lacks.
+
+        Process 0 alone does so.
+        """
         if not processes().is_main_process:
             return []
         if not self.store.is_created(replace=self.replace):
@@ -97,9 +110,12 @@ class ScoringJob:
         return keep_wanted(parts, missing)
 
     def check_drift(self, done: set[Place], missing: set[int]) -> None:
-        """Score one stored ordering again of each shard that lacks some; InputError if it moved."""
-        # Where machine, library or server changed, a shift of all that is added looks like evidence
-        # of contamination.
+        """Score one stored ordering again of each shard that lacks some.
+
+        Raises InputError if it moved.
+        """
+        # Where machine, library or server changed, a shift of all that is added looks
+        # like evidence of contamination.
         incomplete = {self.places[index][0] for index in missing}
         first_stored: dict[int, Place] = {}
         for place in sorted(done):
@@ -108,22 +124,22 @@ class ScoringJob:
         if not first_stored:
             return
         for sequence in self.reader.read(list(first_stored.values())):
-            require_one_model(self.store.directory, [*self.store.served(), served(self.scorer)])
+            names = [*self.store.served(), served(self.scorer)]
+            require_one_model(self.store.directory, names)
             self._require_equal(sequence)
 
     def _require_equal(self, sequence: ScoredSequence) -> None:
         """Raise InputError if an ordering has another log-probability than the store says."""
         shard, index = sequence.place
-        stored = next(
-            row for row in self.store.sequences(shard, index) if row.place == sequence.place
-        )
+        rows = self.store.sequences(shard, index)
+        stored = next(row for row in rows if row.place == sequence.place)
         before = float(stored.nats.sum(dtype=np.float64))
         now = float(sequence.nats.sum(dtype=np.float64))
         if abs(now - before) > self.store.resolution(len(sequence.nats)):
             raise InputError(
-                f"{self.store.directory}: {self.store.name_of(sequence.place)} has {before:.8g} "
-                f"nats there and {now:.8g} now, on another engine; remove the directory to score "
-                "again"
+                f"{self.store.directory}: {self.store.name_of(sequence.place)} has "
+                f"{before:.8g} nats there and {now:.8g} now, on another engine; remove "
+                "the directory to score again"
             )
 
     def open_store(self) -> None:
@@ -145,7 +161,10 @@ class ScoringJob:
         """Return the parts of each shard, cut where they reach into another one."""
         stages: list[list[Part]] = []
         for shard in range(self.store.header.shards):
-            wanted = {index for index, place in enumerate(self.places) if place[0] == shard}
+            wanted: set[int] = set()
+            for index, place in enumerate(self.places):
+                if place[0] == shard:
+                    wanted.add(index)
             stages.append(keep_wanted(parts, wanted))
         return stages
 
@@ -192,11 +211,17 @@ def place_of(sequence: ScoredSequence) -> Place:
 
 
 def served(scorer: Scorer) -> str:
-    """Return what a server calls the model; "" before its first answer, and of a model here."""
+    """Return what a server calls the model.
+
+    It is "" before its first answer, and of a model here.
+    """
     return str(getattr(scorer, "served", ""))
 
 
 def load_network(scorer: Scorer) -> None:
-    """Load the network of a model that runs here; raises InputError if it cannot be used."""
+    """Load the network of a model that runs here.
+
+    Raises InputError if it cannot be used.
+    """
     if isinstance(scorer, TransformersScorer):
         scorer.load()

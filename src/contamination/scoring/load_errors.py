@@ -23,7 +23,8 @@ def explain_load_errors(name: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
+    except Exception as error:
+        # Transformers, safetensors, pickle, hub: no common base class.
         reason = _reason(error)
         advice = _advice(error)
         message = f"{name}: the model cannot be loaded ({reason}); {advice}"
@@ -34,7 +35,10 @@ def explain_load_errors(name: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether a device or the host had no memory left; torch has no class for the CPU's."""
+    """Say whether a device or the host had no memory left.
+
+    Torch has no class for the CPU's.
+    """
     return isinstance(error, torch.OutOfMemoryError) or should_reduce_batch_size(error)
 
 

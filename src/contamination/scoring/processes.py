@@ -1,7 +1,8 @@
 """The processes of one run: torchrun or accelerate starts them, and each takes its share.
 
-They meet twice: before the work, to agree on what is missing, and after it. A process that dies in
-between ends the run; what it had finished is stored, and the next run does the rest.
+They meet twice: before the work, to agree on what is missing, and after it. A process
+that dies in between ends the run; what it had finished is stored, and the next run does
+the rest.
 """
 
 import atexit
@@ -21,7 +22,8 @@ from contamination.scoring.status import FAILURES, status_of
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(days=30)  # for the slowest process; one that has died is noticed at once
+# For the slowest process; one that has died is noticed at once.
+PATIENCE = timedelta(days=30)
 
 
 @cache
@@ -33,14 +35,15 @@ def processes() -> PartialState:
     size = int(os.environ.get("WORLD_SIZE", "1"))
     reason = ""
     try:
-        # Without `cpu`, accelerate takes each of several processes on CPUs for one that is alone.
+        # Without `cpu`, accelerate takes each of several processes on CPUs for one that
+        # is alone.
         state = PartialState(cpu=size > 1 and not torch.accelerator.is_available())
     except (ValueError, dist.DistError) as error:
         reason = f" ({error})"
     if reason or state.num_processes != size:
         raise InputError(
-            f"WORLD_SIZE is {size}, and the processes do not find each other{reason}; start them "
-            "with torchrun"
+            f"WORLD_SIZE is {size}, and the processes do not find each other{reason}; "
+            "start them with torchrun"
         )
     if size > 1:
         atexit.register(_leave)
@@ -50,7 +53,8 @@ def processes() -> PartialState:
 def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
     """Return the parts of a work that are this process's: every n-th, so that all end together.
 
-    With `alone` all of them are the first one's, as for a model that is spread over all devices.
+    With `alone` all of them are the first one's, as for a model that is spread over all
+    devices.
     """
     state = processes()
     if alone:
@@ -61,9 +65,9 @@ def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
 def share(work: Callable[[], T]) -> list[T]:
     """Do the share of this process, wait for the others, and return the results of all, in order.
 
-    Where one fails all raise: that one its own error, the others an InputError that names it. So
-    they stay together, whether they go on with another model or end. Raises InputError if another
-    process has ended.
+    Where one fails all raise: that one its own error, the others an InputError that
+    names it. So they stay together, whether they go on with another model or end.
+    Raises InputError if another process has ended.
     """
     state = processes()
     value = None
@@ -79,8 +83,8 @@ def share(work: Callable[[], T]) -> list[T]:
             dist.all_gather_object(outcomes, (value, problem), group=_group())
     except RuntimeError as error:
         raise InputError(
-            f"process {state.process_index}: another process has ended; what is finished is "
-            "stored, run the same command again for the rest"
+            f"process {state.process_index}: another process has ended; what is "
+            "finished is stored, run the same command again for the rest"
         ) from error
     if failure is not None:
         raise failure
@@ -104,17 +108,27 @@ def together(work: Callable[[], T]) -> T:
     return results[0]
 
 
-def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -> list[T]:
-    """Do each task in one process, every n-th in the same; return all results, in their order.
+def deal(
+    label: str,
+    tasks: Sequence[Callable[[], T]],
+    *,
+    alone: bool = False,
+) -> list[T]:
+    """Do each task in one process, every n-th in the same.
 
-    Results do not depend on the number of processes. Where one process fails all raise, as in
-    `share`.
+    Return all results, in their order.
+
+    Results do not depend on the number of processes. Where one process fails all raise,
+    as in `share`.
 
     Parameters
     ----------
-    label : what is done, in the bar of the first process.
-    tasks : to do.
-    alone : the first process does them all, as in `mine`.
+    label
+        What is done, in the bar of the first process.
+    tasks
+        To do.
+    alone
+        The first process does them all, as in `mine`.
     """
     state = processes()
     hidden = None if state.is_main_process else True  # None: on a terminal alone
@@ -128,12 +142,14 @@ def deal(label: str, tasks: Sequence[Callable[[], T]], *, alone: bool = False) -
 
 @cache
 def _group() -> Any:
-    # Of its own: that of a GPU's network would give up on the slowest after ten minutes.
+    # Of its own: that of a GPU's network would give up on the slowest after ten
+    # minutes.
     return dist.new_group(backend="gloo", timeout=PATIENCE)
 
 
 def _leave() -> None:
-    # While Python still runs: a thread of gloo that needs it afterwards aborts the process.
+    # While Python still runs: a thread of gloo that needs it afterwards aborts the
+    # process.
     _group.cache_clear()
     if dist.is_initialized():
         dist.destroy_process_group()

@@ -1,9 +1,10 @@
 """How the sequences of each kind of store are read by a model.
 
-A number may depend on when and where it was computed: a float on its place in the batch, an answer
-on the requests before it. So the sequences of a shard are scored in a random order, one shard after
-another, and so are the examples after a predecessor and the variants of a record: the orderings
-stay exchangeable under H0, and a drift, slow against a shard, cancels in it.
+A number may depend on when and where it was computed: a float on its place in the
+batch, an answer on the requests before it. So the sequences of a shard are scored in a
+random order, one shard after another, and so are the examples after a predecessor and
+the variants of a record: the orderings stay exchangeable under H0, and a drift, slow
+against a shard, cancels in it.
 """
 
 from abc import abstractmethod
@@ -42,7 +43,8 @@ def shuffled_places(store: Store, permutations: int) -> list[Place]:
 def start_tokens_of(data: TokenisedSet, scorer: Scorer) -> int:
     """Return how many start tokens each example brings, 0 or 1.
 
-    The scorer begins a sequence itself, so its first example loses a start token of its own.
+    The scorer begins a sequence itself, so its first example loses a start token of its
+    own.
     """
     if not data.test_set.started:
         return 0
@@ -50,7 +52,17 @@ def start_tokens_of(data: TokenisedSet, scorer: Scorer) -> int:
 
 
 class OrderingReader:
-    """Read orderings of shards, each as one long sequence."""
+    """Read orderings of shards, each as one long sequence.
+
+    Parameters
+    ----------
+    store
+        Store of orderings.
+    scorer
+        The model.
+    data
+        The set, tokenised for this model.
+    """
 
     def __init__(self, store: Store, scorer: Scorer, data: TokenisedSet) -> None:
         self.store = store
@@ -95,15 +107,32 @@ class ContinuationReader:
             orders.append(order)
             requests.append((group.prefix, [group.rests[number] for number in order]))
         for i, values in continuation_logprobs(self.scorer, requests):
-            scored_at = np.argsort(orders[i])  # of each continuation: its number in the request
+            # Of each continuation: its number in the request.
+            scored_at = np.argsort(orders[i])
             nats = [values[scored_at[number]] for number in groups[i].which]
-            yield ScoredSequence(places[i], self.store.examples(places[i]), np.concatenate(nats))
+            examples = self.store.examples(places[i])
+            yield ScoredSequence(places[i], examples, np.concatenate(nats))
 
 
 class SuccessorReader(ContinuationReader):
-    """Read each example of a shard once, and all others of the shard after it."""
+    """Read each example of a shard once, and all others of the shard after it.
 
-    def __init__(self, store: SuccessorStore, scorer: Scorer, data: TokenisedSet) -> None:
+    Parameters
+    ----------
+    store
+        Store of successors.
+    scorer
+        The model.
+    data
+        The set, tokenised for this model.
+    """
+
+    def __init__(
+        self,
+        store: SuccessorStore,
+        scorer: Scorer,
+        data: TokenisedSet,
+    ) -> None:
         super().__init__(store, scorer)
         self.predecessor = store.predecessor
         self.ids = data.ids
@@ -123,7 +152,17 @@ class SuccessorReader(ContinuationReader):
 
 
 class VariantReader(ContinuationReader):
-    """Read once what the variants of a record share, and after it what they do not."""
+    """Read once what the variants of a record share, and after it what they do not.
+
+    Parameters
+    ----------
+    store
+        Store of variants.
+    scorer
+        The model.
+    groups
+        Tokens of the variants of each record.
+    """
 
     def __init__(self, store: Store, scorer: Scorer, groups: Sequence[Group]) -> None:
         super().__init__(store, scorer)

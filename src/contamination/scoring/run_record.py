@@ -24,8 +24,8 @@ PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "py
 def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     """Write `run-*.json` before the block and, whatever ends it, what came of it afterwards.
 
-    Its seconds are null if the run was killed; `noise` is of an endpoint, in nats a token. Process
-    0 alone writes it.
+    Its seconds are null if the run was killed; `noise` is of an endpoint, in nats a
+    token. Process 0 alone writes it.
     """
     devices = share(partial(_device_name, scorer))
     if not processes().is_main_process:

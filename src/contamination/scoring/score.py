@@ -1,9 +1,9 @@
 """Score a test set under a model into its store, doing only what is missing.
 
-Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones; or of every example right after every other. Or of every variant of a
-record: each is tokenised whole, as what a model has read was, the tokens with which all begin are
-read once, and those after them are stored.
+Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the
+canonical order and of m shuffled ones; or of every example right after every other. Or
+of every variant of a record: each is tokenised whole, as what a model has read was, the
+tokens with which all begin are read once, and those after them are stored.
 
 `score` chooses what is read, and `contamination.scoring.job` does the work.
 """
@@ -27,14 +27,13 @@ from contamination.scoring.store import Store, store_of
 from contamination.scoring.store_format import Header
 from contamination.scoring.stores.successors import SuccessorStore
 from contamination.scoring.token_groups import token_groups
-from contamination.scoring.work import cut_into_parts
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
 
-__all__ = ["cut_into_parts", "score", "token_groups"]
+__all__ = ["score", "token_groups"]
 
 
 def score(
@@ -51,35 +50,52 @@ def score(
 ) -> Store:
     """Make sure that `directory` holds what a test of the set reads, and return the store.
 
-    Under torchrun all processes call this with the same arguments, and each scores its share of the
-    missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example or a variant has no token, what variants do not share is longer than
-    the context, the plan keeps tokens of orderings, `directory` holds a store of something else, or
-    one that a server filled under another name of the model, a log-probability is not finite, or
-    the disk is full.
+    Under torchrun all processes call this with the same arguments, and each scores its
+    share of the missing parts; none returns before all are stored. Raises InputError if
+    a shard has fewer than two examples, an example or a variant has no token, what
+    variants do not share is longer than the context, the plan keeps tokens of
+    orderings, `directory` holds a store of something else, or one that a server filled
+    under another name of the model, a log-probability is not finite, or the disk is
+    full.
 
     Parameters
     ----------
-    data : a set, tokenised by this scorer's tokenizer or to be; or variants of its records. A row
-        of `Store.variants` is a record that has any (`distinct` above 1), in canonical order: one
-        that does not move says nothing, and is not read.
-    scorer : the model.
-    directory : of the store; it need not exist.
-    plan : of orderings 0..permutations of every shard, or of all ordered pairs of a shard; None is
-        the whole set in one shard. Variants have none.
-    model, seed : as in `store_format.Header`; of variants, the order of work alone is drawn.
-    permutations : of orderings.
-    enough : called after each shard with the store and the index of that shard; scoring ends when
-        it returns True. The shards are then scored one after the other; None scores all at once.
-        Under torchrun every process calls it, and all must get the same answer.
-    replace : remove a store of something else from `directory` instead of raising an error.
+    data
+        A set, tokenised by this scorer's tokenizer or to be; or variants of its
+        records. A row of `Store.variants` is a record that has any (`distinct` above
+        1), in canonical order: one that does not move says nothing, and is not read.
+    scorer
+        The model.
+    directory
+        Directory of the store; it need not exist.
+    plan
+        Plan of orderings 0..permutations of every shard, or of all ordered pairs of a
+        shard; None is the whole set in one shard. Variants have none.
+    model, seed
+        As in `store_format.Header`; of variants, the order of work alone is drawn.
+    permutations
+        Shuffled orderings of each shard; other kinds have none.
+    enough
+        Called after each shard with the store and the index of that shard; scoring ends
+        when it returns True. The shards are then scored one after the other; None
+        scores all at once. Under torchrun every process calls it, and all must get the
+        same answer.
+    replace
+        Remove a store of something else from `directory` instead of raising an error.
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
     if isinstance(data, TokenisedSet):
         plan = plan or StorePlan("orderings", 1)
         job = order_job(
-            data, scorer, directory, plan, model, seed, permutations=permutations, replace=replace
+            data,
+            scorer,
+            directory,
+            plan,
+            model,
+            seed,
+            permutations=permutations,
+            replace=replace,
         )
     else:
         job = variant_job(data, scorer, directory, model, seed, replace=replace)
@@ -103,11 +119,15 @@ def order_job(
 
     Parameters
     ----------
-    data : the set, tokenised by this scorer's tokenizer.
-    scorer, directory, plan, model, seed, permutations, replace : as in `score`.
+    data
+        The set, tokenised by this scorer's tokenizer.
+    scorer, directory, plan, model, seed, permutations, replace
+        As in `score`.
     """
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
-        raise InputError("tokens_per_example is of successors: orderings are scored as a whole")
+        raise InputError(
+            "tokens_per_example is of successors: orderings are scored as a whole",
+        )
     header = Header(
         model=model,
         model_revision=scorer.revision,
@@ -145,8 +165,10 @@ def variant_job(
 
     Parameters
     ----------
-    variants : of the records of a set.
-    scorer, directory, model, seed, replace : as in `score`.
+    variants
+        Variants of the records of a set.
+    scorer, directory, model, seed, replace
+        As in `score`.
     """
     groups = token_groups(scorer.tokenizer, variants)
     lengths: list[int] = []

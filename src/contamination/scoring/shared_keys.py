@@ -1,4 +1,4 @@
-"""Keys and values of prefixes that many rows attend to, and the mask that keeps the rows apart."""
+"""Keys and values of prefixes that many rows attend to, and the mask of the rows."""
 
 from typing import Any
 
@@ -7,28 +7,43 @@ from torch import Tensor
 from transformers import Cache
 
 
-def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
-    """Return what is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
+def attention_mask(
+    blocks: Tensor,
+    widths: Tensor,
+    longest: int,
+    dtype: torch.dtype,
+) -> Tensor:
+    """Return what is added to attention scores, [R, 1, T, longest + T].
+
+    It is 0 for what a token sees.
 
     Parameters
     ----------
-    blocks : numbers of the continuations of a row, -1 behind the last, [R, T].
-    widths : inputs of the rows' prefixes, [R].
-    longest : inputs to which prefixes are padded.
-    dtype : in which the network attends.
+    blocks
+        Numbers of the continuations of a row, -1 behind the last, [R, T].
+    widths
+        Inputs of the rows' prefixes, [R].
+    longest
+        Inputs to which prefixes are padded.
+    dtype
+        In which the network attends.
     """
     in_prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
     prefix = in_prefix[:, None].expand(*blocks.shape, longest)
     own = (blocks[:, :, None] == blocks[:, None, :]).tril()
     seen = torch.cat([prefix, own], dim=2)[:, None]
-    # The lowest number instead of minus infinity, and no boolean: every kind of attention adds it.
+    # The lowest number instead of minus infinity, and no boolean: every kind of
+    # attention adds it.
     lowest = torch.finfo(dtype).min
     zeros = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
     return zeros.masked_fill_(~seen, lowest)
 
 
 class SharedKeys(Cache):  # type: ignore[misc]
-    """Keys and values of prefixes: kept while `owners` is None; then row i continues owners[i]."""
+    """Keys and values of prefixes: kept while `owners` is None.
+
+    Then row i continues owners[i].
+    """
 
     def __init__(self) -> None:
         super().__init__(layers=[])
@@ -36,9 +51,22 @@ class SharedKeys(Cache):  # type: ignore[misc]
         self.kept: dict[int, tuple[Tensor, Tensor]] = {}
 
     def update(
-        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+        self,
+        key_states: Tensor,
+        value_states: Tensor,
+        layer_idx: int,
+        *_: Any,
+        **__: Any,
     ) -> tuple[Tensor, Tensor]:
-        """Return the keys and values [.., .., tokens, ..] that a layer is to attend to."""
+        """Return the keys and values [.., .., tokens, ..] that a layer attends to.
+
+        Parameters
+        ----------
+        key_states, value_states
+            Those of the tokens that are read now.
+        layer_idx
+            Number of the layer.
+        """
         if self.owners is None:
             self.kept[layer_idx] = (key_states, value_states)
             return key_states, value_states

@@ -8,9 +8,11 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from contamination.errors import InputError
 
 OK = "ok"
-# What a cell may raise: input, device, disk or memory. Anything else is a mistake of ours.
+# What a cell may raise: input, device, disk or memory. Anything else is a mistake of
+# ours.
 FAILURES = (InputError, RuntimeError, OSError, MemoryError)
-# Somewhere behind such a failure where there is no network: neither model nor set is at fault.
+# Somewhere behind such a failure where there is no network: neither model nor set is at
+# fault.
 OUT_OF_REACH = (LocalEntryNotFoundError, ConnectionError, TimeoutError, socket.gaierror)
 
 

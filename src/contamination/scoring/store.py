@@ -1,7 +1,7 @@
 """The log-probability store: score once, test many ways.
 
-One store holds the per-token log-probabilities of one test set under one model for one number of
-shards. Its header names the kind, and the kind its class.
+One store holds the per-token log-probabilities of one test set under one model for one
+number of shards. Its header names the kind, and the kind its class.
 """
 
 import shutil
@@ -29,21 +29,26 @@ KINDS: dict[Kind, type[Store]] = {
 
 
 def store_of(directory: Path, header: Header) -> Store:
-    """Return the store of this header in a directory, of which nothing is read or written yet."""
+    """Return the store of this header in a directory; nothing is read or written yet."""
     return KINDS[header.kind](directory, header)
 
 
 def create_store(directory: Path, header: Header, *, replace: bool = False) -> Store:
-    """Return the store of this header in a directory; its header is written if it is not there.
+    """Return the store of this header in a directory.
 
-    Raises InputError if the directory holds a store of something else, one of another version of
-    this package, or a damaged `store.json`.
+    Its header is written if it is not there.
+
+    Raises InputError if the directory holds a store of something else, one of another
+    version of this package, or a damaged `store.json`.
 
     Parameters
     ----------
-    directory : of the store; it need not exist.
-    header : what the store holds.
-    replace : remove a store of something else instead of raising an error.
+    directory
+        Directory of the store; it need not exist.
+    header
+        What the store holds.
+    replace
+        Remove a store of something else instead of raising an error.
     """
     store = store_of(directory, header)
     store.create(replace=replace)
@@ -53,15 +58,29 @@ def create_store(directory: Path, header: Header, *, replace: bool = False) -> S
 def open_store(directory: Path | str) -> Store:
     """Return a store that was scored before, whatever it holds.
 
-    Raises InputError if there is none, its header is damaged, or it is one of another version of
-    this package.
+    Raises InputError if there is none, its header is damaged, or it is one of another
+    version of this package.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> header = Header("toy", "1", "a set", "2", "text/1", 0, 1, (3, 2))
+    >>> places = [((0, 0), [0, 1]), ((0, 1), [1, 0])]
+    >>> nats = np.array([-1.0, -2.0, -0.5, -1.5, -1.0], dtype=np.float32)
+    >>> with TemporaryDirectory() as folder:
+    ...     created = create_store(Path(folder), header)
+    ...     rows = [(place, np.array(order, np.int32), nats) for place, order in places]
+    ...     part = created.append(rows)
+    ...     store = open_store(folder)
+    ...     store.permutations(), store.log_probs(1).tolist()
+    (1, [[-6.0, -6.0]])
     """
     path = Path(directory) / "store.json"
     check_directory(path.parent)
     if not path.is_file():
         raise InputError(
-            f"{path}: no such store; score it first, on several nodes into a directory that all of "
-            "them see"
+            f"{path}: no such store; score it first, on several nodes into a directory "
+            "that all of them see"
         )
     return store_of(path.parent, read_header(path))
 
@@ -69,23 +88,29 @@ def open_store(directory: Path | str) -> Store:
 def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     """Write a store that has the sums of another one, to travel with a repository.
 
-    It has one sum of an ordering, or one of a predecessor for each other example of its shard, in
-    canonical order; p-values are those of `store`, bit by bit. What needs tokens raises InputError
-    there: all but `log_probs`, `resolution` and `successors` of whole examples. The records of runs
-    come along: they say with which model, packages and precision the tokens were scored.
+    It has one sum of an ordering, or one of a predecessor for each other example of its
+    shard, in canonical order; p-values are those of `store`, bit by bit. What needs
+    tokens raises InputError there: all but `log_probs`, `resolution` and `successors`
+    of whole examples. The records of runs come along: they say with which model,
+    packages and precision the tokens were scored.
 
-    Raises InputError if `store` holds variants, lacks one of the sequences, or is damaged.
+    Raises InputError if `store` holds variants, lacks one of the sequences, or is
+    damaged.
 
     Parameters
     ----------
-    store : of orderings or successors, scored.
-    directory : of the new store; a store of something else there is removed.
-    permutations : to take along, of orderings alone.
+    store
+        A store of orderings or successors, scored.
+    directory
+        Directory of the new store; a store of something else there is removed.
+    permutations
+        To take along, of orderings alone.
     """
     sums = list(store.sums(permutations))
     summed = create_store(directory, changed(store.header, summed=True), replace=True)
     no_examples = np.empty(0, np.int32)
     places = store.places(permutations)
-    summed.append((place, no_examples, nats) for place, nats in zip(places, sums, strict=True))
+    rows = zip(places, sums, strict=True)
+    summed.append((place, no_examples, nats) for place, nats in rows)
     for record in store.records():
         shutil.copy(record, directory)

@@ -1,12 +1,13 @@
 """A store on disk: its header, and its parts, which are Parquet files, each complete or absent.
 
-A part holds whole scored sequences, a row each. Its columns: shard, ordering (the second number of
-the sequence's place), examples (their indices in canonical order, as they were read), nats (the
-log-probability of each of their tokens, float32; or sums of them, float64). What sequences there
-are depends on the kind of the store: `contamination.scoring.stores` has a class for each.
+A part holds whole scored sequences, a row each. Its columns: shard, ordering (the
+second number of the sequence's place), examples (their indices in canonical order, as
+they were read), nats (the log-probability of each of their tokens, float32; or sums of
+them, float64). What sequences there are depends on the kind of the store:
+`contamination.scoring.stores` has a class for each.
 
-A logarithm takes 3 bytes, whose mantissa is noise; BYTE_STREAM_SPLIT puts the exponents side by
-side, where zstd finds them.
+A logarithm takes 3 bytes, whose mantissa is noise; BYTE_STREAM_SPLIT puts the exponents
+side by side, where zstd finds them.
 """
 
 import json
@@ -31,8 +32,8 @@ Kind = Literal["orderings", "successors", "alternatives"]
 # Of a sequence: (shard, ordering), or (shard, index of the predecessor in the shard).
 Place = tuple[int, int]
 
-CHOSEN = ("seed", "template", "number of records")  # by whoever tests, and free to be chosen again
-UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
+# What Arrow raises of bad bytes.
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)
 SERVED = b"served"  # in the metadata of a part: what a server called the model
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
@@ -42,11 +43,14 @@ class ScoredSequence(NamedTuple):
 
     Attributes
     ----------
-    place : its shard, and its number there.
-    examples : the examples whose tokens are scored, as they were read, int32. A store of sums has
-        none.
-    nats : the log-probabilities of their tokens, float32. A store of sums has one sum, float64, of
-        an ordering, or of each successor in canonical order.
+    place
+        Its shard, and its number there.
+    examples
+        The examples whose tokens are scored, as they were read, int32. A store of sums
+        has none.
+    nats
+        The log-probabilities of their tokens, float32. A store of sums has one sum,
+        float64, of an ordering, or of each successor in canonical order.
     """
 
     place: Place
@@ -60,13 +64,25 @@ class Header:
 
     Attributes
     ----------
-    model, dataset : names for people. model_revision, dataset_revision : the identities.
-    template : name/version of the rendering of a record.
-    seed : of the orderings. shards : how many contiguous shards the set is cut into.
-    example_tokens : number of tokens of each example, in canonical order.
-    kind : of the store; `contamination.scoring.stores` has a class for each.
-    tokens_per_example : the first tokens of each example that are scored and stored; None is all.
-    summed : sums stand in the place of the tokens, as `contamination.scoring.store.sum_store` says.
+    model, dataset
+        Names for people.
+    model_revision, dataset_revision
+        The identities.
+    template
+        Name/version of the rendering of a record.
+    seed
+        Seed of the orderings.
+    shards
+        How many contiguous shards the set is cut into.
+    example_tokens
+        Number of tokens of each example, in canonical order.
+    kind
+        Kind of the store; `contamination.scoring.stores` has a class for each.
+    tokens_per_example
+        The first tokens of each example that are scored and stored; None is all.
+    summed
+        Sums stand in the place of the tokens, as
+        `contamination.scoring.store.sum_store` says.
     """
 
     model: str
@@ -83,11 +99,15 @@ class Header:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
-        """Return the header of which `as_json` made this; raise ValueError for anything else."""
+        """Return the header of which `as_json` made this.
+
+        Raise ValueError for anything else.
+        """
         fields = dict(value)
         fields.pop("schema", None)
         header: Header = _HEADER.validate_json(json.dumps(fields), strict=True)
-        if header.as_json() != value or not header.bounds:  # shards that the examples do not fill
+        if header.as_json() != value or not header.bounds:
+            # Shards that the examples do not fill.
             raise InputError("not the fields of a header")
         return header
 
@@ -106,7 +126,10 @@ class Header:
 
     @cached_property
     def bounds(self) -> tuple[tuple[int, int], ...]:
-        """Bounds [start, stop) of each shard; `InputError` if one has fewer than two examples."""
+        """Bounds [start, stop) of each shard.
+
+        Raises `InputError` if one has fewer than two examples.
+        """
         return shard_bounds(len(self.example_tokens), self.shards)
 
     @cached_property
@@ -141,63 +164,11 @@ def read_header(path: Path) -> Header:
         raise InputError(f"{path}: {reason}") from error
 
 
-def check_same(path: Path, stored: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Raise InputError, with the first difference, if a store on disk is one of something else.
-
-    Where the difference is a choice of whoever tests, the message says that a second choice is a
-    second test; else the store is out of date.
-
-    Parameters
-    ----------
-    path : the file of the header.
-    stored : the fields that lie there.
-    expected : the fields that they should have.
-    """
-    differing = [name for name, value in expected.items() if stored.get(name) != value]
-    if not differing:
-        return
-    field = differing[0]
-    if "template" in differing and "model_revision" not in differing:
-        field = "template"  # which gives the set another revision, too
-    before = f"{stored.get(field)!s:.12}"
-    now = f"{expected[field]!s:.12}"
-    if "model_revision" not in differing and _has_other_beginning(stored, expected):
-        field = "number of records"
-        before = str(len(stored["example_tokens"]))
-        now = str(len(expected["example_tokens"]))
-    difference = f"this store is of another {field.replace('_', ' ')} ({before}, now {now})"
-    if field in CHOSEN:
-        fix = f"keep to the first: every other {field} is one more test, to be corrected for"
-        raise InputError(f"{path}: {difference}; {fix}")
-    fix = f"name another directory, or remove {path.parent}"
-    raise InputError(f"{path}: {difference}; {fix}", parameter="directory")
-
-
-def _has_other_beginning(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    """Return whether two headers are of the first records of one set, and of another number."""
-    lengths = list(stored.get("example_tokens", ()))
-    other_lengths = list(expected.get("example_tokens", ()))
-    fewer = min(len(lengths), len(other_lengths))
-    same_beginning = lengths[:fewer] == other_lengths[:fewer]
-    return fewer > 0 and len(lengths) != len(other_lengths) and same_beginning
-
-
-def require_one_model(directory: Path, names: Iterable[str]) -> None:
-    """Raise InputError if servers called the model of a store by more than one name.
-
-    `names` are those of its parts and of what answers now; "" stands for none.
-    """
-    served = [name for name in dict.fromkeys(names) if name]
-    if len(served) > 1:
-        listed = ", and ".join(map(repr, served))
-        raise InputError(
-            f"{directory}: its answers come from {listed}: ask for one model by its exact name, "
-            "and remove the directory to start again"
-        )
-
-
 def part_name(first: Place, last: Place) -> str:
-    """Return the name of the part from one place to another; names sort as the places do."""
+    """Return the name of the part from one place to another.
+
+    Names sort as the places do.
+    """
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
 
 
@@ -206,9 +177,12 @@ def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
 
     Parameters
     ----------
-    path : of the part.
-    shard : wanted; None is any.
-    last_index : the last number within a shard that is wanted; None is any.
+    path
+        Path of the part.
+    shard
+        Wanted; None is any.
+    last_index
+        The last number within a shard that is wanted; None is any.
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -222,7 +196,11 @@ def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
 
 
 def write_part(
-    directory: Path, header: Header, sequences: Sequence[ScoredSequence], *, served: str = ""
+    directory: Path,
+    header: Header,
+    sequences: Sequence[ScoredSequence],
+    *,
+    served: str = "",
 ) -> Path:
     """Write one part, and return its path.
 
@@ -230,10 +208,14 @@ def write_part(
 
     Parameters
     ----------
-    directory : of the store.
-    header : of the store.
-    sequences : in the order of their places, at least one.
-    served : what a server called the model, "" of one here.
+    directory
+        Directory of the store.
+    header
+        Header of the store.
+    sequences
+        In the order of their places, at least one.
+    served
+        What a server called the model, "" of one here.
     """
     schema = part_schema(header)
     if served:
@@ -282,10 +264,14 @@ def write_table(
 
     Parameters
     ----------
-    path : of the part.
-    columns : its values, in the order of the schema.
-    schema : its columns, with the key of the store.
-    use_dictionary, column_encoding : as in `pyarrow.parquet.write_table`.
+    path
+        Path of the part.
+    columns
+        Its values, in the order of the schema.
+    schema
+        Its columns, with the key of the store.
+    use_dictionary, column_encoding
+        As in `pyarrow.parquet.write_table`.
     """
     arrays = list(map(pa.array, columns, schema.types))
     table = pa.table(arrays, schema=schema)
@@ -302,7 +288,10 @@ def write_table(
 
 
 def read_table(path: Path, schema: pa.Schema) -> pa.Table:
-    """Return a part; raise InputError if it is damaged, or its key is not that of the schema."""
+    """Return a part.
+
+    Raises InputError if it is damaged, or its key is not that of the schema.
+    """
     try:  # whole: where a footer is damaged, a read with filters may never end
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
@@ -310,7 +299,9 @@ def read_table(path: Path, schema: pa.Schema) -> pa.Table:
         raise damaged(path) from error
     key = (table.schema.metadata or {}).get(b"key")
     if key != schema.metadata[b"key"]:
-        raise InputError(f"{path}: the part belongs to another store; remove it and score again")
+        raise InputError(
+            f"{path}: the part belongs to another store; remove it and score again",
+        )
     if not table.schema.equals(schema):  # no checksum covers names and types
         raise damaged(path)
     return table
@@ -322,7 +313,10 @@ def damaged(path: Path) -> InputError:
 
 
 def served_of(path: Path) -> str:
-    """Return what a server called the model of a part, by its footer alone; "" where none did."""
+    """Return what a server called the model of a part, by its footer alone.
+
+    It is "" where none did.
+    """
     try:
         metadata = pq.read_schema(path).metadata or {}
         return str(metadata.get(SERVED, b"").decode())
@@ -341,8 +335,8 @@ def count_values(path: Path) -> int:
 def read_part(path: Path, header: Header) -> list[ScoredSequence]:
     """Return the sequences of a part as they lie there.
 
-    Raises InputError if a checksum is wrong, a place occurs twice, or the part belongs to another
-    store.
+    Raises InputError if a checksum is wrong, a place occurs twice, or the part belongs
+    to another store.
     """
     shards, indices, examples, nats = read_table(path, part_schema(header)).columns
     places = list(zip(shards.to_pylist(), indices.to_pylist(), strict=True))

@@ -1,6 +1,6 @@
 """The variants of each record as token ids: what all share, and how each goes on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.tokens import CHUNK, tokenize
 
 if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
@@ -20,10 +20,14 @@ class Group(NamedTuple):
 
     Attributes
     ----------
-    record : index in the set, of the record or of the predecessor.
-    prefix : what all variants begin with, less than any of them; or the predecessor.
-    rests : the distinct continuations, at least one token each.
-    which : the continuation of each of the N variants, the published one first.
+    record
+        Index in the set, of the record or of the predecessor.
+    prefix
+        What all variants begin with, less than any of them; or the predecessor.
+    rests
+        The distinct continuations, at least one token each.
+    which
+        The continuation of each of the N variants, the published one first.
     """
 
     record: int
@@ -33,36 +37,65 @@ class Group(NamedTuple):
 
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
-def token_groups(tokenizer: PreTrainedTokenizerBase, variants: "VariantSet") -> tuple[Group, ...]:
-    """Return the tokens of the records that have more than one variant, in canonical order.
+def token_groups(
+    tokenizer: PreTrainedTokenizerBase,
+    variants: "VariantSet",
+) -> tuple[Group, ...]:
+    """Return the tokens of the records that have more than one variant, in order.
 
-    Raises InputError if a variant has no token.
+    Texts of some records are in memory at a time. Raises InputError if a variant has no
+    token.
     """
-    moving = [record for record, count in enumerate(variants.distinct) if count > 1]
-    texts = chain.from_iterable(variants.texts[record] for record in moving)
-    distinct = list(dict.fromkeys(texts))
+    groups: list[Group] = []
+    texts: dict[int, tuple[str, ...]] = {}
+    characters = 0
+    for record, count in enumerate(variants.distinct):
+        if count == 1:
+            continue
+        texts[record] = variants.texts[record]
+        characters += sum(map(len, texts[record]))
+        if characters >= CHUNK:
+            groups += _groups_of(tokenizer, texts, variants.name)
+            texts = {}
+            characters = 0
+    groups += _groups_of(tokenizer, texts, variants.name)
+    return tuple(groups)
+
+
+def _groups_of(
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Mapping[int, Sequence[str]],
+    name: str,
+) -> list[Group]:
+    """Return the groups of some records of a set, by the texts of their variants."""
+    distinct = list(dict.fromkeys(chain.from_iterable(texts.values())))
     ids = dict(zip(distinct, tokenize(tokenizer, distinct), strict=True))
     groups: list[Group] = []
-    for record in moving:
-        rows = [ids[text] for text in variants.texts[record]]
+    for record, of_record in texts.items():
+        rows = [ids[text] for text in of_record]
         if min(map(len, rows)) == 0:
             raise InputError(
-                f"{variants.name}, record {record + 1}: an alternative has no token; end the "
+                f"{name}, record {record + 1}: an alternative has no token; end the "
                 "template with a separator"
             )
         groups.append(_group(record, rows))
-    return tuple(groups)
+    return groups
 
 
 def _group(record: int, rows: Sequence[np.ndarray]) -> Group:
     """Return the group of one record, of which these are the variants."""
     common = shared_beginning(rows)
-    rests: dict[bytes, np.ndarray] = {}  # the distinct ones, in the order of the variants
+    rests: list[np.ndarray] = []  # the distinct ones, in the order of the variants
+    numbers: dict[bytes, int] = {}
+    which: list[int] = []
     for row in rows:
-        rests.setdefault(row[common:].tobytes(), row[common:])
-    numbers = {content: number for number, content in enumerate(rests)}
-    which = [numbers[row[common:].tobytes()] for row in rows]
-    return Group(record, rows[0][:common], list(rests.values()), which)
+        rest = row[common:]
+        content = rest.tobytes()
+        if content not in numbers:
+            numbers[content] = len(rests)
+            rests.append(rest.copy())  # a view would keep the whole row
+        which.append(numbers[content])
+    return Group(record, rows[0][:common], rests, which)
 
 
 def shared_beginning(rows: Sequence[np.ndarray]) -> int:

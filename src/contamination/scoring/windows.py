@@ -1,8 +1,8 @@
 """Long sequences in overlapping windows with stride context / 2 (Oren, appendix A), in batches.
 
-Every token is scored exactly once, with at least half a context before it where there is that much.
-Windows are batched longest first, within a budget of tokens: a batch then holds hardly any padding,
-and if the first one fits into memory, the others do, too.
+Every token is scored exactly once, with at least half a context before it where there
+is that much. Windows are batched longest first, within a budget of tokens: a batch then
+holds hardly any padding, and if the first one fits into memory, the others do, too.
 """
 
 from collections import Counter
@@ -15,8 +15,9 @@ import numpy as np
 class Window(NamedTuple):
     """Positions in a sequence: tokens first..stop-1 are scored, those from `start` on are read.
 
-    Token t is predicted by the token before it, so the inputs are tokens start-1..stop-2, with the
-    start token in the place of token -1. `sequence` is the index of the sequence among others.
+    Token t is predicted by the token before it, so the inputs are tokens
+    start-1..stop-2, with the start token in the place of token -1. `sequence` is the
+    index of the sequence among others.
     """
 
     sequence: int
@@ -46,10 +47,13 @@ def windows(
 
     Parameters
     ----------
-    lengths : tokens of each sequence.
-    context : inputs of a window at most.
-    firsts : the tokens before that position of each sequence are not scored, and windows that hold
-        no other are left out.
+    lengths
+        Tokens of each sequence.
+    context
+        Inputs of a window at most.
+    firsts
+        The tokens before that position of each sequence are not scored, and windows
+        that hold no other are left out.
     """
     stride = context // 2
     for sequence, length in enumerate(lengths):
@@ -67,15 +71,20 @@ PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it m
 
 
 def assemble(
-    wholes: Sequence[Any], owners: Iterable[int], parts: Iterable[tuple[int, Any, np.ndarray]]
+    wholes: Sequence[Any],
+    owners: Iterable[int],
+    parts: Iterable[tuple[int, Any, np.ndarray]],
 ) -> Iterator[tuple[int, Any]]:
     """Put parts in place, and yield (index, whole) when one is complete.
 
     Parameters
     ----------
-    wholes : to be filled in.
-    owners : the whole of each part to come; what waits for no part is yielded first.
-    parts : (index of the whole, place in it, values) of each.
+    wholes
+        To be filled in.
+    owners
+        The whole of each part to come; what waits for no part is yielded first.
+    parts
+        (index of the whole, place in it, values) of each.
     """
     missing = Counter(owners)
     for index, whole in enumerate(wholes):

@@ -1,7 +1,8 @@
 """The order of work, which is random, and the parts that it is cut into.
 
-The parts depend on the header, the number of permutations and the scorer's batches alone. So one
-process and many, a run that was interrupted and one that was not, write the same parts.
+The parts depend on the header, the number of permutations and the scorer's batches
+alone. So one process and many, a run that was interrupted and one that was not, write
+the same parts.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,9 +28,12 @@ def cut_into_parts(
 
     Parameters
     ----------
-    work : tokens that the model reads for each piece.
-    batch_tokens : tokens of a batch of the model.
-    batches : of a part at least.
+    work
+        Tokens that the model reads for each piece.
+    batch_tokens
+        Tokens of a batch of the model.
+    batches
+        Batches of a part at least.
     """
     size = max(sum(work) // PARTS, SMALLEST_PART, batches * batch_tokens)
     size = min(size, LARGEST_PART)
@@ -53,7 +57,14 @@ def keep_wanted(parts: Iterable[list[int]], wanted: Collection[int]) -> list[lis
 def order_of_work(header: Header, count: int, *labels: int | str) -> np.ndarray:
     """Return an order of work, int64[count], which no ordering and no test shares.
 
-    `labels` name the stream of random numbers that it is drawn from.
+    Parameters
+    ----------
+    header
+        Header of the store.
+    count
+        Pieces of work.
+    labels
+        Name the stream of random numbers that the order is drawn from.
     """
     stream = random_stream(header.seed, "order of work", header.key, *labels)
     return stream.permutation(count)

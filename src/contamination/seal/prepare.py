@@ -10,6 +10,7 @@ from typing import Any
 from contamination.errors import InputError
 from contamination.seal.draws import Statement, Variants, canonical_json
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.item_sets import shown_items
 from contamination.testsets.option_texts import names_letter
 from contamination.testsets.options import Item, items_of
 from contamination.testsets.records import ID_FIELDS, Record
@@ -18,7 +19,6 @@ from contamination.testsets.variants import (
     FixedOptions,
     permitted_places,
     require_arrangements,
-    shown_items,
 )
 
 

@@ -1,35 +1,38 @@
 """Tests of contamination on log-probabilities: pure functions of arrays.
 
-Orderings are on the last axis, the canonical one first; larger scores are more evidence.
+Orderings are on the last axis, the canonical one first; larger scores are more
+evidence.
 
-================================  ===========================  ===================================
-function                          input                        guarantee
-================================  ===========================  ===================================
-`permutation_test`                (m+1,) whole set             exact; p >= 1/(m+1)
-`sharded_t_test`                  (r, m+1) shards              asymptotic in r; no floor
-`sharded_exact_test`              (r, m+1) shards              exact; p >= (m+1)^-r
-`pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
-`sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
-`generated_successor_test`        (n, n) pairs of a whole set  exact; p >= 1/(resamples+1)
-`quiz_test`                       (n,) hits                    exact; a bound on how many, too
-`westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
-`anytime_test`, `AnytimeResult`   (r, m+1), shard by shard     exact at every stopping time
-`fisher`                          (n,) p-values                exact if independent
-`cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
-`harmonic_mean`                   (n,) p-values                any dependence
-`hits_log10_p`                    hits, (n,) chances           exact if the draws are independent
-`known_at_least`                  hits, (n,) chances           exact lower confidence bound
-`adjust`                          (n,) p-values                Holm or BH over an audit
-`ecdf`, `dkw_band`                (n,) p-values                band valid for every n
-`simulated_p_values`              (r, m+1), (b, r) effects     an estimate, of power
-================================  ===========================  ===================================
+=============================  ========================  ==============================
+function                       input                     guarantee
+=============================  ========================  ==============================
+`permutation_test`             (m+1,) whole set          exact; p >= 1/(m+1)
+`sharded_t_test`               (r, m+1) shards           asymptotic in r; no floor
+`sharded_exact_test`           (r, m+1) shards           exact; p >= (m+1)^-r
+`pooled_exact_test`            sets of (r, m+1) shards   exact; one p of all sets
+`sharded_exact_monte_carlo`    (r, m+1) shards           exact; p >= 1/(resamples+1)
+`generated_successor_test`     (n, n) pairs of a set     exact; p >= 1/(resamples+1)
+`quiz_test`                    (n,) hits                 exact, and a bound on how many
+`westfall_young_test`          (q, r, m+1) statistics    exact; tilted Monte Carlo
+`anytime_test`                 (r, m+1), one by one      exact at every stopping time
+`fisher`                       (n,) p-values             exact if independent
+`cauchy`                       (n,) p-values             asymptotic; dependence
+`harmonic_mean`                (n,) p-values             any dependence
+`hits_log10_p`                 hits, (n,) chances        exact if draws are independent
+`known_at_least`               hits, (n,) chances        exact lower bound
+`adjust`                       (n,) p-values             Holm or BH over an audit
+`ecdf`, `dkw_band`             (n,) p-values             band valid for every n
+`simulated_p_values`           (r, m+1), (b, r) effects  an estimate, of power
+=============================  ========================  ==============================
 
-Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix. Any room
-may import from here; nothing here imports from another room but `errors`.
+Scores of the orderings of one shard, to be stacked to (r, m+1):
+`token_standardised_scores` and `boundary_scores` from its tokens,
+`sampled_successor_scores` from its successor matrix. Any room may import from here;
+nothing here imports from another room but `errors`.
 
 Every function refuses what is not a plain array of finite numbers by an `InputError`
-(`contamination.statistics.inputs`), and p-values do not depend on the unit of the scores.
+(`contamination.statistics.inputs`), and p-values do not depend on the unit of the
+scores.
 """
 
 from importlib import import_module

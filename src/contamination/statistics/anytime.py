@@ -1,8 +1,9 @@
 """Evidence that may be read at any time: stop early, or score more shards later (new here).
 
-On the shards and permutations of Oren section 3.2. Each shard is a fair bet on which of its
-orderings is the canonical one. The wealth of a gambler who keeps betting is a test martingale, and
-by Ville's inequality large wealth is as rare under H0 as a small p-value, however often one looks.
+On the shards and permutations of Oren section 3.2. Each shard is a fair bet on which of
+its orderings is the canonical one. The wealth of a gambler who keeps betting is a test
+martingale, and by Ville's inequality large wealth is as rare under H0 as a small
+p-value, however often one looks.
 """
 
 import math
@@ -15,13 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_level, as_log_probs, without_scale
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_level,
+    as_log_probs,
+    without_scale,
+)
 from contamination.statistics.results import TestResult, p_from_log10
 
-# Bets on an effect of lambda standard deviations per shard. A finer or longer grid gains little:
-# the best lambda is never off by more than a factor of sqrt(2), and its share of the prior counts.
+# Bets on an effect of lambda standard deviations per shard. A finer or longer grid
+# gains little: the best lambda is never off by more than a factor of sqrt(2), and its
+# share of the prior counts.
 _LAMBDAS = 2.0 ** np.arange(-3, 3)
-_EVEN = np.zeros((2, 2, len(_LAMBDAS)))  # log wealth of each view, stake and lambda at first
+# Log wealth of each view, stake and lambda at first.
+_EVEN = np.zeros((2, 2, len(_LAMBDAS)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,12 +38,18 @@ class AnytimeResult(TestResult):
 
     Attributes
     ----------
-    statistic : log10 E, where E is the mean wealth over the bets.
-    p, log10_p : the always-valid p-value: the smallest 1/E so far, at most 1.
-    permutations : the smallest m of any shard.
-    alpha : level of the rule "stop at the first E >= 1/alpha".
-    stopped_at : number of shards at which it stops, None where E has never reached 1/alpha.
-    log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
+    statistic
+        log10 E, where E is the mean wealth over the bets.
+    p, log10_p
+        The always-valid p-value: the smallest 1/E so far, at most 1.
+    permutations
+        The smallest m of any shard.
+    alpha
+        Level of the rule "stop at the first E >= 1/alpha".
+    stopped_at
+        Number of shards at which it stops, None where E has never reached 1/alpha.
+    log_wealth
+        (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
         stake or half of it; by lambda.
 
     Examples
@@ -64,8 +78,8 @@ class AnytimeResult(TestResult):
     def update(self, log_probs: ArrayLike) -> "AnytimeResult":
         """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
 
-        Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
-        a finite number.
+        Raises InputError for a wrong number of dimensions, no permutation, or a value
+        that is not a finite number.
         """
         values = as_log_probs(log_probs, ndim=1)
         log_wealth = self.log_wealth + log_e_values(values)[0]
@@ -93,9 +107,13 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     Parameters
     ----------
-    shards : (m_i + 1,) each, log-probability (nats), or any other score, in each ordering, in the
-        order in which the shards were scored; entry 0 is canonical. Larger is more evidence.
-    alpha : level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
+    shards
+        (m_i + 1,) each, log-probability (nats), or any other score, in each ordering,
+        in the order in which the shards were scored; entry 0 is canonical. Larger is
+        more evidence.
+    alpha
+        Level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at`
+        alone.
 
     Returns
     -------
@@ -104,33 +122,37 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     Raises
     ------
     InputError
-        For no shard, a shard that `AnytimeResult.update` refuses, or an alpha outside (0, 1).
+        For no shard, a shard that `AnytimeResult.update` refuses, or an alpha outside
+        (0, 1).
 
     Notes
     -----
-    H0: given the past and the m+1 scores of the next shard as a set, each of them is equally likely
-    to be the canonical one (its orderings are exchangeable under the m+1 relabellings).
-    Alternative: canonical orderings are more likely.
+    H0: given the past and the m+1 scores of the next shard as a set, each of them is
+    equally likely to be the canonical one (its orderings are exchangeable under the m+1
+    relabellings). Alternative: canonical orderings are more likely.
 
-    A bet sees z_ij, a symmetric function of the shard's scores: the scores standardised by the mean
-    and sd of all m+1, or the standardised normal scores of their mid-ranks (0 for a constant
-    shard). Its e-value is e_i = exp(lambda z_i0) / mean_j exp(lambda z_ij), or (1 + e_i) / 2 with
-    half a stake. Given the set of scores, the mean of e_i over the possible canonical indices is
-    exactly 1, with ties or without. So the wealth of each bet, and with it their mean E_t, is a
-    non-negative martingale that starts from 1.
+    A bet sees z_ij, a symmetric function of the shard's scores: the scores standardised
+    by the mean and sd of all m+1, or the standardised normal scores of their mid-ranks
+    (0 for a constant shard). Its e-value is e_i = exp(lambda z_i0) / mean_j exp(lambda
+    z_ij), or (1 + e_i) / 2 with half a stake. Given the set of scores, the mean of e_i
+    over the possible canonical indices is exactly 1, with ties or without. So the
+    wealth of each bet, and with it their mean E_t, is a non-negative martingale that
+    starts from 1.
 
-    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. Hence P(p_t <= alpha for some t) <=
-    alpha: exact for finite samples, with no law assumed, whenever and why ever one stops, and if
-    shards are added later. Which shard comes next and with how many orderings may depend on earlier
-    shards, but never on its own scores.
+    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. Hence P(p_t <= alpha for
+    some t) <= alpha: exact for finite samples, with no law assumed, whenever and why
+    ever one stops, and if shards are added later. Which shard comes next and with how
+    many orderings may depend on earlier shards, but never on its own scores.
 
-    A mean over bets loses no more than the logarithm of their number (1.4 decades) to the best of
-    them. The bets by ranks win under heavy tails, those by scores under light ones, half stakes
-    where the model knows some shards only. Simulated with normal scores, the mean number of shards
-    to E >= 1/alpha is about that at which the exact test of fixed size has power 0.9.
+    A mean over bets loses no more than the logarithm of their number (1.4 decades) to
+    the best of them. The bets by ranks win under heavy tails, those by scores under
+    light ones, half stakes where the model knows some shards only. Simulated with
+    normal scores, the mean number of shards to E >= 1/alpha is about that at which the
+    exact test of fixed size has power 0.9.
 
-    Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
-    (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
+    Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and
+    Shafer (2023), "Game-theoretic statistics and safe anytime-valid inference",
+    Statistical Science 38(4).
 
     Examples
     --------
@@ -153,17 +175,19 @@ def log_e_values(log_probs: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    log_probs : (m+1,), scores of one shard, as in `anytime_test`.
+    log_probs
+        (m+1,), scores of one shard, as in `anytime_test`.
 
     Returns
     -------
-    (m+1, 2, 2, 6), nats: by ordering, view (scores or ranks), stake (whole or half) and lambda. The
-    mean over orderings of exp of each bet is at most 1.
+    (m+1, 2, 2, 6), nats: by ordering, view (scores or ranks), stake (whole or half) and
+    lambda. The mean over orderings of exp of each bet is at most 1.
 
     Raises
     ------
     InputError
-        For a wrong number of dimensions, no permutation, or a value that is not a finite number.
+        For a wrong number of dimensions, no permutation, or a value that is not a
+        finite number.
 
     Examples
     --------
@@ -173,7 +197,8 @@ def log_e_values(log_probs: ArrayLike) -> NDArray[np.float64]:
     values = without_scale(as_log_probs(log_probs, ndim=1))[0]
     rounding = ROUNDING * np.abs(values).max()
     order = np.argsort(values)
-    # Scores that differ by float noise share a rank; linking neighbours treats all m+1 alike.
+    # Scores that differ by float noise share a rank; linking neighbours treats all m+1
+    # alike.
     tie = np.empty(len(values), dtype=np.intp)
     tie[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > rounding)])
     counts = np.bincount(tie)

@@ -1,21 +1,21 @@
 """Is the order of records exchangeable by itself? Tests that need no model.
 
-Every test of contamination on orderings (Oren section 2) assumes that the canonical order of the
-examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
-of the order, such as the share of neighbours with equal labels, is compared with its values in
-random orderings from the same group of permutations as the sharded test, within contiguous shards.
-A statistic takes a value or label for each record, orderings (m+1, n) from `random_orderings` and
-shards; it returns a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
+Every test of contamination on orderings (Oren section 2) assumes that the canonical
+order of the examples is one draw among equally likely ones. That can be asked of the
+records alone: a statistic of the order, such as the share of neighbours with equal
+labels, is compared with its values in random orderings from the same group of
+permutations as the sharded test, within contiguous shards. A statistic takes a value or
+label for each record, orderings (m+1, n) from `random_orderings` and shards; it returns
+a number for each ordering, (m+1,). *Neighbours* stand side by side in one shard.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.stats
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_matrix
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
@@ -24,8 +24,6 @@ from contamination.statistics.inputs import (
     as_codes,
     as_count,
     as_log_probs,
-    as_number,
-    as_whole_numbers,
     check_bounds,
     check_generator,
     without_scale,
@@ -36,7 +34,10 @@ Bounds = Sequence[tuple[int, int]]
 Floats = NDArray[np.float64]
 Alternative = Literal["greater", "two-sided"]
 
-_CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
+# Entries of orderings, or of similarities, at once: tens of megabytes at most.
+CHUNK = 1 << 20
+
+_MOST_ENTRIES = 1 << 30  # of all orderings together: four gigabytes
 
 
 def random_orderings(
@@ -46,10 +47,14 @@ def random_orderings(
 
     Parameters
     ----------
-    bounds : contiguous shards (start, stop) from 0 to n, as
+    bounds
+        Contiguous shards (start, stop) from 0 to n, as
         `contamination.testsets.orderings.shard_bounds` gives them.
-    permutations : m, 0 or more.
-    rng : draws the random ones, uniformly among those that keep every record in its shard.
+    permutations
+        m, 0 or more.
+    rng
+        Draws the random ones, uniformly among those that keep every record in its
+        shard.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def random_orderings(
     Raises
     ------
     InputError
-        For shards that are not contiguous.
+        For shards that are not contiguous, or more orderings than memory should hold.
 
     Examples
     --------
@@ -69,8 +74,14 @@ def random_orderings(
     """
     check_generator(rng)
     check_bounds(bounds)
-    as_count(permutations, "permutations", 0)
-    orderings = np.tile(np.arange(bounds[-1][1], dtype=np.int32), (permutations + 1, 1))
+    count = as_count(permutations, "permutations", 0)
+    canonical = np.arange(bounds[-1][1], dtype=np.int32)
+    if (count + 1) * len(canonical) > _MOST_ENTRIES:
+        raise InputError(
+            f"permutations is {count:,}: with {len(canonical):,} records give at most "
+            f"{_MOST_ENTRIES // len(canonical) - 1:,}, which take some gigabytes"
+        )
+    orderings = np.tile(canonical, (count + 1, 1))
     for start, stop in bounds:
         orderings[1:, start:stop] = rng.permuted(orderings[1:, start:stop], axis=1)
     return orderings
@@ -79,29 +90,34 @@ def random_orderings(
 def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
-    p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
-    distance from its mean over all m+1 orderings ("two-sided").
+    p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself
+    ("greater") or its distance from its mean over all m+1 orderings ("two-sided").
 
     Parameters
     ----------
-    values : (m+1,), the statistic in each ordering, the canonical one first.
-    alternative : "greater" or "two-sided".
+    values
+        (m+1,), the statistic in each ordering, the canonical one first.
+    alternative
+        "greater" or "two-sided".
 
     Returns
     -------
-    PValue, whose statistic is z: values[0] less the mean of all m+1, by their sd (0 if that is 0).
+    PValue, whose statistic is z: values[0] less the mean of all m+1, by their sd (0 if
+    that is 0).
 
     Raises
     ------
     InputError
-        For no permutation, a value that is not a finite number, or an unknown alternative.
+        For no permutation, a value that is not a finite number, or an unknown
+        alternative.
 
     Notes
     -----
-    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
-    exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
-    count against rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The
-    +1: Phipson and Smyth (2010), as in `permutation_test`.
+    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha)
+    <= alpha exactly, for every n and m and any statistic: both distances treat the m+1
+    orderings alike. Ties count against rejection, so a constant statistic has p = 1;
+    the smallest p is 1 / (1 + m). The +1: Phipson and Smyth (2010), as in
+    `permutation_test`.
 
     Examples
     --------
@@ -109,7 +125,8 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     0.25
     """
     if alternative not in get_args(Alternative):
-        raise InputError(f'alternative is {alternative!r:.40}: give "greater" or "two-sided"')
+        shown = f"{alternative!r:.40}"
+        raise InputError(f'alternative is {shown}: give "greater" or "two-sided"')
     array = without_scale(as_log_probs(values, ndim=1))[0]
     expected = float(array.mean())
     null_sd = float(array.std())
@@ -129,9 +146,12 @@ def equal_neighbours(
 
     Parameters
     ----------
-    labels : (n,), numbers or texts.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    labels
+        (n,), numbers or texts.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -149,7 +169,7 @@ def equal_neighbours(
     array([0.5, 0. ])
     """
     codes = as_codes(labels, "labels")
-    _check_orderings(orderings, bounds, len(codes))
+    check_orderings(orderings, bounds, len(codes))
     pairs = _neighbours(codes, orderings, bounds)
     return np.concatenate([np.mean(left == right, axis=1) for left, right in pairs])
 
@@ -157,13 +177,18 @@ def equal_neighbours(
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Return the share of neighbours in ascending order in each ordering; a tie counts one half.
+    """Return the share of neighbours in ascending order in each ordering.
+
+    A tie counts one half.
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -172,7 +197,8 @@ def ascending_neighbours(
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Examples
     --------
@@ -180,9 +206,10 @@ def ascending_neighbours(
     array([1. , 0.5])
     """
     numbers = as_array(values, "values", (None,))
-    _check_orderings(orderings, bounds, len(numbers))
+    check_orderings(orderings, bounds, len(numbers))
     pairs = _neighbours(scipy.stats.rankdata(numbers, method="dense"), orderings, bounds)
-    return np.concatenate([0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs])
+    shares = [0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs]
+    return np.concatenate(shares)
 
 
 def autocorrelation(
@@ -192,9 +219,12 @@ def autocorrelation(
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -203,12 +233,13 @@ def autocorrelation(
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Notes
     -----
-    Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case based on
-    serial correlation", Annals of Mathematical Statistics 14(4).
+    Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case
+    based on serial correlation", Annals of Mathematical Statistics 14(4).
 
     Examples
     --------
@@ -216,21 +247,28 @@ def autocorrelation(
     array([ 0. , -0.5])
     """
     numbers = as_array(values, "values", (None,))
-    _check_orderings(orderings, bounds, len(numbers))
+    check_orderings(orderings, bounds, len(numbers))
     x = _centred_ranks(numbers, bounds)
     scale = float((x**2).sum()) or 1.0
     pairs = _neighbours(x, orderings, bounds)
     return np.concatenate([(left * right).sum(axis=1) / scale for left, right in pairs])
 
 
-def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> NDArray[np.float64]:
+def trend(
+    values: ArrayLike,
+    orderings: NDArray[np.int32],
+    bounds: Bounds,
+) -> NDArray[np.float64]:
     """Return the rank correlation of value and position, both centred within shards.
 
     Parameters
     ----------
-    values : (n,), finite numbers.
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
+    values
+        (n,), finite numbers.
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
 
     Returns
     -------
@@ -239,7 +277,8 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
     Raises
     ------
     InputError
-        For values that are not finite numbers, or orderings that are not those of n records.
+        For values that are not finite numbers, or orderings that are not those of n
+        records.
 
     Examples
     --------
@@ -247,7 +286,7 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
     array([ 1., -1.])
     """
     numbers = as_array(values, "values", (None,))
-    _check_orderings(orderings, bounds, len(numbers))
+    check_orderings(orderings, bounds, len(numbers))
     x = _centred_ranks(numbers, bounds)
     position = np.concatenate([np.arange(b - a) - (b - a - 1) / 2 for a, b in bounds])
     scale = math.sqrt(float((x**2).sum()) * float((position**2).sum())) or 1.0
@@ -257,10 +296,10 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
 def max_z(values: ArrayLike) -> NDArray[np.float64]:
     """Return the largest of c standardised statistics (c, m+1) as one statistic, (m+1,).
 
-    max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them alike, so
-    `order_test` of it stays exact and pays for the choice (Westfall and Young 1993). A constant
-    statistic has z = 0. Raises InputError for a value that is not a finite number, no statistic, or
-    no permutation.
+    max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them
+    alike, so `order_test` of it stays exact and pays for the choice (Westfall and Young
+    1993). A constant statistic has z = 0. Raises InputError for a value that is not a
+    finite number, no statistic, or no permutation.
 
     Examples
     --------
@@ -274,105 +313,14 @@ def max_z(values: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((centred / sd[:, None]).max(axis=0))
 
 
-class NeighbourSimilarity(NamedTuple):
-    """What `neighbour_similarity` returns.
+def check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
+    """Raise InputError unless orderings and shards are those of so many records.
 
-    Attributes
-    ----------
-    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
-        is long enough.
-    close : (m+1,), share of neighbours that are near-duplicates.
-    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
+    Nothing is copied.
     """
-
-    means: Floats
-    close: Floats
-    has_twin: NDArray[np.bool_]
-
-
-def neighbour_similarity(
-    features: Any,
-    orderings: NDArray[np.int32],
-    bounds: Bounds,
-    *,
-    lags: Sequence[int],
-    threshold: float,
-    copies: ArrayLike,
-) -> NeighbourSimilarity:
-    """Measure the similarity of records that stand `lags` places apart, in each ordering.
-
-    The n x n matrix of cosines is computed a block of rows at a time, so memory grows as n * m.
-
-    Parameters
-    ----------
-    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
-    orderings : (m+1, n), from `random_orderings`.
-    bounds : of the shards.
-    lags : whole numbers, the first of them 1.
-    threshold : records are near-duplicates where their cosine is above it and they are not copies.
-    copies : (n,), equal for records that are exact copies of each other.
-
-    Returns
-    -------
-    NeighbourSimilarity.
-
-    Raises
-    ------
-    InputError
-        For orderings or copies that are not those of n records, or lags that do not start with 1.
-
-    Examples
-    --------
-    >>> orderings = np.array([[0, 1, 2], [0, 2, 1]], dtype=np.int32)
-    >>> features = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
-    >>> settings = {"lags": [1], "threshold": 0.7, "copies": [0, 1, 2]}
-    >>> neighbour_similarity(features, orderings, [(0, 3)], **settings).means
-    array([[0.7, 0.3]])
-    """
-    vectors = csr_matrix(features)
-    codes = as_codes(copies, "copies")
-    _check_orderings(orderings, bounds, vectors.shape[0])
-    limit = as_number(threshold, "threshold", -1.0, 2.0)
-    distances = as_whole_numbers(lags, "lags", (None,), least=1)
-    if len(codes) != vectors.shape[0]:
-        raise InputError(f"copies are {len(codes)} of {vectors.shape[0]} records: give one each")
-    if not len(distances) or distances[0] != 1:
-        raise InputError(f"lags are {distances.tolist()}: start with 1")
-    orderings_count, n = orderings.shape
-    transposed = vectors.T.tocsr()
-    place = np.empty_like(orderings)
-    np.put_along_axis(place, orderings, np.arange(n, dtype=orderings.dtype)[None, :], axis=1)
-    stop = np.concatenate([np.full(b - a, b) for a, b in bounds])
-    sums = np.zeros((len(distances), orderings_count))
-    close = np.zeros(orderings_count)
-    has_twin = np.zeros(n, dtype=bool)
-    for rows in np.array_split(np.arange(n), 1 + n * max(n, orderings_count) // _CHUNK):
-        cosine = (vectors[rows] @ transposed).toarray()
-        near = (cosine > limit) & (codes[rows][:, None] != codes)
-        has_twin[rows] = near.any(axis=1)
-        for index, lag in enumerate(distances):
-            target = place[:, rows] + lag
-            inside = target < stop[place[:, rows]]
-            partner = np.take_along_axis(orderings, np.minimum(target, n - 1), axis=1)
-            pick = (np.arange(len(rows)), partner)
-            sums[index] += (cosine[pick] * inside).sum(axis=1)
-            if lag == 1:
-                close += (near[pick] & inside).sum(axis=1)
-    pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
-    means = sums / np.maximum(pairs, 1)[:, None]
-    return NeighbourSimilarity(means=means, close=close / max(int(pairs[0]), 1), has_twin=has_twin)
-
-
-def _pairs_apart(bounds: Bounds, lag: int) -> int:
-    """Count the pairs of records that stand `lag` places apart in one shard."""
-    return sum(max(0, stop - start - lag) for start, stop in bounds)
-
-
-def _check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
-    """Raise InputError unless orderings and shards are those of so many records; copy nothing."""
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")
-    whole = isinstance(orderings, np.ndarray) and np.issubdtype(orderings.dtype, np.integer)
+    whole = isinstance(orderings, np.ndarray) and orderings.dtype.kind in "iu"
     if not whole or orderings.ndim != 2 or orderings.shape[1] != count or not len(orderings):
         raise InputError(f"orderings are no whole numbers of shape (m+1, {count})")
     if orderings.min() < 0 or orderings.max() >= count:
@@ -394,6 +342,6 @@ def _neighbours(
 
 
 def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
-    rows = max(1, _CHUNK // orderings.shape[1])
+    rows = max(1, CHUNK // orderings.shape[1])
     for start in range(0, len(orderings), rows):
         yield orderings[start : start + rows]

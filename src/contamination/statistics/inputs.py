@@ -1,12 +1,12 @@
-"""The gate of all statistics: whatever is not a plain array of finite numbers is refused here.
+"""The gate of all statistics: it refuses what is not an array of finite numbers.
 
-Each check returns a NumPy array or a Python number, and raises `InputError` with one line that
-names the argument, the place and the fix. Masked entries, complex numbers, text, ragged lists and
-numbers that no float holds are refused rather than converted.
+Each check returns a NumPy array or a Python number, and raises `InputError` with one
+line that names the argument, the place and the fix. Masked entries, complex numbers,
+text, ragged lists and numbers that no float holds are refused rather than converted.
 
 Scores may have any size that a float can hold. Tests divide them by a power of two
-(`without_scale`), which is exact, so that no square overflows and no spread underflows: results do
-not depend on the unit of the scores.
+(`without_scale`), which is exact, so that no square overflows and no spread underflows:
+results do not depend on the unit of the scores.
 """
 
 import operator
@@ -20,38 +20,38 @@ from numpy.typing import ArrayLike, NDArray
 from contamination.errors import InputError
 
 ROUNDING = 1e-12
-"""Differences below this share of the largest |log-probability| are float64 rounding, not evidence.
+"""Differences below this share of the largest |log-probability| are float64 rounding.
 
-A log-probability is a float64 sum of some thousand token terms, so two orderings that score the
-same in exact arithmetic may differ by about 1e-14 of their size.
+A log-probability is a float64 sum of some thousand token terms, so two orderings that
+score the same in exact arithmetic may differ by about 1e-14 of their size.
 """
 
 _NUMERIC_KINDS = "biuf"  # bool, whole numbers with and without a sign, floats
 _LARGEST_WHOLE = 2**53  # floats above it have no odd numbers
+_LARGEST_COUNT = 10**8  # of draws: more take days, or do not fit into memory
 
 
 def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as a float64 array of any shape, finite or not.
 
-    Raises InputError for masked entries, complex numbers, text, ragged lists and other objects.
+    Raises InputError for masked entries, complex numbers, text, ragged lists and other
+    objects.
     """
     try:
         masked = _has_mask(values)
         array = np.asarray(values)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-        RuntimeError,
-    ) as error:  # of a list in itself, too
-        raise InputError(f"{name} is not an array of numbers: give rows of equal length") from error
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        # A list that holds itself raises RuntimeError.
+        message = f"{name} is not an array of numbers: give rows of equal length"
+        raise InputError(message) from error
     if masked:
         raise InputError(f"{name} has masked entries: leave them out, or fill them")
     if array.dtype == object and all(isinstance(entry, Real) for entry in array.flat):
         try:
             array = array.astype(np.float64)
         except OverflowError as error:
-            raise InputError(f"{name} has a number that no float holds: rescale it") from error
+            message = f"{name} has a number that no float holds: rescale it"
+            raise InputError(message) from error
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise InputError(f"{name} holds {array.dtype} entries: give real numbers")
     with np.errstate(over="ignore"):  # a long double becomes inf, and is named as such
@@ -59,43 +59,81 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 
 def check_finite(array: NDArray[np.float64], name: str) -> None:
-    """Raise InputError if an entry is not finite; it names the first one by its place."""
+    """Raise InputError, with the place of the first one, if an entry is not finite."""
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         place = bad[0].tolist()
-        raise InputError(f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it")
+        raise InputError(
+            f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it",
+        )
 
 
-def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
-    """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
+def as_log_probs(
+    log_probs: ArrayLike,
+    *,
+    ndim: int,
+    min_shards: int = 1,
+) -> NDArray[np.float64]:
+    """Return log-probabilities as a finite float64 array.
 
-    Raises InputError for another number of dimensions, too few shards, no shuffled ordering, or
-    what is not a finite number.
+    Parameters
+    ----------
+    log_probs
+        (m+1,) or (r, m+1), the canonical ordering first.
+    ndim
+        1 or 2 dimensions that it must have.
+    min_shards
+        Fewest shards r.
+
+    Raises
+    ------
+    InputError
+        For another number of dimensions, too few shards, no shuffled ordering, or what
+        is not a finite number.
     """
     array = as_floats(log_probs, "log_probs")
     if array.ndim != ndim or array.shape[-1] < 2:
         expected = "(m+1,)" if ndim == 1 else "(r, m+1)"
         raise InputError(
-            f"log_probs has shape {array.shape}: this test takes {expected}, the canonical "
-            "ordering first, then at least 1 permutation"
+            f"log_probs has shape {array.shape}: this test takes {expected}, the "
+            "canonical ordering first, then at least 1 permutation"
         )
     if ndim == 2 and len(array) < min_shards:
         raise InputError(
-            f"log_probs has {len(array)} shard(s): this test needs at least {min_shards}; "
-            "split the set into more shards"
+            f"log_probs has {len(array)} shard(s): this test needs at least "
+            f"{min_shards}; split the set into more shards"
         )
     check_finite(array, "log_probs")
     return array
 
 
-def as_numbers(values: ArrayLike, name: str, least: float, most: float) -> NDArray[np.float64]:
-    """Return `values` as a float64 array (n,) of one or more, each finite and in [least, most].
+def as_numbers(
+    values: ArrayLike,
+    name: str,
+    least: float,
+    most: float,
+) -> NDArray[np.float64]:
+    """Return `values` as a float64 array (n,), n of 1 or more.
 
-    Raises InputError for another shape, or for the first entry that is not.
+    Parameters
+    ----------
+    values
+        To check.
+    name
+        What messages call them.
+    least, most
+        Limits of each, both allowed.
+
+    Raises
+    ------
+    InputError
+        For another shape, or the first entry that is not finite or within the limits.
     """
     array = as_floats(values, name)
     if array.ndim != 1 or not len(array):
-        raise InputError(f"{name} has shape {array.shape}: give a list of one or more, shape (n,)")
+        raise InputError(
+            f"{name} has shape {array.shape}: give a list of one or more, shape (n,)",
+        )
     valid = np.isfinite(array) & (array >= least) & (array <= most)
     if not valid.all():
         place = int(np.argmin(valid))
@@ -104,10 +142,26 @@ def as_numbers(values: ArrayLike, name: str, least: float, most: float) -> NDArr
     return array
 
 
-def as_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return `values` as a finite float64 array of a shape, where None is any length.
+def as_array(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+) -> NDArray[np.float64]:
+    """Return `values` as a finite float64 array of a shape.
 
-    Raises InputError for another shape, or what is not a finite number.
+    Parameters
+    ----------
+    values
+        To check.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
+
+    Raises
+    ------
+    InputError
+        For another shape, or what is not a finite number.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -123,10 +177,24 @@ def as_whole_numbers(
     least: int = -_LARGEST_WHOLE,
     most: int = _LARGEST_WHOLE,
 ) -> NDArray[np.int64]:
-    """Return `values` as an int64 array of a shape, where None is any length.
+    """Return `values` as an int64 array of a shape.
 
-    Raises InputError for another shape, or the first entry that is not a whole number in
-    [least, most].
+    Parameters
+    ----------
+    values
+        To check.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
+    least, most
+        Limits of each, both allowed.
+
+    Raises
+    ------
+    InputError
+        For another shape, or the first entry that is not a whole number within the
+        limits.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -139,10 +207,26 @@ def as_whole_numbers(
     return array.astype(np.int64)
 
 
-def as_booleans(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.bool_]:
-    """Return `values`, each true or false (or 1 or 0), as a bool array of a shape.
+def as_booleans(
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int | None, ...],
+) -> NDArray[np.bool_]:
+    """Return `values` as a bool array of a shape.
 
-    Raises InputError for another shape or another value.
+    Parameters
+    ----------
+    values
+        Each true or false, or 1 or 0.
+    name
+        What messages call them.
+    shape
+        Shape that they must have; None is any length.
+
+    Raises
+    ------
+    InputError
+        For another shape or another value.
     """
     return as_whole_numbers(values, name, shape, least=0, most=1).astype(np.bool_)
 
@@ -161,19 +245,41 @@ def as_codes(labels: ArrayLike, name: str) -> NDArray[np.intp]:
     return codes
 
 
-def as_count(value: int, name: str, least: int) -> int:
-    """Return a whole number of at least `least`. Raises InputError for anything else."""
+def as_count(value: int, name: str, least: int, most: int = _LARGEST_COUNT) -> int:
+    """Return a whole number in [least, most].
+
+    Parameters
+    ----------
+    value
+        To check.
+    name
+        What messages call it.
+    least, most
+        Limits, both allowed.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     try:
         count = operator.index(value)
     except TypeError:
         count = None
     if count is None or count < least:
-        raise InputError(f"{name} is {value!r:.40}: give a whole number of {least} or more")
+        raise InputError(
+            f"{name} is {value!r:.40}: give a whole number of {least} or more",
+        )
+    if count > most:
+        raise InputError(f"{name} is too large: give {most:,} or less")
     return count
 
 
 def as_list(values: Iterable[Any], name: str) -> list[Any]:
-    """Return the entries of `values`, whatever they are. Raises InputError where it has none."""
+    """Return the entries of `values`, whatever they are.
+
+    Raises InputError where it has none.
+    """
     try:
         return list(values)
     except TypeError as error:
@@ -181,7 +287,10 @@ def as_list(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def as_scalar(value: float, name: str) -> float:
-    """Return one number, infinite or not. Raises InputError for NaN and anything else."""
+    """Return one number, infinite or not.
+
+    Raises InputError for NaN and anything else.
+    """
     array = as_floats(value, name)
     if array.ndim or np.isnan(array):
         raise InputError(f"{name} is {value!r:.40}: give one number")
@@ -189,7 +298,22 @@ def as_scalar(value: float, name: str) -> float:
 
 
 def as_number(value: float, name: str, least: float, most: float) -> float:
-    """Return a finite number in [least, most]. Raises InputError for anything else."""
+    """Return a finite number in [least, most].
+
+    Parameters
+    ----------
+    value
+        To check.
+    name
+        What messages call it.
+    least, most
+        Limits, both allowed.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
     return float(as_numbers([value], name, least, most)[0])
 
 
@@ -197,7 +321,9 @@ def as_level(value: float, name: str) -> float:
     """Return a level strictly between 0 and 1. Raises InputError for anything else."""
     array = as_floats(value, name)
     if array.ndim or not 0 < float(array) < 1:
-        raise InputError(f"{name} is {value!r:.40}: give a number between 0 and 1, such as 0.05")
+        raise InputError(
+            f"{name} is {value!r:.40}: give a number between 0 and 1, such as 0.05",
+        )
     return float(array)
 
 
@@ -217,7 +343,9 @@ def check_bounds(bounds: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     stops = array[:, 1]
     contiguous = len(array) > 0 and starts[0] == 0 and (starts[1:] == stops[:-1]).all()
     if not contiguous or (stops <= starts).any():
-        raise InputError("bounds are not contiguous shards from 0: give (0, a), (a, b) and so on")
+        raise InputError(
+            "bounds are not contiguous shards from 0: give (0, a), (a, b) and so on",
+        )
     return array
 
 
@@ -228,8 +356,11 @@ def without_scale(
 
     Parameters
     ----------
-    values : finite numbers.
-    axis : each line along this axis has a power of its own; by default all values have one.
+    values
+        Finite numbers.
+    axis
+        Each line along this axis has a power of its own; by default all values have
+        one.
 
     Returns
     -------
@@ -250,11 +381,9 @@ def with_scale(value: float, exponent: int) -> float:
 
 
 def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:
+    sizes = zip(array.shape, shape, strict=False)
     fits = array.ndim == len(shape)
-    for size, expected in zip(array.shape, shape, strict=False):
-        if expected is not None and size != expected:
-            fits = False
-    if not fits:
+    if not fits or not all(expected in (None, size) for size, expected in sizes):
         lengths = ["n" if size is None else str(size) for size in shape]
         expected_shape = ", ".join(lengths) + ("," if len(lengths) == 1 else "")
         raise InputError(f"{name} has shape {array.shape}: give ({expected_shape})")

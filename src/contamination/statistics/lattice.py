@@ -1,10 +1,11 @@
 """The law of a sum over shards on a lattice, and its tail, never below the true one.
 
-How the tail is computed. Every score is measured from the canonical one of its shard, in whole
-steps of a common lattice, *rounded up*; the canonical score sits at step 0 without rounding. The
-event {T >= t} then becomes {sum of steps >= 0} and can only have grown. Exponential tilting moves
-the mean of the sum to 0 before the convolution, so that FFT round-off, which is relative to the
-largest probability, stays small beside a tail of 1e-80 or less.
+How the tail is computed. Every score is measured from the canonical one of its shard,
+in whole steps of a common lattice, *rounded up*; the canonical score sits at step 0
+without rounding. The event {T >= t} then becomes {sum of steps >= 0} and can only have
+grown. Exponential tilting moves the mean of the sum to 0 before the convolution, so
+that FFT round-off, which is relative to the largest probability, stays small against a
+tail of 1e-80 or less.
 """
 
 import math
@@ -16,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.signal import fftconvolve
 from scipy.special import logsumexp, softmax
 
-# Fine enough that the rounding moves log10 p by a hundredth at z = 6 with 50 shards of 250
-# permutations, coarse enough that this takes tens of milliseconds.
+# Fine enough that the rounding moves log10 p by a hundredth at z = 6 with 50 shards of
+# 250 permutations, coarse enough that this takes tens of milliseconds.
 STEPS_PER_SHARD = 4096
 _EPS = float(np.finfo(np.float64).eps)
 _SHORT = 64  # terms of a law that is convolved directly: an FFT would take longer
@@ -28,7 +29,8 @@ Floats = NDArray[np.float64]
 def lattice_step(gaps: Sequence[Floats]) -> tuple[float, float]:
     """Return the step of the lattice that gaps are rounded up to, and the width of the rounding.
 
-    Whole multiples of a power of two are a lattice of their own, and nothing is rounded.
+    Whole multiples of a power of two are a lattice of their own, and nothing is
+    rounded.
 
     Examples
     --------
@@ -55,12 +57,15 @@ def _power_of_two_unit(gaps: Sequence[Floats]) -> float:
 
 
 def log_tail(blocks: Sequence[NDArray[np.int64]]) -> float:
-    """Bound log P(sum_i steps[i, J_i] >= 0) from above, J_i uniform; tight to float precision.
+    """Bound log P(sum_i steps[i, J_i] >= 0) from above, J_i uniform.
+
+    The bound is tight to float precision.
 
     The rows of all blocks (r, m + 1) are summed. With K(theta) = sum_i log mean_j
     exp(theta steps[i, j]) and q the tilted law of the sum,
-    P(sum >= 0) = sum_{k >= 0} q(k) exp(K(theta) - theta k), for any theta. The one with K' = 0 puts
-    the bulk of q where the tail begins. Needs a positive step somewhere, or no such theta exists.
+    P(sum >= 0) = sum_{k >= 0} q(k) exp(K(theta) - theta k), for any theta. The one with
+    K' = 0 puts the bulk of q where the tail begins. Needs a positive step somewhere, or
+    no such theta exists.
 
     Examples
     --------
@@ -88,7 +93,8 @@ def log_tail(blocks: Sequence[NDArray[np.int64]]) -> float:
     least = sum(int(steps.min(axis=1).sum()) for steps in blocks)
     tail = law[-least:]
     decay = np.exp(-theta * np.arange(len(tail)))
-    # The masses themselves carry the relative error of exp and of the sums that normalise them.
+    # The masses themselves carry the relative error of exp and of the sums that
+    # normalise them.
     relative = _EPS * (4 * largest + sum(steps.size for steps in blocks))
     return log_mgf + math.log(float(((tail + error) * decay).sum())) + relative
 
@@ -106,21 +112,23 @@ def convolve(laws: list[Floats]) -> tuple[Floats, float]:
     """
     count = len(laws)
     while len(laws) > 1:  # in pairs: neighbours are short, and few convolutions are long
-        sums = [_convolve_pair(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+        pairs = zip(laws[::2], laws[1::2], strict=False)
+        sums = [_convolve_pair(first, second) for first, second in pairs]
         laws = sums + laws[2 * len(sums) :]
-    # Round-off of one FFT of length n in the 2-norm is below 5 eps log2 n of its result (Higham,
-    # Accuracy and Stability, theorem 24.2, rounded up for mixed radices). A convolution has three,
-    # and probability vectors have norms at most 1, so no entry is off by 16 eps log2 n. Convolving
-    # with another probability vector does not enlarge an entrywise error: the count - 1 errors add.
-    # A direct one of up to 64 terms is off by 64 eps of each entry at most, which is less.
+    # Round-off of one FFT of length n in the 2-norm is below 5 eps log2 n of its result
+    # (Higham, Accuracy and Stability, theorem 24.2, rounded up for mixed radices). A
+    # convolution has three, and probability vectors have norms at most 1, so no entry
+    # is off by 16 eps log2 n. Convolving with another probability vector does not
+    # enlarge an entrywise error: the count - 1 errors add. A direct one of up to 64
+    # terms is off by 64 eps of each entry at most, which is less.
     law = laws[0]
     return law, (count - 1) * 16 * _EPS * math.log2(2 * len(law) + 2)
 
 
-def _convolve_pair(a: Floats, b: Floats) -> Floats:
-    if min(len(a), len(b)) <= _SHORT:
-        return np.convolve(a, b)
-    return np.asarray(fftconvolve(a, b))
+def _convolve_pair(first: Floats, second: Floats) -> Floats:
+    if min(len(first), len(second)) <= _SHORT:
+        return np.convolve(first, second)
+    return np.asarray(fftconvolve(first, second))
 
 
 def _tilted_mean(theta: float, blocks: Sequence[NDArray[np.int64]]) -> float:

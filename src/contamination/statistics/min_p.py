@@ -1,11 +1,12 @@
 """Several statistics on one set, tested together rather than picking the best.
 
-New here, on the exact test on shards. Full, token-standardised, boundary and successor scores of
-the same orderings depend on each other in a way that is known: under H0 the canonical index J_i of
-a shard is uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is
-known exactly too, and `westfall_young_test` asks whether the best of them is better than the best
-would be under H0. Its far tail is sampled from tilted laws: tilting by theta along a statistic
-multiplies the law of J by exp(theta z(J)), makes large sums common, and leaves shards independent.
+New here, on the exact test on shards. Full, token-standardised, boundary and successor
+scores of the same orderings depend on each other in a way that is known: under H0 the
+canonical index J_i of a shard is uniform on {0..m}, and it is the same J_i in all
+statistics. So their joint null law is known exactly too, and `westfall_young_test` asks
+whether the best of them is better than the best would be under H0. Its far tail is
+sampled from tilted laws: tilting by theta along a statistic multiplies the law of J by
+exp(theta z(J)), makes large sums common, and leaves shards independent.
 """
 
 import math
@@ -33,10 +34,12 @@ from contamination.statistics.sharded_exact import (
     sharded_exact_test,
 )
 
-# Neighbouring tilts are this many of their standard deviations apart: half of it away from the
-# nearest, a draw weighs within a factor e^(1/2) of what the best tilt would give it.
+# Neighbouring tilts are this many of their standard deviations apart: half of it away
+# from the nearest, a draw weighs within a factor e^(1/2) of what the best tilt would
+# give it.
 _SPACING = 2.0
-_NULL_SHARE = 0.5  # of the mixture: no weight exceeds 2, and p-values in the bulk are accurate
+# Of the mixture: no weight exceeds 2, and p-values in the bulk are accurate.
+_NULL_SHARE = 0.5
 _NEAR = 1e-6  # values this close to the largest of a shard count as the largest
 _BLOCK = 1 << 20  # draws times shards held in memory at a time
 
@@ -47,9 +50,12 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    names : of the q statistics.
-    best : the one that gave T. The p-value has paid for the choice.
-    marginals : each statistic's own exact test, *not* corrected for there being q of them.
+    names
+        Names of the q statistics.
+    best
+        The one that gave T. The p-value has paid for the choice.
+    marginals
+        Each statistic's own exact test, *not* corrected for there being q of them.
     """
 
     names: tuple[str, ...]
@@ -66,21 +72,28 @@ def westfall_young_test(
 ) -> WestfallYoungResult:
     """Test the best of q statistics against the joint null law of the best.
 
-    T = max_q u_q(z_q(0)), z_q(J) = sum_i w_qi (L_q[i, J_i] - mean_qi) / null sd of that sum;
-    p estimates P(max_q u_q(z_q(J)) >= T), J_i uniform on {0..m}, independent over shards and shared
-    by the statistics. u_q(z) is the normal deviate whose tail is that of statistic q at z (by a
-    saddlepoint formula), which makes it a min-p test: standardised sums differ in their tails, most
-    where shards are loud or nearly all won, and the largest z would hide the evidence of a light
-    tail behind a heavy one. The statistic is T, a normal deviate.
+    T = max_q u_q(z_q(0)), z_q(J) = sum_i w_qi (L_q[i, J_i] - mean_qi) / null sd of that
+    sum; p estimates P(max_q u_q(z_q(J)) >= T), J_i uniform on {0..m}, independent over
+    shards and shared by the statistics. u_q(z) is the normal deviate whose tail is that
+    of statistic q at z (by a saddlepoint formula), which makes it a min-p test:
+    standardised sums differ in their tails, most where shards are loud or nearly all
+    won, and the largest z would hide the evidence of a light tail behind a heavy one.
+    The statistic is T, a normal deviate.
 
     Parameters
     ----------
-    scores : (q, r, m+1), score of each shard in each ordering by each statistic; entry [:, :, 0] is
-        canonical, and an ordering has one place in all statistics. Larger is more evidence.
-    names : of the statistics; "0", "1" and so on if not given.
-    resamples : number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
-        smallest p; hundreds of shards reach further into the tail and take 100000 for the same.
-    rng : draws the canonical indices.
+    scores
+        (q, r, m+1), score of each shard in each ordering by each statistic; entry [:,
+        :, 0] is canonical, and an ordering has one place in all statistics. Larger is
+        more evidence.
+    names
+        Names of the statistics; "0", "1" and so on if not given.
+    resamples
+        Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
+        smallest p; hundreds of shards reach further into the tail and take 100000 for
+        the same.
+    rng
+        Draws the canonical indices.
 
     Returns
     -------
@@ -89,33 +102,35 @@ def westfall_young_test(
     Raises
     ------
     InputError
-        For no statistic, statistics of different shapes, names of another number, no resample, or
-        scores that `sharded_exact_test` refuses.
+        For no statistic, statistics of different shapes, names of another number, no
+        resample, or scores that `sharded_exact_test` refuses.
 
     Notes
     -----
-    H0: in each shard the m+1 orderings, each with its q scores, are exchangeable, independently
-    over shards. The dependence of the statistics is taken as it is, so those that agree cost
-    nothing. The true p is at most q times the smallest marginal p (Bonferroni), up to the error of
-    the saddlepoint.
+    H0: in each shard the m+1 orderings, each with its q scores, are exchangeable,
+    independently over shards. The dependence of the statistics is taken as it is, so
+    those that agree cost nothing. The true p is at most q times the smallest marginal p
+    (Bonferroni), up to the error of the saddlepoint.
 
-    Draws come from a mixture Q: the null, and the null tilted exponentially along z_q, for every q
-    and a ladder of strengths up to the largest attainable z_q. With w = dP/dQ, which z alone
-    determines, p = (w(0) + sum_i w(J^i) 1{T(J^i) >= T}) / (resamples + 1).
+    Draws come from a mixture Q: the null, and the null tilted exponentially along z_q,
+    for every q and a ladder of strengths up to the largest attainable z_q. With w =
+    dP/dQ, which z alone determines, p = (w(0) + sum_i w(J^i) 1{T(J^i) >= T}) /
+    (resamples + 1).
 
-    Exact for any number of draws: P(p <= alpha) <= alpha. Proof idea: Q and the u_q are symmetric
-    in the m+1 orderings and know nothing of which is canonical. Weighting by w(0) turns "0 from P,
-    draws from Q" into resamples + 1 exchangeable draws from Q; of these, the ones with p <= alpha
-    are the largest by T, and weigh at most (resamples + 1) alpha together. The price is w(0), which
-    biases p upwards by a share that falls as 1 / resamples.
+    Exact for any number of draws: P(p <= alpha) <= alpha. Proof idea: Q and the u_q are
+    symmetric in the m+1 orderings and know nothing of which is canonical. Weighting by
+    w(0) turns "0 from P, draws from Q" into resamples + 1 exchangeable draws from Q; of
+    these, the ones with p <= alpha are the largest by T, and weigh at most (resamples +
+    1) alpha together. The price is w(0), which biases p upwards by a share that falls
+    as 1 / resamples.
 
-    Ties, within rounding, count against the canonical ordering. A statistic silent on every shard
-    has z = 0 throughout. p need not be monotone in one canonical score, as in
-    `sharded_exact_test`: the score also moves its shard's weight and the null sd.
+    Ties, within rounding, count against the canonical ordering. A statistic silent on
+    every shard has z = 0 throughout. p need not be monotone in one canonical score, as
+    in `sharded_exact_test`: the score also moves its shard's weight and the null sd.
 
     Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
-    "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
-    99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
+    "Conservative hypothesis tests and confidence intervals using importance sampling",
+    Biometrika 99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
 
     Examples
     --------
@@ -130,7 +145,7 @@ def westfall_young_test(
     count = as_count(resamples, "resamples", 1)
     values = _as_statistics(scores)
     labels = _as_names(names, len(values))
-    marginals = tuple(sharded_exact_test(statistic_scores) for statistic_scores in values)
+    marginals = tuple(sharded_exact_test(block) for block in values)
     values = without_scale(values, axis=2)[0]
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
     canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
@@ -140,17 +155,18 @@ def westfall_young_test(
     z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
     ladders = [ladder(block) for block in z]
     draws = mixture_draws(z, ladders, resamples=count, rng=rng)
-    # Equal sums may differ by the rounding of the scores they are made of, here in the units of z.
-    # Raising all draws by as much can only enlarge p.
-    spread = np.ptp(values, axis=2)
-    per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
-    draws += ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1, keepdims=True)
+    # Equal sums may differ by the rounding of the scores they are made of, here in the
+    # units of z. Raising all draws by as much can only enlarge p.
+    draws += _rounding_of_sums(values, z)
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
-    rows = zip(sums, z, ladders, strict=True)
-    deviates = np.stack([normal_deviates(along, block, tilts) for along, block, tilts in rows])
+    rows: list[NDArray[np.float64]] = []
+    for along, block, tilts in zip(sums, z, ladders, strict=True):
+        rows.append(normal_deviates(along, block, tilts))
+    deviates = np.stack(rows)
     best = deviates.max(axis=0)
     statistic = float(deviates[:, 0].max())
-    hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
+    # The canonical ordering is one of them.
+    hits = best >= statistic - ROUNDING * abs(statistic)
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
     return WestfallYoungResult.of(
         (log_total - math.log(count + 1)) / math.log(10),
@@ -165,7 +181,21 @@ def westfall_young_test(
     )
 
 
-def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _rounding_of_sums(
+    values: NDArray[np.float64],
+    z: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return by how much rounding of scores may move the sum of a statistic, (q, 1)."""
+    spread = np.ptp(values, axis=2)
+    no_units = np.zeros_like(spread)
+    units = np.divide(np.ptp(z, axis=2), spread, out=no_units, where=spread > 0)
+    largest = np.abs(values).max(axis=2)
+    return np.asarray(ROUNDING * (units * largest).sum(axis=1, keepdims=True))
+
+
+def _as_statistics(
+    scores: Sequence[ArrayLike] | NDArray[np.float64],
+) -> NDArray[np.float64]:
     """Return the scores of all statistics as one array (q, r, m+1)."""
     blocks = [as_log_probs(block, ndim=2) for block in as_list(scores, "scores")]
     if not blocks:
@@ -173,8 +203,8 @@ def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray
     shapes = sorted({block.shape for block in blocks})
     if len(shapes) > 1:
         raise InputError(
-            f"scores have shapes {shapes[0]} and {shapes[1]}: give each statistic the same shards "
-            "and orderings"
+            f"scores have shapes {shapes[0]} and {shapes[1]}: give each statistic the "
+            "same shards and orderings"
         )
     return np.stack(blocks)
 
@@ -184,11 +214,13 @@ def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
         return tuple(str(number) for number in range(count))
     labels = tuple(as_list(names, "names"))
     if len(labels) != count:
-        raise InputError(f"there are {len(labels)} names of {count} statistics: give one each")
+        raise InputError(
+            f"there are {len(labels)} names of {count} statistics: give one each",
+        )
     return labels
 
 
-# --- draws from the far tail ----------------------------------------------------------------------
+# --- draws from the far tail ----------------------------------------------------------
 
 
 class Tilt(NamedTuple):
@@ -203,8 +235,9 @@ class Tilt(NamedTuple):
 def ladder(z: NDArray[np.float64]) -> list[Tilt]:
     """Return tilts of one statistic, from just above the null to the largest attainable sum.
 
-    z, (r, m+1), is what a shard would add to the statistic were an ordering canonical. The last
-    tilt reaches the largest sum with probability at least 1/2; a silent statistic has none.
+    z, (r, m+1), is what a shard would add to the statistic were an ordering canonical.
+    The last tilt reaches the largest sum with probability at least 1/2; a silent
+    statistic has none.
 
     Examples
     --------
@@ -238,15 +271,19 @@ def mixture_draws(
 
     Parameters
     ----------
-    z : (q, r, m+1), as in `ladder`, of q statistics that share J.
-    ladders : the tilts of each statistic.
-    resamples : number of draws.
-    rng : draws them.
+    z
+        (q, r, m+1), as in `ladder`, of q statistics that share J.
+    ladders
+        The tilts of each statistic.
+    resamples
+        Number of draws.
+    rng
+        Draws them.
 
     Returns
     -------
-    The sums of each statistic, (q, resamples). The draws of a component stand together; their order
-    carries no information.
+    The sums of each statistic, (q, resamples). The draws of a component stand together;
+    their order carries no information.
 
     Examples
     --------
@@ -264,14 +301,16 @@ def mixture_draws(
     counts = rng.multinomial(resamples, _shares(len(components)))
     parts = []
     for count, (statistic, theta) in zip(counts, components, strict=True):
-        # Inverse distribution functions of all shards, end to end: shard i is the stretch i to i+1.
+        # Inverse distribution functions of all shards, end to end: shard i is the
+        # stretch i to i+1.
         laws = np.cumsum(softmax(theta * z[statistic], axis=1), axis=1)
         steps = (laws + rows[:, None]).ravel()
         block = max(1, _BLOCK // shards)
         for start in range(0, count, block):
             uniform = rng.random((min(block, count - start), shards)) + rows
             places = np.searchsorted(steps, uniform, side="right")
-            places = np.minimum(places, rows * size + size - 1)  # where rounding went past i+1
+            # Where rounding went past i+1.
+            places = np.minimum(places, rows * size + size - 1)
             parts.append(np.stack([row[places].sum(axis=1) for row in flat]))
     return np.concatenate(parts, axis=1)
 
@@ -281,8 +320,8 @@ def log_weights(
 ) -> NDArray[np.float64]:
     """Return log dP/dQ of n draws, (n,), with P the null and Q the mixture of `mixture_draws`.
 
-    The sum of each statistic, (q, n), determines the weight of a draw. Weights are at most 2, and
-    their mean over draws from Q is 1.
+    The sum of each statistic, (q, n), determines the weight of a draw. Weights are at
+    most 2, and their mean over draws from Q is 1.
 
     Examples
     --------
@@ -306,15 +345,18 @@ def normal_deviates(
 
     Parameters
     ----------
-    sums : (n,), in units of the null sd of the sum.
-    z, tilts : of the statistic, as in `ladder`, in the same units.
+    sums
+        (n,), in units of the null sd of the sum.
+    z, tilts
+        Those of the statistic, as in `ladder`, in the same units.
 
     Notes
     -----
     At the mean of a tilt,
-    P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X taken as normal with the
-    tilted sd (Daniels 1954); exact at the largest sum; linear in between, where deviates are nearly
-    so. Below 0 the sum is its own deviate. It never decreases.
+    P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X taken as
+    normal with the tilted sd (Daniels 1954); exact at the largest sum; linear in
+    between, where deviates are nearly so. Below 0 the sum is its own deviate. It never
+    decreases.
 
     Examples
     --------
@@ -333,7 +375,8 @@ def normal_deviates(
     largest = float(z.max(axis=1).sum())
     log_chance = float(np.log(top.mean(axis=1)).sum())
     rarest = -float(ndtri_exp(log_chance))
-    # The formula may overshoot just before the largest sum, which must stay above all others.
+    # The formula may overshoot just before the largest sum, which must stay above all
+    # others.
     below = deviates < rarest
     knots = [*np.minimum(means, largest)[below], largest]
     heights = [*deviates[below], max(0.0, rarest)]

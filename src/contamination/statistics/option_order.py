@@ -1,10 +1,11 @@
 """Is the order of options exchangeable by itself? Tests that need no model.
 
-An item has k options. Its arrangements are an integer array (N, k), the published one first: entry
-i of a row is the option that stands in place i. A statistic takes something known of each option,
-and returns one whole number an arrangement, (N,). Those of n items are summed, (n, N), and compared
-with the exact law of the sum if every item draws one of its N arrangements at random, independently
-of the others: whole numbers are a lattice of their own, so no p-value is sampled or rounded.
+An item has k options. Its arrangements are an integer array (N, k), the published one
+first: entry i of a row is the option that stands in place i. A statistic takes
+something known of each option, and returns one whole number an arrangement, (N,). Those
+of n items are summed, (n, N), and compared with the exact law of the sum if every item
+draws one of its N arrangements at random, independently of the others: whole numbers
+are a lattice of their own, so no p-value is sampled or rounded.
 """
 
 import math
@@ -29,8 +30,10 @@ def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
 
     Parameters
     ----------
-    values : (k,), numbers or texts, one for each option; equal ones count for neither.
-    arrangements : (N, k), the published one first.
+    values
+        (k,), numbers or texts, one for each option; equal ones count for neither.
+    arrangements
+        (N, k), the published one first.
 
     Returns
     -------
@@ -55,8 +58,10 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
 
     Parameters
     ----------
-    pairs : (k, k), whole numbers.
-    arrangements : (N, k), the published one first.
+    pairs
+        (k, k), whole numbers.
+    arrangements
+        (N, k), the published one first.
 
     Returns
     -------
@@ -65,7 +70,8 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
     Raises
     ------
     InputError
-        For pairs that are not whole numbers, or arrangements that are not those of k options.
+        For pairs that are not whole numbers, or arrangements that are not those of k
+        options.
 
     Examples
     --------
@@ -86,17 +92,18 @@ def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
 def sum_test(values: ArrayLike) -> PValue:
     """Test the sum of whole numbers over items, column 0 as published: exact, two-sided.
 
-    p = min(1, 2 min(P(T >= t), P(T <= t))), T the sum over items of a number drawn from each row,
-    and t that of column 0.
+    p = min(1, 2 min(P(T >= t), P(T <= t))), T the sum over items of a number drawn from
+    each row, and t that of column 0.
 
     Parameters
     ----------
-    values : (n, N), whole numbers.
+    values
+        (n, N), whole numbers.
 
     Returns
     -------
-    PValue, whose statistic is z = (t - E T) / sd T, 0 if no row varies; p does not come from it,
-    and has no floor.
+    PValue, whose statistic is z = (t - E T) / sd T, 0 if no row varies; p does not come
+    from it, and has no floor.
 
     Raises
     ------
@@ -105,7 +112,8 @@ def sum_test(values: ArrayLike) -> PValue:
 
     Notes
     -----
-    H0: every row is exchangeable, independently of the others; then P(p <= alpha) <= alpha exactly.
+    H0: every row is exchangeable, independently of the others; then P(p <= alpha) <=
+    alpha exactly.
 
     Examples
     --------
@@ -122,8 +130,9 @@ def sum_test(values: ArrayLike) -> PValue:
 def largest_test(values: ArrayLike) -> tuple[int, PValue]:
     """Return which of c sums (c, n, N) stands out most, and its `sum_test` with p times c.
 
-    Bonferroni's correction pays for the choice, however the sums depend on each other, so
-    P(p <= alpha) <= alpha. Raises InputError for no sum, or values that `sum_test` refuses.
+    Bonferroni's correction pays for the choice, however the sums depend on each other,
+    so P(p <= alpha) <= alpha. Raises InputError for no sum, or values that `sum_test`
+    refuses.
 
     Examples
     --------

@@ -16,8 +16,10 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
 
     Parameters
     ----------
-    log_probs : (m+1,), log-probability L (nats) of the whole set in each ordering. Entry 0 is
-        canonical, the others are independent uniform permutations; larger is more evidence.
+    log_probs
+        (m+1,), log-probability L (nats) of the whole set in each ordering. Entry 0 is
+        canonical, the others are independent uniform permutations; larger is more
+        evidence.
 
     Returns
     -------
@@ -26,17 +28,20 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
     Raises
     ------
     InputError
-        For a wrong number of dimensions, no permutation, or a value that is not a finite number.
+        For a wrong number of dimensions, no permutation, or a value that is not a
+        finite number.
 
     Notes
     -----
-    H0: the orderings are exchangeable given the model, which has never seen the set in its order;
-    so the rank of L[0] is uniform. Alternative: the canonical ordering is more likely.
-    P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count against the
-    canonical ordering. The smallest p is 1 / (1 + m).
+    H0: the orderings are exchangeable given the model, which has never seen the set in
+    its order; so the rank of L[0] is uniform. Alternative: the canonical ordering is
+    more likely.
+    P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count
+    against the canonical ordering. The smallest p is 1 / (1 + m).
 
-    Oren et al. (2024), section 3.1. Phipson and Smyth (2010), "Permutation p-values should never be
-    zero", Statistical Applications in Genetics and Molecular Biology 9(1), article 39.
+    Oren et al. (2024), section 3.1. Phipson and Smyth (2010), "Permutation p-values
+    should never be zero", Statistical Applications in Genetics and Molecular Biology
+    9(1), article 39.
 
     Examples
     --------

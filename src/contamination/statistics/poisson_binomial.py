@@ -1,12 +1,13 @@
 """Counting hits on what a key has drawn: whether anything was known, and of how many records.
 
-A *hit* is a record whose drawn variant a model names: the published answer among equally good ones,
-the published arrangement in a quiz. The null law of the number of hits is known exactly, since the
-draws were made here: each is a coin of known chance, and the coins are independent.
+A *hit* is a record whose drawn variant a model names: the published answer among
+equally good ones, the published arrangement in a quiz. The null law of the number of
+hits is known exactly, since the draws were made here: each is a coin of known chance,
+and the coins are independent.
 
-In a *quiz* a model is asked which of K arrangements of an item's options is the published one, or
-which of K records comes next. A place is drawn for it, so that no habit of position helps, by a
-seed that is kept from whoever answers.
+In a *quiz* a model is asked which of K arrangements of an item's options is the
+published one, or which of K records comes next. A place is drawn for it, so that no
+habit of position helps, by a seed that is kept from whoever answers.
 """
 
 import math
@@ -32,7 +33,8 @@ class KnownResult(TestResult):
 
     Attributes
     ----------
-    known_at_least : the lower bound of the function of this name; it counts hits, not `statistic`.
+    known_at_least
+        The lower bound of the function of this name; it counts hits, not `statistic`.
     """
 
     known_at_least: int
@@ -41,14 +43,16 @@ class KnownResult(TestResult):
 def hits_log10_p(hits: int, chances: ArrayLike) -> float:
     """Return log10 P(N >= hits), N the number of heads of independent coins (Poisson-binomial).
 
-    Exact, by convolution in logarithms, so it has no floor; at most 0. H0: no answer depends on
-    what was drawn, given all that it may depend on. Alternative: more hits.
+    Exact, by convolution in logarithms, so it has no floor; at most 0. H0: no answer
+    depends on what was drawn, given all that it may depend on. Alternative: more hits.
 
     Parameters
     ----------
-    hits : how many of n records are hits.
-    chances : shape (n,); the probability of each under H0, such as 1/k where one of k equally good
-        answers was drawn. n may be 0.
+    hits
+        How many of n records are hits.
+    chances
+        Shape (n,); the probability of each under H0, such as 1/k where one of k equally
+        good answers was drawn. n may be 0.
 
     Raises
     ------
@@ -72,25 +76,30 @@ def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int
 
     Parameters
     ----------
-    hits : how many of n records are hits.
-    chances : (n,), the probability of each under H0, as in `hits_log10_p`.
-    level : one minus the confidence.
+    hits
+        How many of n records are hits.
+    chances
+        (n,), the probability of each under H0, as in `hits_log10_p`.
+    level
+        One minus the confidence.
 
     Raises
     ------
     InputError
-        For a chance outside (0, 1], hits that no n coins have, or a level outside (0, 1).
+        For a chance outside (0, 1], hits that no n coins have, or a level outside (0,
+        1).
 
     Notes
     -----
-    Let K be the number of known records: those whose answer depends on the draw. The other n - K
-    are coins, so the number of hits is at most K + N', where N' is the number of heads among them.
-    Of any n - K coins N' is stochastically no larger than of those with the largest chances. So if
-    P(K + N_(n - K) >= hits) <= level for these, a K that small is rejected by a test of that level.
-    The probability grows with K, and the least K that is not rejected is the bound. It is never
-    below hits - q, q the 1 - level quantile of all n coins: there P(N > q) <= level, and K + N >=
-    hits is N > q for every K < hits - q. It needs that the draws of unknown records are independent
-    of which records are known, and nothing else about these.
+    Let K be the number of known records: those whose answer depends on the draw. The
+    other n - K are coins, so the number of hits is at most K + N', where N' is the
+    number of heads among them. Of any n - K coins N' is stochastically no larger than
+    of those with the largest chances. So if P(K + N_(n - K) >= hits) <= level for
+    these, a K that small is rejected by a test of that level. The probability grows
+    with K, and the least K that is not rejected is the bound. It is never below hits -
+    q, q the 1 - level quantile of all n coins: there P(N > q) <= level, and K + N >=
+    hits is N > q for every K < hits - q. It needs that the draws of unknown records are
+    independent of which records are known, and nothing else about these.
 
     Examples
     --------
@@ -115,10 +124,14 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
 
     Parameters
     ----------
-    hits : (n,), whether each answer named the published one of `choices` (K) versions.
-    choices : K, 2 or more.
-    test : name in the result.
-    alpha : 1 - alpha is the confidence of `known_at_least`.
+    hits
+        (n,), whether each answer named the published one of `choices` (K) versions.
+    choices
+        K, 2 or more.
+    test
+        Name in the result.
+    alpha
+        1 - alpha is the confidence of `known_at_least`.
 
     Returns
     -------
@@ -127,25 +140,29 @@ def quiz_test(hits: ArrayLike, *, choices: int, test: str, alpha: float) -> Know
     Raises
     ------
     InputError
-        For a hit that is neither true nor false, fewer than 2 choices, or an alpha outside (0, 1).
+        For a hit that is neither true nor false, fewer than 2 choices, or an alpha
+        outside (0, 1).
 
     Notes
     -----
-    H0: given what the model reads, the published one stands in each of the K places with
-    probability 1/K, independently over questions. Whatever the model answers by that, by habit and
-    by chance then hits with probability 1/K. An answer that is no letter cannot hit, and counts as
-    a miss: the hits are then stochastically at most Bin(n, 1/K), and P(p <= alpha) <= alpha still.
+    H0: given what the model reads, the published one stands in each of the K places
+    with probability 1/K, independently over questions. Whatever the model answers by
+    that, by habit and by chance then hits with probability 1/K. An answer that is no
+    letter cannot hit, and counts as a miss: the hits are then stochastically at most
+    Bin(n, 1/K), and P(p <= alpha) <= alpha still.
 
-    The seed of places and of other arrangements must be unknown to whoever answers: by one that is
-    known the places can be computed, and H0 is false without any contamination.
+    The seed of places and of other arrangements must be unknown to whoever answers: by
+    one that is known the places can be computed, and H0 is false without any
+    contamination.
 
-    - Arrangements of an item: H0 holds if the published one was drawn uniformly from those that are
-      permitted, independently over items and without regard to the model. The others are drawn from
-      the same law without replacement, and the place of each by us.
-    - Records: a cue, and in places that we draw the K records after it. No record stands in two
-      questions. Given which K records they are, every order of them is as likely if the published
-      order is exchangeable; so the one that comes next is each of them with probability 1/K,
-      independently over questions.
+    - Arrangements of an item: H0 holds if the published one was drawn uniformly from
+      those that are permitted, independently over items and without regard to the
+      model. The others are drawn from the same law without replacement, and the place
+      of each by us.
+    - Records: a cue, and in places that we draw the K records after it. No record
+      stands in two questions. Given which K records they are, every order of them is as
+      likely if the published order is exchangeable; so the one that comes next is each
+      of them with probability 1/K, independently over questions.
 
     Examples
     --------
@@ -181,7 +198,9 @@ def _as_chances(chances: ArrayLike) -> NDArray[np.float64]:
         raise InputError(f"chances has shape {values.shape}: give (n,)")
     check_finite(values, "chances")
     if not ((values > 0) & (values <= 1)).all():
-        raise InputError("chances are not all in (0, 1]: give the probability of each hit under H0")
+        raise InputError(
+            "chances are not all in (0, 1]: give the probability of each hit under H0",
+        )
     return values
 
 

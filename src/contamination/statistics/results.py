@@ -1,8 +1,8 @@
-"""What every test returns: frozen records of p-values; and ties within an engine's resolution.
+"""Frozen records of p-values, which every test returns, and ties within a resolution.
 
-Every p-value comes twice. `log10_p` has no floor. `p` is the same number as a float, held at the
-smallest normal float64 (2.2e-308) where the true value is below: rounding up is the safe direction,
-and a p-value is never zero.
+Every p-value comes twice. `log10_p` has no floor. `p` is the same number as a float,
+held at the smallest normal float64 (2.2e-308) where the true value is below: rounding
+up is the safe direction, and a p-value is never zero.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,10 @@ class PValue:
 
     Attributes
     ----------
-    statistic : what p is of, in the units that its function names.
-    p, log10_p : p-value in (0, 1], and its decimal logarithm.
+    statistic
+        What p is of, in the units that its function names.
+    p, log10_p
+        p-value in (0, 1], and its decimal logarithm.
 
     Examples
     --------
@@ -52,10 +54,13 @@ class TestResult(PValue):
 
     Attributes
     ----------
-    test : its name, as in the result tables.
-    shards, permutations : r and m, shuffled orderings per shard.
-    log10_least : decimal logarithm of the least p of these scores, whichever ordering is canonical;
-        None where that is not known.
+    test
+        Its name, as in the result tables.
+    shards, permutations
+        r and m, shuffled orderings per shard.
+    log10_least
+        Decimal logarithm of the least p of these scores, whichever ordering is
+        canonical; None where that is not known.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name
@@ -81,8 +86,9 @@ def p_from_log10(log10_p: float) -> float:
 def log10_least(scores: NDArray[np.float64]) -> float:
     """Return log10 of the chance that every shard draws its largest score, of scores (r, m+1).
 
-    No exact p of a sum over shards is below that. It is (m+1)^-r where all orderings of a shard
-    differ. Three examples have six orderings alone, so that one in six is the largest.
+    No exact p of a sum over shards is below that. It is (m+1)^-r where all orderings of
+    a shard differ. Three examples have six orderings alone, so that one in six is the
+    largest.
 
     Examples
     --------
@@ -96,8 +102,9 @@ def log10_least(scores: NDArray[np.float64]) -> float:
 def with_ties(scores: NDArray[np.float64], resolution: ArrayLike) -> NDArray[np.float64]:
     """Return scores (..., n), equal in each row that lies within its `resolution` (nats).
 
-    What the engine cannot tell apart is no evidence, and a weight of 1 / sd would give it a full
-    vote. A row is judged as a whole, so exchangeable scores stay exchangeable.
+    What the engine cannot tell apart is no evidence, and a weight of 1 / sd would give
+    it a full vote. A row is judged as a whole, so exchangeable scores stay
+    exchangeable.
 
     Examples
     --------

@@ -1,36 +1,45 @@
 """The exact test on shards: a stratified permutation test, with one stratum for each shard.
 
-New here, on the shards and permutations of Oren section 3.2. Under H0, given the m+1 scores of a
-shard, each of them is equally likely to be the canonical one, independently over shards. So the
-null law of a sum over shards is the convolution of r discrete uniform laws, known exactly from
-scores already paid for.
+New here, on the shards and permutations of Oren section 3.2. Under H0, given the m+1
+scores of a shard, each of them is equally likely to be the canonical one, independently
+over shards. So the null law of a sum over shards is the convolution of r discrete
+uniform laws, known exactly from scores already paid for.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_count,
     as_list,
     as_log_probs,
     as_whole_numbers,
     check_generator,
     with_scale,
-    without_scale,
 )
-from contamination.statistics.lattice import STEPS_PER_SHARD, convolve, lattice_step, log_tail
+from contamination.statistics.lattice import (
+    STEPS_PER_SHARD,
+    convolve,
+    lattice_step,
+    log_tail,
+)
 from contamination.statistics.results import TestResult, log10_least
+from contamination.statistics.shard_weights import (
+    Floats,
+    Weights,
+    float_noise,
+    gaps_of,
+    log_share_of_ties,
+    weighted,
+    without_units,
+)
 
-Weights = Literal["equal", "inverse_sd"]
-
-Floats = NDArray[np.float64]
+_MOST_BLOCKS = 1000  # of a jackknife: each repeats the test
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,10 +48,13 @@ class ShardedExactResult(TestResult):
 
     Attributes
     ----------
-    z : statistic by its exact sd under H0 (0 if that is 0): a description, never the source of p.
-    resolution : width of the conservative rounding, in units of the statistic:
-        P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float error
-        that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
+    z
+        Statistic by its exact sd under H0 (0 if that is 0): a description, never the
+        source of p.
+    resolution
+        Width of the conservative rounding, in units of the statistic: P(T >= t) <= p <=
+        P(T >= t - resolution), the upper end up to the bound on float error that p
+        includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
     z: float
@@ -59,35 +71,40 @@ def sharded_exact_test(
 
     Parameters
     ----------
-    log_probs : (r, m+1) log-probability (nats), or any other score, of each shard in each ordering;
-        column 0 is canonical. Larger is more evidence.
-    weights : "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant shard), so
-        that no loud shard drowns the others and T is the sum of the shards' z-scores; "equal" is
-        w_i = 1, with T in nats. Both are symmetric in the m+1 scores, which keeps the test exact.
+    log_probs
+        (r, m+1) log-probability (nats), or any other score, of each shard in each
+        ordering; column 0 is canonical. Larger is more evidence.
+    weights
+        "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant
+        shard), so that no loud shard drowns the others and T is the sum of the shards'
+        z-scores; "equal" is w_i = 1, with T in nats. Both are symmetric in the m+1
+        scores, which keeps the test exact.
 
     Returns
     -------
-    ShardedExactResult. Its p is never below the true p, and above it by no more than `resolution`
-    allows: 0 if the weights are "equal" and the scores are whole multiples of one power of two, up
-    to some thousand apart.
+    ShardedExactResult. Its p is never below the true p, and above it by no more than
+    `resolution` allows: 0 if the weights are "equal" and the scores are whole multiples
+    of one power of two, up to some thousand apart.
 
     Raises
     ------
     InputError
-        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value that is not a
-        finite number, or an unknown weighting.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting.
 
     Notes
     -----
-    H0: within each shard the m+1 orderings are exchangeable given the model, independently over
-    shards. Then P(p <= alpha) <= alpha exactly, for every r and m and any distribution of scores.
-    Shards may differ in law; neither normality nor many shards are assumed. Ties count against the
-    canonical ordering. (m+1)^-r <= p <= 1, with the lower end reached where every canonical score
-    is the strict maximum of its shard. With "equal", raising a canonical score never raises the
-    true p; with "inverse_sd" it also changes the weight of its shard, and no such promise holds.
+    H0: within each shard the m+1 orderings are exchangeable given the model,
+    independently over shards. Then P(p <= alpha) <= alpha exactly, for every r and m
+    and any distribution of scores. Shards may differ in law; neither normality nor many
+    shards are assumed. Ties count against the canonical ordering. (m+1)^-r <= p <= 1,
+    with the lower end reached where every canonical score is the strict maximum of its
+    shard. With "equal", raising a canonical score never raises the true p; with
+    "inverse_sd" it also changes the weight of its shard, and no such promise holds.
 
-    Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting: Daniels (1954),
-    "Saddlepoint approximations in statistics", Annals of Mathematical Statistics 25(4).
+    Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting:
+    Daniels (1954), "Saddlepoint approximations in statistics", Annals of Mathematical
+    Statistics 25(4).
 
     Examples
     --------
@@ -103,18 +120,22 @@ def sharded_exact_test(
 def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     """Estimate the standard error of log10 p over the draw of the orderings, where it is sampled.
 
-    A jackknife: the test is repeated without each of `blocks` blocks of the m orderings in turn. p
-    is valid for every draw; this says how much another draw would move it.
+    A jackknife: the test is repeated without each of `blocks` blocks of the m orderings
+    in turn. p is valid for every draw; this says how much another draw would move it.
 
     Parameters
     ----------
-    log_probs : as in `sharded_exact_test`; columns 1 to m are independent draws.
-    blocks : 2 or more.
+    log_probs
+        As in `sharded_exact_test`; columns 1 to m are independent draws.
+    blocks
+        2 to 1,000.
 
     Raises
     ------
     InputError
-        As `sharded_exact_test`; for another number of blocks, or where a block holds all orderings.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; for another
+        number of blocks, or where a block holds all orderings.
 
     Examples
     --------
@@ -123,10 +144,13 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     True
     """
     scores = as_log_probs(log_probs, ndim=2)
-    count = as_count(blocks, "blocks", 2)
+    count = as_count(blocks, "blocks", 2, _MOST_BLOCKS)
     parts = np.array_split(np.arange(1, scores.shape[1]), count)
-    left_out = [sharded_exact_test(np.delete(scores, part, axis=1)).log10_p for part in parts]
-    return float(np.std(left_out) * np.sqrt(count - 1))
+    log10_p: list[float] = []
+    for part in parts:
+        others = np.delete(scores, part, axis=1)
+        log10_p.append(sharded_exact_test(others).log10_p)
+    return float(np.std(log10_p) * np.sqrt(count - 1))
 
 
 def pooled_exact_test(
@@ -136,15 +160,17 @@ def pooled_exact_test(
 
     Parameters
     ----------
-    sets : scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and m may
-        differ.
-    weights : as in `sharded_exact_test`. With "inverse_sd" every shard is in units of its own
+    sets
+        Scores (r_i, m_i + 1) of each set, as `sharded_exact_test` takes them; r and m
+        may differ.
+    weights
+        As in `sharded_exact_test`. With "inverse_sd" every shard is in units of its own
         spread, so sets may even differ in what their scores are.
 
     Returns
     -------
-    ShardedExactResult, whose `shards` counts those of all sets, and whose `permutations` is the
-    fewest of a set.
+    ShardedExactResult, whose `shards` counts those of all sets, and whose
+    `permutations` is the fewest of a set.
 
     Raises
     ------
@@ -153,16 +179,19 @@ def pooled_exact_test(
 
     Notes
     -----
-    T adds the shards of all sets, and its null law is the convolution of all their laws: where each
-    set shows a little, the sum shows more than any of them, and nothing is scored for it.
+    T adds the shards of all sets, and its null law is the convolution of all their
+    laws: where each set shows a little, the sum shows more than any of them, and
+    nothing is scored for it.
 
-    H0: in every set the orderings of a shard are exchangeable given the model. Given the model,
-    orders of different sets are independent draws (each author ordered their own), so all shards
-    are independent, and P(p <= alpha) <= alpha exactly. One model scoring all sets does not break
-    that: its scores are given, only which ordering is canonical is random.
+    H0: in every set the orderings of a shard are exchangeable given the model. Given
+    the model, orders of different sets are independent draws (each author ordered their
+    own), so all shards are independent, and P(p <= alpha) <= alpha exactly. One model
+    scoring all sets does not break that: its scores are given, only which ordering is
+    canonical is random.
 
-    Which sets are pooled must not depend on these scores. Where a control that knows the order
-    decides, as the compressor of an audit does, P(p <= alpha) is at most alpha / P(all pass).
+    Which sets are pooled must not depend on these scores. Where a control that knows
+    the order decides, as the compressor of an audit does, P(p <= alpha) is at most
+    alpha / P(all pass).
 
     Examples
     --------
@@ -186,19 +215,24 @@ def sharded_exact_monte_carlo(
 ) -> TestResult:
     """Estimate p of `sharded_exact_test` by sampling: p = (1 + hits) / (1 + resamples).
 
-    With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any number of
-    draws; p cannot be below 1 / (1 + resamples).
+    With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any
+    number of draws; p cannot be below 1 / (1 + resamples).
 
     Parameters
     ----------
-    log_probs, weights : as in `sharded_exact_test`, with the same H0.
-    resamples : number of draws of the canonical indices, 1 or more.
-    rng : draws them.
+    log_probs, weights
+        As in `sharded_exact_test`, with the same H0.
+    resamples
+        Number of draws of the canonical indices, 1 or more.
+    rng
+        Draws them.
 
     Raises
     ------
     InputError
-        As `sharded_exact_test`, or for no resample.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; or for no
+        resample.
 
     Examples
     --------
@@ -209,13 +243,13 @@ def sharded_exact_monte_carlo(
     """
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
-    (values,), exponent = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
+    (values,), exponent = without_units([as_log_probs(log_probs, ndim=2)], weights)
     draws = np.zeros(count)
-    for row in _gaps(values, weights):
+    for row in gaps_of(values, weights):
         draws += row[rng.integers(len(row), size=count)]
-    hits = int(np.count_nonzero(draws >= -_float_noise(values, weights)))
+    hits = int(np.count_nonzero(draws >= -float_noise(values, weights)))
     p = (1 + hits) / (1 + count)
-    shares = _contributions(values, weights)
+    shares = weighted(values, weights)
     return TestResult(
         test="sharded_exact_monte_carlo",
         statistic=with_scale(float(shares[:, 0].sum()), exponent),
@@ -231,24 +265,30 @@ def sharded_exact_p_values(
 ) -> Floats:
     """Compute p of `sharded_exact_test` for each of b choices of the canonical orderings, (b,).
 
-    Means and weights do not ask which ordering is canonical, so all choices have one null law, and
-    a thousand of them cost one convolution.
+    Means and weights do not ask which ordering is canonical, so all choices have one
+    null law, and a thousand of them cost one convolution.
 
     Parameters
     ----------
-    log_probs : (r, m+1) as in `sharded_exact_test`, except that no column is special.
-    canonical : (b, r), the column of each shard that is called canonical, 0 to m.
-    weights : as in `sharded_exact_test`.
+    log_probs
+        (r, m+1) as in `sharded_exact_test`, except that no column is special.
+    canonical
+        (b, r), the column of each shard that is called canonical, 0 to m.
+    weights
+        As in `sharded_exact_test`.
 
     Returns
     -------
     p-values, (b,): never below the true p, and above it by no more than `resolution` of
-    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is no far tail.
+    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is
+    no far tail.
 
     Raises
     ------
     InputError
-        As `sharded_exact_test`, or for choices of another shape or of columns that do not exist.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting; or for
+        choices of another shape or of columns that do not exist.
 
     Examples
     --------
@@ -256,21 +296,28 @@ def sharded_exact_p_values(
     >>> sharded_exact_p_values(scores, [[0, 0], [2, 2]]).round(4)
     array([0.1111, 1.    ])
     """
-    (values,), _ = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
+    (values,), _ = without_units([as_log_probs(log_probs, ndim=2)], weights)
     shards, orderings = values.shape
-    chosen = as_whole_numbers(canonical, "canonical", (None, shards), least=0, most=orderings - 1)
-    shares = _contributions(values, weights)
+    chosen = as_whole_numbers(
+        canonical,
+        "canonical",
+        (None, shards),
+        least=0,
+        most=orderings - 1,
+    )
+    shares = weighted(values, weights)
     sums = shares[np.arange(shards), chosen].sum(axis=1)
     width = float(np.ptp(shares, axis=1).sum())
     if width == 0:
         return np.ones(len(chosen))
     step = width / (STEPS_PER_SHARD * shards)
     least = shares.min(axis=1, keepdims=True)
-    steps = np.ceil((shares - least) / step).astype(np.int64)  # rounded up: tails only grow
+    # Rounded up: tails only grow.
+    steps = np.ceil((shares - least) / step).astype(np.int64)
     law, error = convolve([np.bincount(row) / orderings for row in steps])
     tails = np.minimum(1.0, np.cumsum((law + error)[::-1])[::-1])
     # Sums that are equal but for float noise must count as ties.
-    noise = _float_noise(values, weights)
+    noise = float_noise(values, weights)
     reached = np.ceil((sums - float(least.sum()) - noise) / step).astype(np.int64)
     return np.asarray(tails[np.maximum(reached, 0)])
 
@@ -280,42 +327,48 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> Floats:
 
     Parameters
     ----------
-    log_probs, weights : as in `sharded_exact_test`.
+    log_probs, weights
+        As in `sharded_exact_test`.
 
     Returns
     -------
-    (r, m+1). Rows have mean 0; with "inverse_sd" they are z-scores, or 0 for a constant shard. The
-    sum of column 0 is the statistic.
+    (r, m+1). Rows have mean 0; with "inverse_sd" they are z-scores, or 0 for a constant
+    shard. The sum of column 0 is the statistic.
 
     Raises
     ------
     InputError
-        As `sharded_exact_test`.
+        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
+        that is not a finite number, or an unknown weighting.
 
     Examples
     --------
     >>> contributions([[3.0, 1.0, 2.0]], weights="equal")
     array([[ 1., -1.,  0.]])
     """
-    (values,), exponent = _without_scale([as_log_probs(log_probs, ndim=2)], weights)
-    shares = _contributions(values, weights)
+    (values,), exponent = without_units([as_log_probs(log_probs, ndim=2)], weights)
+    shares = weighted(values, weights)
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore"):
         return np.clip(np.ldexp(shares, exponent), -largest, largest)
 
 
-def _test_shards(test: str, blocks: Sequence[Floats], weights: Weights) -> ShardedExactResult:
+def _test_shards(
+    test: str,
+    blocks: Sequence[Floats],
+    weights: Weights,
+) -> ShardedExactResult:
     """Test the shards of all blocks (r_i, m_i + 1)."""
-    scaled, exponent = _without_scale(blocks, weights)
-    gaps = [_gaps(values, weights) for values in scaled]
+    scaled, exponent = without_units(blocks, weights)
+    gaps = [gaps_of(values, weights) for values in scaled]
     shards = sum(len(block) for block in gaps)
     if max(block.max() for block in gaps) <= 0:  # the most that T can be: count the ties
         resolution = 0.0
-        log_p = sum(_log_share_of_ties(block) for block in gaps)
+        log_p = sum(log_share_of_ties(block) for block in gaps)
     else:
         step, resolution = lattice_step(gaps)
         log_p = log_tail([np.ceil(block / step).astype(np.int64) for block in gaps])
-    shares = [_contributions(values, weights) for values in scaled]
+    shares = [weighted(values, weights) for values in scaled]
     statistic = sum(float(block[:, 0].sum()) for block in shares)
     null_sd = math.sqrt(sum(float((block**2).mean(axis=1).sum()) for block in shares))
     return ShardedExactResult.of(
@@ -328,59 +381,3 @@ def _test_shards(test: str, blocks: Sequence[Floats], weights: Weights) -> Shard
         z=statistic / null_sd if null_sd > 0 else 0.0,
         resolution=with_scale(resolution, exponent),
     )
-
-
-def _without_scale(blocks: Sequence[Floats], scheme: Weights) -> tuple[list[Floats], int]:
-    """Divide the scores by powers of two; return with them the exponent of the unit of T.
-
-    With "inverse_sd" every shard is divided by its own, and T has no unit. Raises InputError for an
-    unknown weighting.
-    """
-    if scheme not in get_args(Weights):
-        raise InputError(f'weights is {scheme!r:.40}: give "inverse_sd" or "equal"')
-    if scheme == "inverse_sd":
-        return [without_scale(values, axis=1)[0] for values in blocks], 0
-    largest = max(float(np.abs(values).max()) for values in blocks)
-    exponent = math.frexp(largest)[1]
-    return [np.ldexp(values, -exponent) for values in blocks], exponent
-
-
-def _contributions(values: Floats, scheme: Weights) -> Floats:
-    centred = values - values.mean(axis=1, keepdims=True)
-    return np.asarray(_weights(values, scheme) * centred)
-
-
-def _weights(values: Floats, scheme: Weights) -> Floats:
-    """Return w_i as a column, (r, 1)."""
-    if scheme == "equal":
-        return np.ones((len(values), 1))
-    # Dividing rounding noise by its own sd would give a constant shard a full vote.
-    varies = np.ptp(values, axis=1, keepdims=True) > _rounding(values)
-    sd = values.std(axis=1, keepdims=True)
-    return np.asarray(np.divide(1.0, sd, out=np.zeros_like(sd), where=varies))
-
-
-def _rounding(values: Floats) -> Floats:
-    return np.asarray(ROUNDING * np.abs(values).max(axis=1, keepdims=True))
-
-
-def _float_noise(values: Floats, scheme: Weights) -> float:
-    """Return what float rounding may add to a sum over shards."""
-    return float((_weights(values, scheme) * _rounding(values)).sum())
-
-
-def _gaps(values: Floats, scheme: Weights) -> Floats:
-    """Return w_i (L[i, j] - L[i, 0]): the event T >= t is {sum of gaps >= 0}.
-
-    Equal scores must stay ties although they may differ in their last bits, or p would be too
-    small: gaps at rounding level are set to 0 here, and sums are compared with a tolerance (Monte
-    Carlo) or rounded up by far more than that (lattice).
-    """
-    gaps = values - values[:, :1]
-    gaps[np.abs(gaps) <= _rounding(values)] = 0.0
-    return np.asarray(_weights(values, scheme) * gaps)
-
-
-def _log_share_of_ties(gaps: Floats) -> float:
-    """Return the log-probability that every shard draws a score equal to its canonical one."""
-    return float(np.log((gaps == 0).mean(axis=1)).sum())

@@ -1,9 +1,10 @@
 """Null calibration and simulated power: further experiments made of scores that exist already.
 
-Under H0 any ordering of a shard may have been the canonical one. Calling one so that is drawn at
-random, independently over shards, is an exact draw from the null given the scores, and costs no
-scoring. How often a test rejects then is its level on these scores, whatever made them. Raised by
-an effect it is a draw from the alternative, and how often that is found is the power.
+Under H0 any ordering of a shard may have been the canonical one. Calling one so that is
+drawn at random, independently over shards, is an exact draw from the null given the
+scores, and costs no scoring. How often a test rejects then is its level on these
+scores, whatever made them. Raised by an effect it is a draw from the alternative, and
+how often that is found is the power.
 """
 
 import numpy as np
@@ -30,9 +31,11 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
 
     Parameters
     ----------
-    scores : (..., r, m+1), the canonical ordering in column 0.
-    canonical : (r,), whole numbers from 0 to m: the column of each shard that trades places with
-        column 0.
+    scores
+        (..., r, m+1), the canonical ordering in column 0.
+    canonical
+        (r,), whole numbers from 0 to m: the column of each shard that trades places
+        with column 0.
 
     Returns
     -------
@@ -41,7 +44,8 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
     Raises
     ------
     InputError
-        For other shapes, a column that does not exist, or a score that is not a finite number.
+        For other shapes, a column that does not exist, or a score that is not a finite
+        number.
 
     Examples
     --------
@@ -51,10 +55,13 @@ def relabel_canonical(scores: ArrayLike, canonical: ArrayLike) -> NDArray[np.flo
     """
     values = as_floats(scores, "scores")
     if values.ndim < 2 or values.shape[-1] < 2:
-        raise InputError(f"scores has shape {values.shape}: give (..., r, m+1) with m of 1 or more")
+        raise InputError(
+            f"scores has shape {values.shape}: give (..., r, m+1) with m of 1 or more",
+        )
     check_finite(values, "scores")
     count, orderings = values.shape[-2:]
-    chosen = as_whole_numbers(canonical, "canonical", (count,), least=0, most=orderings - 1)
+    last = orderings - 1
+    chosen = as_whole_numbers(canonical, "canonical", (count,), least=0, most=last)
     shards = np.arange(count)
     relabelled = values.copy()
     relabelled[..., shards, 0] = values[..., shards, chosen]
@@ -71,12 +78,15 @@ def simulated_p_values(
 
     Parameters
     ----------
-    log_probs : (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the spread of
-        a shard unknown. Column 0 is the published order, and takes no part: what it shows cannot
-        move the power.
-    effects : (b, r), by how many standard deviations of the shuffled scores of a shard the
+    log_probs
+        (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the
+        spread of a shard unknown. Column 0 is the published order, and takes no part:
+        what it shows cannot move the power.
+    effects
+        (b, r), by how many standard deviations of the shuffled scores of a shard the
         canonical one is raised, in each draw. 0 is H0.
-    rng : draws which shuffled ordering is called canonical.
+    rng
+        Draws which shuffled ordering is called canonical.
 
     Returns
     -------
@@ -89,11 +99,12 @@ def simulated_p_values(
 
     Notes
     -----
-    With weights "inverse_sd" the statistic is a sum of r standardised scores z_i, of which every
-    one has variance 1 under H0 by construction, or is 0 where all orderings score the same. Raising
-    one of n scores by d changes their mean by d / n and their sd, which is in closed form here. The
-    sum is then compared with a normal law of the same variance, to the order of a central limit
-    theorem in r. One ordering fewer than the test has makes the power a little too small.
+    With weights "inverse_sd" the statistic is a sum of r standardised scores z_i, of
+    which every one has variance 1 under H0 by construction, or is 0 where all orderings
+    score the same. Raising one of n scores by d changes their mean by d / n and their
+    sd, which is in closed form here. The sum is then compared with a normal law of the
+    same variance, to the order of a central limit theorem in r. One ordering fewer than
+    the test has makes the power a little too small.
 
     Examples
     --------

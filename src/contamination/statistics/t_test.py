@@ -8,11 +8,17 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_log_probs, with_scale, without_scale
+from contamination.statistics.inputs import (
+    ROUNDING,
+    as_log_probs,
+    with_scale,
+    without_scale,
+)
 from contamination.statistics.results import TestResult
 
 _DDOFS = (0, 1)
-_LOGSF_HOLDS = -650.0  # SciPy is right to the last digits above it; near 1e-308 it says -inf
+# SciPy is right to the last digits above it; near 1e-308 it says -inf
+_LOGSF_HOLDS = -650.0
 
 
 def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
@@ -22,11 +28,14 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
 
     Parameters
     ----------
-    log_probs : (r, m+1), log-probability L (nats) of each shard in each ordering, column 0
+    log_probs
+        (r, m+1), log-probability L (nats) of each shard in each ordering, column 0
         canonical; larger is more evidence.
-    ddof : 1 is Student's t. 0 is what the public script of the paper computes (`numpy.std`): its
-        statistic is sqrt(r / (r-1)) too large for the t law with r - 1 degrees of freedom, so it
-        rejects too often; use it only to compare with that script.
+    ddof
+        1 is Student's t. 0 is what the public script of the paper computes
+        (`numpy.std`): its statistic is sqrt(r / (r-1)) too large for the t law with r -
+        1 degrees of freedom, so it rejects too often; use it only to compare with that
+        script.
 
     Returns
     -------
@@ -35,17 +44,18 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     Raises
     ------
     InputError
-        For a wrong number of dimensions, fewer than 2 shards or 1 permutation, a value that is not
-        a finite number, another `ddof`, or differences that are all equal and not 0: t is then
-        undefined.
+        For a wrong number of dimensions, fewer than 2 shards or 1 permutation, a value
+        that is not a finite number, another `ddof`, or differences that are all equal
+        and not 0: t is then undefined.
 
     Notes
     -----
-    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
-    likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
-    only if the s_i are i.i.d. normal with mean 0, and nothing bounds its error for few shards of
-    skewed or unequal scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
-    nothing speaks for the canonical ordering: t = 0, p = 1.
+    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings
+    are more likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second
+    moments). It is exact only if the s_i are i.i.d. normal with mean 0, and nothing
+    bounds its error for few shards of skewed or unequal scores (`sharded_exact_test`
+    needs neither assumption). Where every s_i is 0, nothing speaks for the canonical
+    ordering: t = 0, p = 1.
 
     Examples
     --------
@@ -55,7 +65,9 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     """
     values = as_log_probs(log_probs, ndim=2, min_shards=2)
     if ddof not in _DDOFS:
-        raise InputError(f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script")
+        raise InputError(
+            f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script",
+        )
     values, exponent = without_scale(values)
     shards = len(values)
     differences = values[:, 0] - values[:, 1:].mean(axis=1)
@@ -66,8 +78,9 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     elif np.ptp(differences) <= rounding:
         difference = with_scale(float(differences[0]), int(exponent.item()))
         raise InputError(
-            f"all {shards} shards have the same difference of {difference:.6g} nats, which "
-            "leaves t undefined: check for repeated shards, or use sharded_exact_test"
+            f"all {shards} shards have the same difference of {difference:.6g} nats, "
+            "which leaves t undefined: check for repeated shards, or use "
+            "sharded_exact_test"
         )
     else:
         error = differences.std(ddof=ddof) / math.sqrt(shards)

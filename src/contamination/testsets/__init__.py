@@ -1,6 +1,6 @@
 """What a test set is: records, examples in canonical order, shards and their orderings.
 
-`open_test_set` opens one by registered name, file, directory or data set of the hub, and proves
-that it arrived whole; `ordering` shuffles a shard; `tokenize` keeps every ordering the same tokens.
-Every room above may call it: it knows no model.
+`open_test_set` opens one by registered name, file, directory or data set of the hub,
+and proves that it arrived whole; `ordering` shuffles a shard; `tokenize` keeps every
+ordering the same tokens. Every room above may call it: it knows no model.
 """

@@ -20,7 +20,8 @@ from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.options import Item
 from contamination.testsets.templates import render
 
-OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
+# Question, "A. ..." lines, "Answer: A" where the answer is known.
+OPTIONS_TEMPLATE = "options/1"
 KEPT_TEXTS = 250_000  # texts of a set that stay in memory once they are rendered
 
 
@@ -29,10 +30,14 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
 
     Parameters
     ----------
-    items : n of them.
-    orders : the different orders of each item, the published one first, uint8[d, options].
-    columns : N, how many texts a row has: each of the d texts stands in it N / d times.
-    template : the name or text of a template, or OPTIONS_TEMPLATE.
+    items
+        n of them.
+    orders
+        The different orders of each item, the published one first, uint8[d, options].
+    columns
+        N, how many texts a row has: each of the d texts stands in it N / d times.
+    template
+        The name or text of a template, or OPTIONS_TEMPLATE.
     """
 
     def __init__(
@@ -60,7 +65,10 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
     @overload
     def __getitem__(self, index: slice) -> tuple[tuple[str, ...], ...]: ...
 
-    def __getitem__(self, index: int | slice) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
+    def __getitem__(
+        self,
+        index: int | slice,
+    ) -> tuple[str, ...] | tuple[tuple[str, ...], ...]:
         """Return the row of an item, or the rows of several."""
         numbers = range(len(self))[index]
         if isinstance(numbers, range):
@@ -83,7 +91,14 @@ class ArrangedTexts(Sequence[tuple[str, ...]]):
 
 
 def plain_text(item: Item, order: Sequence[int]) -> str:
-    """Return the text of an arrangement by OPTIONS_TEMPLATE."""
+    """Return the text of an arrangement by OPTIONS_TEMPLATE.
+
+    Examples
+    --------
+    >>> item = Item("What runs?", ("A stone", "A river"), answer=1)
+    >>> plain_text(item, [1, 0])
+    'What runs?\\nA. A river\\nB. A stone\\nAnswer: A\\n'
+    """
     lines = [item.question]
     for letter, option in zip(LETTERS, order, strict=False):
         lines.append(f"{letter}. {item.options[option]}")
@@ -100,11 +115,15 @@ def drawn_orders(
 
     Parameters
     ----------
-    items : n of them.
-    free : of each item, the places that may change.
-    permutations : at most so many orders besides the published one; a divisor of permutations + 1
-        in all.
-    seed : of the draws.
+    items
+        n of them.
+    free
+        Places of each item that may change.
+    permutations
+        At most so many other orders than the published one; a divisor of permutations +
+        1 in all.
+    seed
+        Seed of the draws.
 
     Raises
     ------
@@ -115,7 +134,8 @@ def drawn_orders(
         raise InputError(f"permutations is {permutations}: give at least 1, better 23")
     seen = Counter[str]()
     for item, places in zip(items, free, strict=True):
-        # By content, not by place: what is drawn says nothing about the order of the records.
+        # By content, not by place: what is drawn says nothing about the order of the
+        # records.
         identity = sha256_of(repr(item))
         seen[identity] += 1
         rng = random_stream(seed, "arrangements", identity, seen[identity])
@@ -124,7 +144,13 @@ def drawn_orders(
 
 
 def distinct_orders(places: Sequence[int], columns: int) -> int:
-    """Return how many arrangements of some places stand in a row of N columns, equally often."""
+    """Return how many arrangements of some places stand equally often in N columns.
+
+    Examples
+    --------
+    >>> distinct_orders([0, 1, 2], columns=8)  # at most 3!, and a divisor of 8
+    4
+    """
     most = min(columns, math.factorial(len(places)))
     return next(count for count in range(most, 0, -1) if columns % count == 0)
 
@@ -132,14 +158,18 @@ def distinct_orders(places: Sequence[int], columns: int) -> int:
 def _drawn_from(
     options: int, places: Sequence[int], count: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return different orders of options that move those at some places, the published one first.
+    """Return orders of options that differ at some places, the published one first.
 
     Parameters
     ----------
-    options : how many options there are.
-    places : of the options that move.
-    count : how many orders to return.
-    rng : draws them, unless these are all.
+    options
+        How many options there are.
+    places
+        Places of the options that move.
+    count
+        How many orders to return.
+    rng
+        Draws them, unless these are all.
     """
     published = tuple(range(options))
     orders = {published: None}

@@ -1,7 +1,8 @@
 """A test set: examples in canonical order, each one record rendered by a named template.
 
-Oren (section 2) takes a dataset as a sequence of examples whose order carries no information. An
-example is one record (`contamination.testsets.records`) and its text, which ends in the separator.
+Oren (section 2) takes a dataset as a sequence of examples whose order carries no
+information. An example is one record (`contamination.testsets.records`) and its text,
+which ends in the separator.
 """
 
 from collections import Counter
@@ -23,9 +24,14 @@ class Declared:
 
     Attributes
     ----------
-    answer : they name the right option: by label, index from 0, text, or a flag for each option.
-    options : they hold the options, as one list or a field for each, or are lists parallel to them.
-    other : they say nothing of the options, whatever they look like; "*" is every field.
+    answer
+        They name the right option: by label, index from 0, text, or a flag for each
+        option.
+    options
+        They hold the options, as one list or a field for each, or are lists parallel to
+        them.
+    other
+        They say nothing of the options, whatever they look like; "*" is every field.
     """
 
     answer: tuple[str, ...] = ()
@@ -39,12 +45,20 @@ class ExampleSet:
 
     Attributes
     ----------
-    examples : rendered texts, separator included; at least one.
-    template : name/version of the rendering, or the template itself.
-    revision : SHA-256 of the examples and the name of their template, whatever file they came from.
-    records : the fields behind each example, where they are known.
-    declared : what is said of them, for sets of multiple-choice items.
-    started : whether a tokenizer that begins texts with a special token begins every example so.
+    examples
+        Rendered texts, separator included; at least one.
+    template
+        Name/version of the rendering, or the template itself.
+    revision
+        SHA-256 of the examples and the name of their template, whatever file they came
+        from.
+    records
+        The fields behind each example, where they are known.
+    declared
+        What is said of them, for sets of multiple-choice items.
+    started
+        Whether a tokenizer that begins texts with a special token begins every example
+        so.
     """
 
     name: str
@@ -57,14 +71,18 @@ class ExampleSet:
 
 
 def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
-    """Return the set as the public script of Oren et al. encodes it, if that is `wanted`.
+    """Return the set as the public script of Oren et al.
 
-    Each example is then a text of its own: tokenizers such as those of Llama 2 and Mistral put a
-    start token before it. The set has another revision, and with it other stores and orderings.
+    encodes it, if that is `wanted`.
+
+    Each example is then a text of its own: tokenizers such as those of Llama 2 and
+    Mistral put a start token before it. The set has another revision, and with it other
+    stores and orderings.
     """
     if not wanted:
         return test_set
-    return replace(test_set, started=True, revision=sha256_of(test_set.revision, "started"))
+    revision = sha256_of(test_set.revision, "started")
+    return replace(test_set, started=True, revision=revision)
 
 
 def make_test_set(
@@ -74,15 +92,37 @@ def make_test_set(
     where: str,
     max_records: int | None = None,
 ) -> ExampleSet:
-    """Render records as a test set; `where` is what error messages call their source.
+    """Render records as a test set.
 
-    `template` is as in `contamination.testsets.sources.open_test_set`. `max_records` takes so many
-    from the start; there must be as many. Raises InputError for an unknown template, a missing
-    field, a text longer than LONGEST_TEXT, a record that comes twice with its id, and as
-    `check_texts`.
+    Parameters
+    ----------
+    name
+        Name of the set, for people.
+    records
+        In canonical order.
+    template
+        As in `contamination.testsets.sources.open_test_set`.
+    where
+        What error messages call the source of the records.
+    max_records
+        Takes so many from the start; there must be as many. None takes all.
+
+    Raises
+    ------
+    InputError
+        For an unknown template, a missing field, a text longer than LONGEST_TEXT, a
+        record that comes twice with its id, and if most examples are blank or equal.
+
+    Examples
+    --------
+    >>> records = [("line 1", {"q": "1 + 1?"}), ("line 2", {"q": "2 + 2?"})]
+    >>> make_test_set("sums", records, "Question: {q}\\n", where="sums.jsonl").examples
+    ('Question: 1 + 1?\\n', 'Question: 2 + 2?\\n')
     """
     if max_records is not None and not 1 <= max_records <= len(records):
-        raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")
+        raise InputError(
+            f"{where}: {len(records)} records, {max_records} wanted; ask for fewer",
+        )
     chosen = records[:max_records]
     check_ids(chosen, where)
     examples = render(chosen, template, where)
@@ -93,9 +133,10 @@ def make_test_set(
 
 
 def check_texts(examples: Sequence[str], where: str) -> None:
-    """Raise InputError if most examples are blank, or one text: then they have hardly an order.
+    """Raise InputError if most examples are blank, or one text.
 
-    Blanks are not compared: texts that differ in them alone are one.
+    They then have hardly an order. Blanks are not compared: texts that differ in them
+    alone are one.
     """
     counts = Counter(" ".join(text.split()) for text in examples)
     text, count = counts.most_common(1)[0]
@@ -103,7 +144,8 @@ def check_texts(examples: Sequence[str], where: str) -> None:
         return
     shown = f"the text {text[:MOST_TEXT]!r}" if text else "blank"
     raise InputError(
-        f"{where}: {count:,} of {len(examples):,} examples are {shown}, and their order says "
-        "nothing; give a template with fields that differ, or remove what repeats",
+        f"{where}: {count:,} of {len(examples):,} examples are {shown}, and their "
+        "order says nothing; give a template with fields that differ, or remove what "
+        "repeats",
         parameter="template",
     )

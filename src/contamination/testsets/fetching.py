@@ -1,8 +1,9 @@
-"""Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
+"""Records from the network: data sets of the hub, files behind URLs, archives.
 
-The hub's files are read as data only: no script of a repository is run. What comes from a commit is
-named by it. A directory laid out like a repository of the hub is read in the same way. Whether the
-hub can be reached, and what to do about its errors, is said here for models as well.
+The hub's files are read as data only: no script of a repository is run. What comes from
+a commit is named by it. A directory laid out like a repository of the hub is read in
+the same way. Whether the hub can be reached, and what to do about its errors, is said
+here for models as well.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,16 +30,21 @@ def download(
 
     Parameters
     ----------
-    source : of the records.
-    split : name of the split.
-    directory : keeps archives; the hub has a cache of its own.
-    again : whether to fetch an archive that is there already.
+    source
+        Source of the records.
+    split
+        Name of the split.
+    directory
+        Keeps archives; the hub has a cache of its own.
+    again
+        Whether to fetch an archive that is there already.
 
     Raises
     ------
     InputError
-        If there is no network and nothing in the hub's cache, no access, no such data set,
-        configuration, split or member, or if files are of a kind that cannot be read.
+        If there is no network and nothing in the hub's cache, no access, no such data
+        set, configuration, split or member, or if files are of a kind that cannot be
+        read.
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.
@@ -49,23 +55,31 @@ def download(
         return records, folder.name, None
     import pooch
 
-    pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    # It advises to pin a checksum, which is ours to do.
+    pooch.get_logger().setLevel("WARNING")
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
     unpack = pooch.Unzip() if source.member else None
     try:
-        retrieved = pooch.retrieve(source.url, None, path.name, path.parent, processor=unpack)
-    except Exception as error:  # requests, urllib3, OSError, zipfile: no common base class
+        retrieved = pooch.retrieve(
+            source.url,
+            known_hash=None,
+            fname=path.name,
+            path=path.parent,
+            processor=unpack,
+        )
+    except Exception as error:
+        # Requests, urllib3, OSError, zipfile: no common base class.
         advice = f"check the network and the address, remove {path}, or use a mirror"
         raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
         members = [Path(file) for file in retrieved if "__MACOSX" not in file]
         matching = [file for file in members if file.name == source.member]
         if len(matching) != 1:
-            known = ", ".join(file.name for file in members[:12])
+            names = ", ".join(file.name for file in members[:12])
             raise InputError(
-                f"{source.url}: {len(matching)} members are called {source.member}, of {known}"
+                f"{source.url}: {len(matching)} members are called {source.member}, of {names}"
             )
         path = matching[0]
     try:
@@ -76,25 +90,34 @@ def download(
             path.unlink()  # its records are kept in a form of their own
 
 
-def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
-    """Return what to do about an error of the hub, with the page of the set; None for others."""
+def advice_on(
+    error: BaseException,
+    page: str = "its page at huggingface.co",
+) -> str | None:
+    """Return what to do about an error of the hub, with the page of the set.
+
+    It is None for others.
+    """
     from huggingface_hub import errors
 
-    known: dict[type[Exception], str] = {
-        errors.GatedRepoError: f"it is gated: ask for access on {page}, then log in with "
-        "`hf auth login`",
-        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
-        "`hf auth login`",
-        errors.RevisionNotFoundError: f"check the revision on {page}",
-        errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or "
-        "use a local copy (a model's directory, a set's mirror)",
-    }
-    return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
+    login = "log in with `hf auth login`"
+    if isinstance(error, errors.GatedRepoError):
+        return f"it is gated: ask for access on {page}, then {login}"
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return f"check the name; if it is private, {login}"
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"check the revision on {page}"
+    if isinstance(error, errors.LocalEntryNotFoundError):
+        return (
+            "fetch it with `hf download` where there is a network, or use a local copy "
+            "(a model's directory, a set's mirror)"
+        )
+    return None
 
 
 @contextmanager
 def asked_once() -> Iterator[None]:
-    """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
+    """Leave the hub alone if it is out of reach: its client tries six times."""
     from huggingface_hub import constants, get_session
 
     before = constants.HF_HUB_OFFLINE
@@ -110,16 +133,23 @@ def asked_once() -> Iterator[None]:
 
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
-    """Download files of a commit into the hub's cache; return their folder, named by the commit."""
+    """Download files of a commit into the hub's cache.
+
+    Return their folder, named by the commit.
+    """
     from huggingface_hub import snapshot_download
 
     try:
         with asked_once():
             folder = snapshot_download(
-                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
+                source.id,
+                repo_type="dataset",
+                revision=source.revision,
+                allow_patterns=patterns,
             )
             return Path(folder)
-    except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
+    except Exception as error:
+        # The hub's own, HTTP client, OSError: no common base class.
         advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
         raise _unreadable(str(source), error, advice or "check the network") from error
 
@@ -135,11 +165,16 @@ def read_repository(
 
     Parameters
     ----------
-    folder : the directory.
-    config : name of the configuration; None where there is one.
-    split : name of the split. Its files come in the order of their names.
-    where : what messages call the directory.
-    fetch : called with the patterns of these files, before they are read.
+    folder
+        The directory.
+    config
+        Name of the configuration; None where there is one.
+    split
+        Name of the split. Its files come in the order of their names.
+    where
+        What messages call the directory.
+    fetch
+        Called with the patterns of these files, before they are read.
 
     Raises
     ------
@@ -149,34 +184,42 @@ def read_repository(
     from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
 
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
-        raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
+        raise InputError(
+            f"{folder}: more than {MOST_FILES:,} files; give that of one data set",
+        )
     patterns = _card_patterns(folder, config, where)
     guessed = not patterns
     inside = f"{config}/" if config else ""
     fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
     files: list[Path] = []
     with suppress(EmptyDatasetError, FileNotFoundError):
-        if guessed:  # a configuration is a folder, as the hub lays out what it has converted
+        if guessed:
+            # A configuration is a folder, as the hub lays out what it has converted.
             known = sorted(path.name for path in folder.iterdir() if path.is_dir())
             folder = folder / (config or "")
             if not folder.is_dir():
                 raise _no_config(where, config, known)
             patterns = get_data_patterns(str(folder))
         if split not in patterns:
+            splits = ", ".join(map(str, patterns))
             raise InputError(
-                f"{where}: no split {split!r}; give split={', '.join(map(str, patterns))}",
+                f"{where}: no split {split!r}; give split={splits}",
                 parameter="split",
             )
-        found = DataFilesList.from_patterns(
-            patterns[split], base_path=str(folder), allowed_extensions=[*FORMATS]
+        listed = DataFilesList.from_patterns(
+            patterns[split],
+            base_path=str(folder),
+            allowed_extensions=[*FORMATS],
         )
-        files = [Path(file) for file in found]
+        files = [Path(file) for file in listed]
     if not files:
+        suffixes = ", ".join(FORMATS)
         raise InputError(
-            f"{where}: no data files of split {split!r} ({', '.join(FORMATS)}); {CONVERTED}",
+            f"{where}: no data files of split {split!r} ({suffixes}); {CONVERTED}",
             parameter="revision",
         )
-    folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
+    below = [path.relative_to(folder) for path in files if path.parent != folder]
+    folders = sorted({path.parts[0] for path in below})
     if guessed and len(folders) > 1:
         raise _no_config(where, config, folders)
     records = list[Record]()
@@ -188,7 +231,7 @@ def read_repository(
 
 
 def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
-    """Patterns of the files of each split, as the card of a repository has them, if it does."""
+    """Return patterns of the files of each split, if the card of a repository has some."""
     from datasets.data_files import sanitize_patterns
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -198,11 +241,12 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, li
         return {}
     configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(path).data)
     chosen = config or configs.get_default_config_name()
-    if not any("data_files" in each for each in configs.values()):
+    if not any("data_files" in fields for fields in configs.values()):
         return {}
     if chosen not in configs:
         raise _no_config(where, config, list(configs))
-    base = f"{configs[chosen]['data_dir']}/" if configs[chosen].get("data_dir") else ""
+    folder_of_config = configs[chosen].get("data_dir")
+    base = f"{folder_of_config}/" if folder_of_config else ""
     patterns = dict[str, list[str]]()
     for split, paths in sanitize_patterns(configs[chosen]["data_files"]).items():
         patterns[split] = [base + path for path in paths]
@@ -213,8 +257,8 @@ def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
     problem = f"no configuration {config!r}" if config else "several configurations"
     names = ", ".join(known[:60]) or "none"
     return InputError(
-        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, give the "
-        "folder or the file itself)"
+        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, "
+        "give the folder or the file itself)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Records of multiple-choice items as harnesses show them, and of questions with an answer."""
+"""Records of multiple-choice items and of questions, as harnesses show them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +13,14 @@ def item(
 
     Parameters
     ----------
-    question : as the model is asked.
-    choices : the texts of the options; empty where there are none.
-    answer : the number of the right option, or the right text.
-    delimiter : stands between question and answer in the record's `text`.
+    question
+        As the model is asked.
+    choices
+        The texts of the options; empty where there are none.
+    answer
+        The number of the right option, or the right text.
+    delimiter
+        Stands between question and answer in the record's `text`.
     """
     right = answer
     if isinstance(answer, int) and choices:
@@ -34,9 +38,12 @@ def sample_item(
 
     Parameters
     ----------
-    question : the input of the sample.
-    choices : the texts of the options; empty where there are none.
-    target : a text or the letter of a choice; of several the first; "" where there is none.
+    question
+        The input of the sample.
+    choices
+        The texts of the options; empty where there are none.
+    target
+        A text or the letter of a choice; of several the first; "" where there is none.
     """
     targets = [target] if isinstance(target, str) else list(target)
     first = targets[0] if targets else ""

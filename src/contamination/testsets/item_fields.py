@@ -1,4 +1,4 @@
-"""Where in a record the options of an item and its right answer are, by the names of data sets."""
+"""Where in a record the options of an item and its right answer are."""
 
 import copy
 import functools
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared
 from contamination.testsets.option_texts import LETTERS, NUMBERS
+from contamination.testsets.records import are_mappings
 
 Record = Mapping[str, Any]
 Path = tuple[str | int, ...]  # where in a record a value lies
@@ -20,10 +21,14 @@ class Layout(NamedTuple):
 
     Attributes
     ----------
-    name : of a list, or with {} of a field for each option.
-    counted : what is put there for each option; empty for a list.
-    labels : of the options that have fields; none: letters.
-    answers : fields that may name the right option.
+    name
+        Name of a list, or with {} of a field for each option.
+    counted
+        What is put there for each option; empty for a list.
+    labels
+        Labels of the options that have fields; none: letters.
+    answers
+        Fields that may name the right option.
     """
 
     name: str
@@ -34,7 +39,7 @@ class Layout(NamedTuple):
     @property
     def fields(self) -> list[str]:
         """The names of the fields of the options; empty for a list."""
-        return [self.name.format(each) for each in self.counted]
+        return [self.name.format(number) for number in self.counted]
 
     @property
     def shown(self) -> str:
@@ -52,8 +57,8 @@ LAYOUTS = (
     Layout("{}", LETTERS, answers=("target", "answer")),  # Oren's MMLU, C-Eval
     Layout("choice{}", NUMBERS[:26], answers=("answer",)),
     Layout("choice{}", NUMBERS[1:], answers=("label",)),  # COPA
-    Layout("option{}", NUMBERS[1:], labels=NUMBERS[1:], answers=("answer",)),  # WinoGrande
-    Layout("answer{}", LETTERS, labels=NUMBERS[1:], answers=("label",)),  # SocialIQA
+    Layout("option{}", NUMBERS[1:], NUMBERS[1:], answers=("answer",)),  # WinoGrande
+    Layout("answer{}", LETTERS, NUMBERS[1:], answers=("label",)),  # SocialIQA
     Layout("answer{}", NUMBERS[:26], answers=("label",)),  # CosmosQA
     Layout("ending{}", NUMBERS[:26], answers=("label",)),  # SWAG
     Layout("op{}", LETTERS.lower(), answers=("answer",)),  # MedMCQA
@@ -66,9 +71,12 @@ class Columns(NamedTuple):
 
     Attributes
     ----------
-    columns : places of the options, then of what moves along with each.
-    labels : what the record calls the options; empty: letters.
-    answers : names of fields that may name the right one.
+    columns
+        Places of the options, then of what moves along with each.
+    labels
+        What the record calls the options; empty: letters.
+    answers
+        Names of fields that may name the right one.
     """
 
     columns: list[list[Path]]
@@ -79,15 +87,19 @@ class Columns(NamedTuple):
 def find_columns(record: Record, declared: Declared) -> Columns:
     """Return where options are: as declared, else where data sets have them.
 
-    Raises InputError for a declared field that is not there, and if no options are found.
+    Raises InputError for a declared field that is not there, and if no options are
+    found.
     """
-    given = [places_of(record, name) for name in declared.options]
-    if [] in given:
-        missing = declared.options[given.index([])]
-        raise InputError(f"there is no field {missing!r}; name one that every record has")
-    lists = [places for places in given if len(places) > 1]
-    if given and not lists:  # a field for each option
-        return Columns([[places[0] for places in given]], (), ANSWERS)
+    declared_places = [places_of(record, name) for name in declared.options]
+    if [] in declared_places:
+        missing = declared.options[declared_places.index([])]
+        raise InputError(
+            f"there is no field {missing!r}; name one that every record has",
+        )
+    lists = [places for places in declared_places if len(places) > 1]
+    if declared_places and not lists:  # a field for each option
+        options = [places[0] for places in declared_places]
+        return Columns([options], (), ANSWERS)
     for layout in LAYOUTS:
         if layout.counted:
             options = _options_in_fields(record, layout)
@@ -103,14 +115,17 @@ def find_columns(record: Record, declared: Declared) -> Columns:
         return Columns(lists, (), ANSWERS)
     names = ", ".join(sorted(map(str, record)))[:200] or "no fields"
     raise InputError(
-        f"no options found; it has {names}, and options are called {SCHEMES}; name other fields as "
-        "options",
+        f"no options found; it has {names}, and options are called {SCHEMES}; name "
+        "other fields as options",
         parameter="options",
     )
 
 
 def _options_in_list(record: Record, layout: Layout, *, only_plain: bool) -> list[Path]:
-    """Return the places of options in a list; with `only_plain` they must be texts or numbers."""
+    """Return the places of options in a list.
+
+    With `only_plain` they must be texts or numbers.
+    """
     places = places_of(record, f"{layout.name}.text") or places_of(record, layout.name)
     if len(places) < 2:
         return []
@@ -132,11 +147,14 @@ def _options_in_fields(record: Record, layout: Layout) -> list[Path]:
 
 
 def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a record, inner ones as `choices.text`; those in a list, as a list."""
+    """Yield the fields of a record, inner ones as `choices.text`.
+
+    Fields within a list come as a list.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from fields_of(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and value and are_mappings(value):
         keys = dict[str, None]()
         for inner in value:
             keys.update(dict.fromkeys(inner))
@@ -147,13 +165,16 @@ def fields_of(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def places_of(record: Record, name: str) -> list[Path]:
-    """Return where a field is, or its entries in a list or by letter; none if it is not there."""
+    """Return where a field is, or its entries in a list or by letter.
+
+    There are none if the field is missing.
+    """
     value: Any = record
     path: Path = ()
     parts = [name] if name in record else name.split(".")
     for part in parts:
-        if isinstance(value, list) and all(isinstance(o, Mapping) and part in o for o in value):
-            return [(*path, i, part) for i in range(len(value))]
+        if isinstance(value, list) and are_mappings(value, part):
+            return [(*path, number, part) for number in range(len(value))]
         if not isinstance(value, Mapping) or part not in value:
             return []
         path = (*path, part)

@@ -1,4 +1,4 @@
-"""Labels, other options and numbers that are named in the texts of options and of other fields.
+"""Labels, other options and numbers that texts of options and other fields name.
 
 Options are compared as a set: no result depends on the order in which they stand.
 """
@@ -11,7 +11,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NUMBERS = tuple(map(str, range(27)))
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "last")
-# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
+# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no
+# label.
 _LABEL = re.compile(
     r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
     r"(?:[]).:*_>|、．｜]+|\s+[-–—](?=\s)|[\s/–—-]+(?=\w\w))"
@@ -42,7 +43,8 @@ ABOUT_OTHERS = re.compile(
     r"|^\W*i have no comment\W*$",
     re.IGNORECASE,
 )
-# Letters, numerals or numbers of other options, or of statements: "A and C", "(i) only", "2, 3".
+# Letters, numerals or numbers of other options, or of statements: "A and C", "(i)
+# only", "2, 3".
 _NAME = r"\(?(?:[A-J]|[a-j](?=[),. ]|$)|[IVXivx]{1,4}|\d)\)?\.?"
 NAMES_OTHERS = re.compile(
     rf"^\W*(([Bb]oth|[Nn]either|[Ee]ither|[Oo]nly|[Ss]tatements?|[Oo]ptions?|[Aa]nswers?|[Cc]hoices?)[\s:]+)*"
@@ -60,35 +62,55 @@ _WORDS_OF_NUMBERS = (
 _NUMBER = re.compile(rf"\d|\b({_WORDS_OF_NUMBERS})\b", re.IGNORECASE)
 # Beside names of options: "option_2", "both A and C", "the second".
 _BESIDE_NAMES = {
-    *("option", "options", "choice", "choices", "answer", "answers", "ending", "sol", "op"),
+    *("option", "options", "choice", "choices", "answer", "answers"),
+    *("ending", "sol", "op"),
     *("and", "or", "both", "the", "is", "correct"),
 }
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
-    """Return whether options begin with labels, "(A) ..." or "1. ...", each with its own.
+    """Return whether options begin with labels, "(A) ..." or "1.
 
-    One may have none ("none of these"). In whatever order: what is decided by this must not depend
-    on the published one.
+    ...", each with its own.
+
+    One may have none ("none of these"). In whatever order: what is decided by this must
+    not depend on the published one.
     """
-    found = [match for option in options if (match := _LABEL.match(option))]
-    labels = {"".join(filter(None, match.groups())).upper() for match in found}
+    labels: set[str] = set()
+    for match in filter(None, map(_LABEL.match, options)):
+        labels.add("".join(filter(None, match.groups())).upper())
+    if len(labels) < max(2, len(options) - 1):
+        return False
     schemes = (LETTERS, NUMBERS, NUMBERS[1:], ROMAN)
-    known = [{*scheme[: len(options)]} for scheme in schemes]
-    return len(labels) >= max(2, len(options) - 1) and any(labels <= each for each in known)
+    return any(labels <= {*scheme[: len(options)]} for scheme in schemes)
 
 
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
-    """Return whether a text names one of `count` options: "option B"; if `alone`, also "(B)"."""
+    """Return whether a text names an option: "option B", or "the first option".
+
+    Parameters
+    ----------
+    text
+        A question, or a field shown next to the options.
+    count
+        Number of options.
+    alone
+        Whether "(B)" counts, too.
+    """
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
-    found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
-    names = [next(filter(None, match.groups()), None) for match in found]
-    return any(name is None or name.upper() in known for name in names)  # None: an ordinal
+    matches = list(_LETTER.finditer(text))
+    if alone:
+        matches += _LETTER_ALONE.finditer(text)
+    for match in matches:
+        name = next(filter(None, match.groups()), None)
+        if name is None or name.upper() in known:  # None: an ordinal
+            return True
+    return False
 
 
 def are_numbers(options: Sequence[str]) -> bool:
-    """Return whether options differ in numbers, amounts or dates alone, whatever unit they have."""
+    """Return whether options differ in numbers, amounts or dates alone."""
     units = {_unit(option) for option in options}
     return len(units) == 1 and all(map(_NUMBER.search, options))
 
@@ -103,17 +125,28 @@ def _unit(option: str) -> tuple[str, ...]:
 def to_declare(
     name: str, value: Any, options: Sequence[str], labels: Sequence[Any], *, tells_apart: bool
 ) -> Literal["answer", "options"] | None:
-    """Return the declaration that a field needs which looks as if it followed the options.
+    """Return the declaration of a field that looks as if it followed the options.
 
-    It has an entry for each, or words that name or repeat options and no others: "(B)", "option_2",
-    "A, C", "AC", "0100", "B. river", or a list of such.
+    It has an entry for each option, or words that name or repeat options and no others:
+    "(B)", "option_2", "A, C", "AC", "0100", "B. river", or a list of such.
 
     Parameters
     ----------
-    name, value : of the field.
-    options : of the item, as texts.
-    labels : of the options.
-    tells_apart : the field is an id that tells the records apart.
+    name
+        Name of the field.
+    value
+        What it says.
+    options
+        Texts of the options.
+    labels
+        What the record calls them.
+    tells_apart
+        Whether the field is an id that tells the records apart.
+
+    Returns
+    -------
+    str or None
+        None if the field does not look so.
     """
     count = len(options)
     numbered = {*labels, *NUMBERS[: count + 1]}
@@ -125,10 +158,12 @@ def to_declare(
         return "options"
     if re.fullmatch(f"[01]{{{count}}}", str(value).strip()):
         return "answer"
-    names = " ".join((*numbered, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *options))
-    known, letters = {*_WORD.findall(names.casefold())}, {*LETTERS[:count].lower()}
-    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
-    named = words and all(word in known or {*word} <= letters for word in words)
     if tells_apart and str(value).strip().isdigit():
         return None  # the number of a record, which may be that of an option by chance
-    return "answer" if named else None
+    names = " ".join((*numbered, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *options))
+    known = {*_WORD.findall(names.casefold())}
+    letters = {*LETTERS[:count].lower()}
+    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    if words and all(word in known or {*word} <= letters for word in words):
+        return "answer"
+    return None

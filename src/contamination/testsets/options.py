@@ -1,10 +1,11 @@
-"""Multiple-choice items: what the options of a record are, and the record with them rearranged.
+"""Multiple-choice items: the options of a record, and the record rearranged.
 
-An *arrangement* of an item is one order of its options under the fixed labels: the contents move,
-the labels stay, and whatever names the right option moves along, so every arrangement asks the same
-question and has the same answer. `items_of` alone decides which fields these are, for the test of
-options and for sealing. What it cannot decide it refuses, and it decides by the options as a set:
-a record is read in the same way, or refused, in all of its arrangements.
+An *arrangement* of an item is one order of its options under the fixed labels: the
+contents move, the labels stay, and whatever names the right option moves along, so
+every arrangement asks the same question and has the same answer. `items_of` alone
+decides which fields these are, for the test of options and for sealing. What it cannot
+decide it refuses, and it decides by the options as a set: a record is read in the same
+way, or refused, in all of its arrangements.
 """
 
 import itertools
@@ -37,28 +38,39 @@ from contamination.testsets.records import ID_FIELDS
 from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
-    *("question", "question_stem", "input", "ctx", "goal", "sentence", "query", "premise"),
-    *("startphrase", "prompt"),
+    *("question", "question_stem", "input", "ctx", "goal", "sentence"),
+    *("query", "premise", "startphrase", "prompt"),
 )
-# As `Declared.other`: every field but those that are about options. No command line can hold it.
+# As `Declared.other`: every field but those that are about options. No command line can
+# hold it.
 ALL_OTHERS = "\0"
+
+# A field that names the right option, how it does, and what it says for each place.
+Gold = tuple[Path, str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
 class Item:
     """A question, its options in the published order, and the index of the right one.
 
-    Raises InputError for fewer than 2 options or more than 26, or an option without text.
+    Raises InputError for fewer than 2 options or more than 26, or an option without
+    text.
 
     Attributes
     ----------
-    answer : None where the record does not say.
-    lettered : a shown field names an option by its letter, wrong in another arrangement.
-    record, labels : what it was read from, and what the record calls the options.
-    columns : places in the record of the options, then of what moves along with each.
-    gold : fields that name the right option, how ("label", "index" or "text"), and what they say if
-        it stands in each place.
-    used : names of all these fields, and of the question.
+    answer
+        None where the record does not say.
+    lettered
+        A shown field names an option by its letter, wrong in another arrangement.
+    record, labels
+        What it was read from, and what the record calls the options.
+    columns
+        Places in the record of the options, then of what moves along with each.
+    gold
+        Fields that name the right option, how ("label", "index" or "text"), and what
+        they say if it stands in each place.
+    used
+        Names of all these fields, and of the question.
     """
 
     question: str
@@ -68,7 +80,7 @@ class Item:
     record: Record = field(default_factory=dict, repr=False, compare=False)
     columns: Sequence[Sequence[Path]] = field(default=(), repr=False, compare=False)
     labels: Sequence[str] = field(default=(), repr=False, compare=False)
-    gold: Sequence[tuple[Path, str, Sequence[Any]]] = field(default=(), repr=False, compare=False)
+    gold: Sequence[Gold] = field(default=(), repr=False, compare=False)
     used: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,10 +91,12 @@ class Item:
             raise InputError(f"{start} has {count} options: give 2 to {len(LETTERS)}")
         for letter, option in zip(LETTERS, self.options, strict=False):
             if not option.strip():
-                raise InputError(f"{start}: option {letter} has no text; write or remove it")
+                raise InputError(
+                    f"{start}: option {letter} has no text; write or remove it",
+                )
 
     def rearranged(self, order: Sequence[int]) -> dict[str, Any]:
-        """Return the record with option order[i] in the place of option i, and what follows it.
+        """Return the record with option order[i] in place i, and what moves along.
 
         Raises InputError for what is no order of the options.
         """
@@ -100,28 +114,33 @@ class Item:
         return changed(self.record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
-        """Return the record with these texts in the places of its options, the rest untouched."""
+        """Return the record with these texts in the places of its options."""
         return changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
-def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[Item, ...]:
+def items_of(
+    test_set: ExampleSet,
+    shown: Collection[str] | None = (),
+) -> tuple[Item, ...]:
     """Return the items of a test set, one for each record, in canonical order.
 
-    Fields are read as `test_set.declared` says, and by the names that data sets use. Among the
-    `shown` fields (None: all of a record) a field that looks as if it named the right option, or as
-    if it were parallel to the options, must be declared. An answer that could be read in two ways
-    is read as all others are, unless all fields are shown.
+    Fields are read as `test_set.declared` says, and by the names that data sets use.
+    Among the `shown` fields (None: all of a record) a field that looks as if it named
+    the right option, or as if it were parallel to the options, must be declared. An
+    answer that could be read in two ways is read as all others are, unless all fields
+    are shown.
 
-    Raises InputError that names the record for what is no multiple-choice item: a line without
-    fields, no options, options that are no texts, an answer that is none of them or could be read
-    in two ways, what `Item` refuses; if the texts of options begin with their labels; and for a
-    field that has to be declared, with the declaration.
+    Raises InputError that names the record for what is no multiple-choice item: a line
+    without fields, no options, options that are no texts, an answer that is none of
+    them or could be read in two ways, what `Item` refuses; if the texts of options
+    begin with their labels; and for a field that has to be declared, with the
+    declaration.
     """
     name, declared = test_set.name, test_set.declared
     if not test_set.records:
         raise InputError(
-            f"{name}: a set of texts has no options to move; give records with a question and "
-            f"options ({SCHEMES})"
+            f"{name}: a set of texts has no options to move; give records with a "
+            f"question and options ({SCHEMES})"
         )
     usual = {} if shown is None else _usual_ways(test_set)  # who seals can write clearly
     items = list[Item]()
@@ -134,22 +153,23 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
     if 2 * len(labelled) >= len(items):  # a single one is a slip; see `variants`
         raise InputError(
             f"{name}, record {labelled[0] + 1}: options begin with their labels "
-            f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"
+            f"({items[labelled[0]].options[0][:20]!r}), which would move along; write "
+            "texts alone"
         )
-    beside = [_beside(item, declared, shown) for item in items]
-    _refuse_undeclared(items, beside, name)
-    return tuple(
-        replace(item, lettered=_lettered(item, fields))
-        for item, fields in zip(items, beside, strict=True)
-    )
+    other_fields = [_other_fields(item, declared, shown) for item in items]
+    _refuse_undeclared(items, other_fields, name)
+    read = list[Item]()
+    for item, fields in zip(items, other_fields, strict=True):
+        read.append(replace(item, lettered=_lettered(item, fields)))
+    return tuple(read)
 
 
-def _lettered(item: Item, beside: Record) -> bool:
-    """Return whether the question, or a field beside the options, names one by its letter."""
+def _lettered(item: Item, other_fields: Record) -> bool:
+    """Return whether the question, or another field, names an option by its letter."""
     count = len(item.options)
     if names_letter(item.question, count, alone=False):
         return True
-    for value in beside.values():
+    for value in other_fields.values():
         texts = value if isinstance(value, list) else [value]
         if any(names_letter(str(text), count) for text in texts):
             return True
@@ -157,9 +177,10 @@ def _lettered(item: Item, beside: Record) -> bool:
 
 
 def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
-    """Return how each field names the right option, if it does so in one way in all of the items.
+    """Return how each field names the right option, where all items do so in one way.
 
-    No arrangement of the items changes that, so it may decide what could be read in two ways.
+    No arrangement of the items changes that, so it may decide what could be read in two
+    ways.
     """
     ways_of = dict[str, set[str]]()
     for record in test_set.records:
@@ -172,22 +193,27 @@ def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
 
 def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     """Read one record: its question and options, then what names the right one."""
-    asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
-    question = asked.get("stem") if isinstance(asked, Mapping) else asked
+    question = _question(record)
     columns, own_labels, answers = find_columns(record, declared)
     if question is None:
-        raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
-    if problem := no_text(question):
+        raise InputError(
+            f"no question found beside options; call it one of {', '.join(QUESTIONS)}",
+        )
+    problem = no_text(question)
+    if problem:
         raise InputError(f"the question is {problem}; write a text")
     options = [value_at(record, path) for path in columns[0]]
     count = len(options)
     item = Item(str(question), tuple(map(_text, options)), None)
     labels = [str(label).strip() for label in own_labels or LETTERS[:count]]
     if len(labels) > count or len({*labels} - {""}) < count:
-        raise InputError(f"{count} options have the labels {labels}; give each one of its own")
+        raise InputError(
+            f"{count} options have the labels {labels}; give each one of its own",
+        )
     if any(len(column) != count for column in columns):
         raise InputError(
-            f"a list of options is not as long as the {count} options", parameter="options"
+            f"a list of options is not as long as the {count} options",
+            parameter="options",
         )
     names = {*declared.answer, *answers} - {*declared.other}
     right = _RightAnswer()
@@ -200,15 +226,16 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
             value = value_at(record, places[0])
             way, says = _way(name, value, options, labels, usual.get(name))
             right.marks[name] = says.index(str(value).strip())
-            typed = [type(value)(each) for each in says] if way == "index" else says
+            typed = [type(value)(index) for index in says] if way == "index" else says
             right.gold.append((places[0], way, typed))
     if len({*right.marks.values()}) > 1:
         fields = " and ".join(map(repr, right.marks))
         raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not right.marks and all(len(path) == 1 for path in columns[0]):
+    has_own_fields = all(len(path) == 1 for path in columns[0])
+    if declared.options and not right.marks and has_own_fields:
         raise InputError(
-            "nothing says which option is right but the name of its field, and that cannot move: "
-            "write a list, or declare the answer",
+            "nothing says which option is right but the name of its field, and that "
+            "cannot move: write a list, or declare the answer",
             parameter="answer",
         )
     used = set(names)
@@ -227,18 +254,30 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     )
 
 
+def _question(record: Record) -> Any:
+    """Return the question of a record, by the names that data sets use; None without."""
+    for name in QUESTIONS:
+        value = record.get(name)
+        if value in (None, ""):
+            continue
+        return value.get("stem") if isinstance(value, Mapping) else value
+    return None
+
+
 @dataclass
 class _RightAnswer:
     """What fields say of the right option.
 
     Attributes
     ----------
-    marks : the place of the right option, by the name of the field that says so.
-    gold : as `Item.gold`.
+    marks
+        The place of the right option, by the name of the field that says so.
+    gold
+        As `Item.gold`.
     """
 
     marks: dict[str, int] = field(default_factory=dict)
-    gold: list[tuple[Path, str, Sequence[Any]]] = field(default_factory=list)
+    gold: list[Gold] = field(default_factory=list)
 
 
 def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> int:
@@ -253,7 +292,7 @@ def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> in
 
 
 def _text(value: Any) -> str:
-    """Return an option as text; raises InputError for what is none, or none that can be kept."""
+    """Return an option as text; InputError for what is none, or cannot be kept."""
     if not isinstance(value, str | int | float) or no_text(value):
         raise InputError(f"an option is {str(value)[:40]!r}; write a text")
     return kept_text(str(value), "an option")
@@ -265,13 +304,18 @@ def _says(value: Any) -> bool:
 
 
 def _way(
-    name: str, value: Any, options: Sequence[Any], labels: Sequence[str], usual: str | None
+    name: str,
+    value: Any,
+    options: Sequence[Any],
+    labels: Sequence[str],
+    usual: str | None,
 ) -> tuple[str, list[str]]:
-    """Return the way in which a field names the right option, and what it would say of each.
+    """Return how a field names the right option, and what it would say of each.
 
-    A value that could be read in two ways is refused, unless all other records of the set name
-    theirs in one (`usual`). Whether it could is asked of all that it might say and not of this one
-    alone, since another arrangement says another: so no arrangement is refused if one is accepted.
+    A value that could be read in two ways is refused, unless all other records of the
+    set name theirs in one (`usual`). Whether it could is asked of all that it might say
+    and not of this one alone, since another arrangement says another: so no arrangement
+    is refused if one is accepted.
     """
     number = isinstance(value, int) and not isinstance(value, bool)
     text = str(value).strip() if number or isinstance(value, str | float) else ""
@@ -287,8 +331,8 @@ def _way(
     able = [way for way, says in ways.items() if text in says]
     if not able:
         raise InputError(
-            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a label "
-            f"({labels[0]} to {labels[-1]}), an index from 0, or the text"
+            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a "
+            f"label ({labels[0]} to {labels[-1]}), an index from 0, or the text"
         )
     way = usual if usual in able else able[0]
     says = ways.pop(way)
@@ -297,33 +341,42 @@ def _way(
     might = {text} if way == "text" else {*says}
     if usual != way and might & {*itertools.chain(*ways.values())}:
         raise InputError(
-            f"{name} {str(value)[:40]!r} could be an option's text, a label or an index; write the "
-            "answer as a letter that is no option, or a label as text"
+            f"{name} {str(value)[:40]!r} could be an option's text, a label or an "
+            "index; write the answer as a letter that is no option, or a label as text"
         )
     return way, says
 
 
-def _beside(item: Item, declared: Declared, shown: Collection[str] | None) -> dict[str, Any]:
-    """Return what a record says in fields that are shown and of which nothing is known."""
+def _other_fields(
+    item: Item,
+    declared: Declared,
+    shown: Collection[str] | None,
+) -> dict[str, Any]:
+    """Return the fields of a record that are shown and of which nothing is known."""
     if ALL_OTHERS in declared.other:
         return {}
-    beside = dict[str, Any]()
+    fields = dict[str, Any]()
     for name, value in fields_of(item.record):
         outer = name.partition(".")[0]
         is_known = name in item.used or name in declared.other or outer in declared.other
         is_shown = shown is None or outer in shown
         if _says(value) and is_shown and not is_known:
-            beside[name] = value
-    return beside
+            fields[name] = value
+    return fields
 
 
-def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: str) -> None:
-    """Refuse a field that looks, in half of its records, as if it followed the options."""
-    for name in dict.fromkeys(itertools.chain(*beside)):
-        tells_apart = name in ID_FIELDS and _tells_apart(name, items, beside)
+def _refuse_undeclared(
+    items: Sequence[Item],
+    other_fields: Sequence[Record],
+    where: str,
+) -> None:
+    """Refuse a field that looks, in half of its records, as if it followed options."""
+    for name in dict.fromkeys(itertools.chain(*other_fields)):
+        tells_apart = name in ID_FIELDS and _tells_apart(name, items, other_fields)
         records = 0
         alike = list[tuple[int, Any, Literal["answer", "options"]]]()
-        for number, (item, fields) in enumerate(zip(items, beside, strict=True), start=1):
+        rows = zip(items, other_fields, strict=True)
+        for number, (item, fields) in enumerate(rows, start=1):
             if name not in fields:
                 continue
             records += 1
@@ -335,19 +388,20 @@ def _refuse_undeclared(items: Sequence[Item], beside: Sequence[Record], where: s
         if alike and 2 * len(alike) >= records:
             number, value, option = alike[0]
             raise InputError(
-                f"{where}, record {number}: {name!r} looks like names of options, or an entry for "
-                f"each ({str(value)[:40]!r}), and would stay as it is when they move; give "
-                f"{option}={name}, or declare {name} as other if it says nothing of them",
+                f"{where}, record {number}: {name!r} looks like names of options, or "
+                f"an entry for each ({str(value)[:40]!r}), and would stay as it is "
+                f"when they move; give {option}={name}, or declare {name} as other if "
+                "it says nothing of them",
                 parameter=option,
             )
 
 
-def _tells_apart(name: str, items: Sequence[Item], beside: Sequence[Record]) -> bool:
+def _tells_apart(name: str, items: Sequence[Item], other_fields: Sequence[Record]) -> bool:
     """Return whether a field differs between records, or has more values than items have options.
 
     A field with fewer values may name options, whatever it is called.
     """
-    values = [str(fields[name]) for fields in beside if name in fields]
+    values = [str(fields[name]) for fields in other_fields if name in fields]
     most_options = max(len(item.options) for item in items)
     different = len(set(values))
     return different == len(values) or different > most_options

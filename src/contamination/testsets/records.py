@@ -1,7 +1,8 @@
-"""Records of a file: one JSONL line, JSON item, CSV or Parquet row, or non-empty line of text.
+"""Records of a file: one JSONL line, JSON item, CSV or Parquet row, or line of text.
 
-A record is never a physical line of the file: one that spans lines stays whole (Oren, section 2,
-takes a data set as a sequence of examples). Each comes with its place, which error messages name.
+A record is never a physical line of the file: one that spans lines stays whole (Oren,
+section 2, takes a data set as a sequence of examples). Each comes with its place, which
+error messages name.
 """
 
 import csv
@@ -9,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,36 +25,45 @@ ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
 def read_records(path: Path) -> list[Record]:
-    """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in the order of the file.
+    """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in their order.
 
-    Raises InputError, with file and line, if there is no such file, its suffix is unknown, it is
-    empty or not UTF-8, or a record is malformed.
+    Raises InputError, with file and line, if there is no such file, its suffix is
+    unknown, it is empty or not UTF-8, or a record is malformed.
     """
     if path.suffix not in FORMATS:
-        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
+        raise InputError(
+            f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}",
+        )
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a test set")
     records = FORMATS[path.suffix](path)
     if not records:
-        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
+        raise InputError(
+            f"{path}: the test set is empty; give a file with at least two records",
+        )
     return records
 
 
 def read_lines(path: Path) -> dict[int, str]:
-    """Read a UTF-8 file: its lines without their ends by number from 1, but for blank ones.
+    """Read the lines of a UTF-8 file, without ends, by number from 1; blank ones go.
 
-    Raises InputError as `read_text`.
+    Raises InputError that names the first line that is not UTF-8.
     """
-    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
+    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record
+    # ends.
     lines = enumerate(read_text(path).split("\n"), start=1)
     return {number: line for number, line in lines if line.strip()}
 
 
 def read_text(path: Path) -> str:
-    """Read UTF-8 text with plain line ends; InputError names the first line that is not UTF-8."""
+    """Read UTF-8 text with plain line ends.
+
+    Raises InputError that names the first line that is not UTF-8.
+    """
     data = path.read_bytes()
     try:
-        # A byte order mark and Windows line ends come from the editor, not from the records.
+        # A byte order mark and Windows line ends come from the editor, not from the
+        # records.
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -63,9 +73,10 @@ def read_text(path: Path) -> str:
 
 
 def check_ids(records: Sequence[Record], where: str) -> None:
-    """Raise InputError if a record with an id stands twice: the file was concatenated or damaged.
+    """Raise InputError if a record with an id stands twice.
 
-    Different records may have one id, such as the questions about one passage.
+    The file was then concatenated or damaged. Different records may have one id, such
+    as the questions about one passage.
     """
     for field in ID_FIELDS:
         counts = Counter(repr(record.get(field)) for _, record in records)
@@ -77,9 +88,17 @@ def check_ids(records: Sequence[Record], where: str) -> None:
             first = seen.setdefault(repr(record), place)
             if first != place:
                 raise InputError(
-                    f"{where}, {place}: the record of {field} {value!r} stands at {first} already, "
-                    "with the same fields; remove the copy"
+                    f"{where}, {place}: the record of {field} {value!r} stands at "
+                    f"{first} already, with the same fields; remove the copy"
                 )
+
+
+def are_mappings(values: Sequence[Any], key: str | None = None) -> bool:
+    """Return whether all values are mappings, which have the key if one is named."""
+    for value in values:
+        if not isinstance(value, Mapping) or (key is not None and key not in value):
+            return False
+    return True
 
 
 def articles(text: str) -> list[str]:
@@ -92,19 +111,33 @@ def articles(text: str) -> list[str]:
 
 
 def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
-    """Give records of one set the same fields whatever file they come from.
+    """Return records of one set with the same fields whatever file they come from.
 
-    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a letter} of the
-    hub's fields and of a CSV's choice0 ... choice3, and raises InputError if a field is missing or
-    the answer is none of four; "wikitext" joins lines into articles.
+    Parameters
+    ----------
+    records
+        Records of a file.
+    kind
+        None leaves them as they are; "mmlu" makes {question, choices, answer: a letter}
+        of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines
+        into articles.
+    where
+        What messages call the file.
+
+    Raises
+    ------
+    InputError
+        If a field of MMLU is missing, or its answer is none of four.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
     if kind == "wikitext":
-        # The hub keeps the line ends, and "" for a blank line, which is a space in the files.
+        # The hub keeps the line ends, and "" for a blank line, which is a space in the
+        # files.
         lines = (str(record.get("text", "")) or " \n" for _, record in records)
         text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-        return [(f"article {i}", {"text": text}) for i, text in enumerate(articles(text), start=1)]
+        numbered = enumerate(articles(text), start=1)
+        return [(f"article {number}", {"text": article}) for number, article in numbered]
     return list(records)
 
 
@@ -112,18 +145,20 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
     try:
         choices = record.get("choices") or [record[f"choice{i}"] for i in range(4)]
         answer = str(record["answer"])
-        letter = answer if answer in list("ABCD") else "ABCD"[list("0123").index(answer)]
+        if answer not in list("ABCD"):
+            answer = "ABCD"[list("0123").index(answer)]
         if len(choices) != 4:
             raise ValueError(f"{len(choices)} choices")
-        return {"question": record["question"], "choices": list(choices), "answer": letter}
+        question = record["question"]
     except (KeyError, ValueError) as error:
         raise InputError(
             f"{where}: no record of MMLU ({error}); give question, choices and answer (0 to 3)"
         ) from error
+    return {"question": question, "choices": list(choices), "answer": answer}
 
 
 def without_bytes(value: object) -> str | None:
-    """Return what stands for a value in JSON: text for a date, null for bytes, such as an image."""
+    """Return what JSON has for a value: text for a date, null for bytes (an image)."""
     return None if isinstance(value, bytes) else str(value)
 
 
@@ -132,18 +167,20 @@ class _Objects:
 
     Attributes
     ----------
-    twice : that object, and its key; None if there is none.
+    twice
+        An object that has a key twice, and the key; None if there is none.
     """
 
     def __init__(self) -> None:
         self.twice: tuple[dict[str, Any], str] | None = None
 
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs) and self.twice is None:
+        fields = dict(pairs)
+        if len(fields) < len(pairs) and self.twice is None:
             counts = Counter(key for key, _ in pairs)
-            self.twice = made, counts.most_common(1)[0][0]
-        return made
+            commonest, _ = counts.most_common(1)[0]
+            self.twice = (fields, commonest)
+        return fields
 
     def check(self, values: Sequence[Record], path: Path) -> None:
         """Raise InputError that names the record with a key that stands twice."""
@@ -151,21 +188,27 @@ class _Objects:
             return
         broken, key = self.twice
         place = next(place for place, value in values if _holds(value, broken))
-        raise InputError(f"{path}, {place}: key {key[:60]!r} stands twice; remove or rename one")
+        raise InputError(
+            f"{path}, {place}: key {key[:60]!r} stands twice; remove or rename one",
+        )
 
 
 def _holds(value: Any, broken: dict[str, Any]) -> bool:
     """Whether an object is a value, or lies within it."""
     if value is broken:
         return True
-    inner = value.values() if isinstance(value, dict) else value
-    return isinstance(value, dict | list) and any(_holds(each, broken) for each in inner)
+    if isinstance(value, dict):
+        return any(_holds(inner, broken) for inner in value.values())
+    if isinstance(value, list):
+        return any(_holds(inner, broken) for inner in value)
+    return False
 
 
 def _parse_json(text: str, path: Path, first_line: int, objects: _Objects) -> Any:
     try:
         return json.loads(text, object_pairs_hook=objects)
-    except (ValueError, RecursionError) as error:  # also an integer that Python does not convert
+    except (ValueError, RecursionError) as error:
+        # Also an integer that Python does not convert.
         problem = getattr(error, "msg", None) or str(error)
         line = first_line + getattr(error, "lineno", 1) - 1
         raise InputError(
@@ -182,12 +225,20 @@ def _read_json(path: Path) -> list[Record]:
         values = [(f"record {i}", value) for i, value in items]
     else:  # many files called .json hold an object a line, too
         lines = read_lines(path).items()
-        values = [(f"line {i}", _parse_json(line, path, i, objects)) for i, line in lines]
+        values = []
+        for number, line in lines:
+            value = _parse_json(line, path, number, objects)
+            values.append((f"line {number}", value))
     objects.check(values, path)
+    records: list[Record] = []
     for place, value in values:
         if not isinstance(value, dict | str):
-            raise InputError(f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}")
-    return [(at, {"text": one} if isinstance(one, str) else one) for at, one in values]
+            raise InputError(
+                f"{path}, {place}: write a JSON object, not {json.dumps(value)[:40]}",
+            )
+        fields = {"text": value} if isinstance(value, str) else value
+        records.append((place, fields))
+    return records
 
 
 def _read_csv(path: Path) -> list[Record]:
@@ -201,18 +252,22 @@ def _read_csv(path: Path) -> list[Record]:
     try:
         names = reader.fieldnames or []
         if twice := [name for name in names if names.count(name) > 1]:
-            raise InputError(f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one")
+            raise InputError(
+                f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one",
+            )
         start = reader.line_num + 1
         for row in reader:  # without blank lines
             if None in row or None in row.values():
                 raise InputError(
-                    f"{path}, line {start}: the header has {len(names)} columns, and this row more "
-                    "or fewer; check quotes"
+                    f"{path}, line {start}: the header has {len(names)} columns, and "
+                    "this row more or fewer; check quotes"
                 )
             records.append((f"line {start}", row))
             start = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"{path}, line {start}: malformed CSV ({error}); check quotes") from error
+        raise InputError(
+            f"{path}, line {start}: malformed CSV ({error}); check quotes",
+        ) from error
     return records
 
 
@@ -223,10 +278,13 @@ def _read_parquet(path: Path) -> list[Record]:
     try:
         with path.open("rb") as file:  # its name may not be UTF-8
             return records_of(pyarrow.parquet.read_table(file))
-    # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
+    # Text that is not UTF-8 and dates that Python has not are found out as rows are
+    # made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = brief(str(error), 200)
-        raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
+        raise InputError(
+            f"{path}: not a Parquet file ({reason}); download it again",
+        ) from error
 
 
 def records_of(table: "pyarrow.Table") -> list[Record]:
@@ -236,21 +294,25 @@ def records_of(table: "pyarrow.Table") -> list[Record]:
 
 
 def _decoded(value: Any) -> Any:
-    """Return a value with the text of bytes that are UTF-8; others stay, such as an image."""
+    """Return a value with the text of bytes that are UTF-8.
+
+    Others stay, such as an image.
+    """
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             return value
     if isinstance(value, list):
-        return [_decoded(each) for each in value]
+        return [_decoded(inner) for inner in value]
     if isinstance(value, dict):
-        return {key: _decoded(each) for key, each in value.items()}
+        return {key: _decoded(inner) for key, inner in value.items()}
     return value
 
 
 def _read_txt(path: Path) -> list[Record]:
-    return [(f"line {number}", {"text": line}) for number, line in read_lines(path).items()]
+    lines = read_lines(path).items()
+    return [(f"line {number}", {"text": line}) for number, line in lines]
 
 
 FORMATS: dict[str, Callable[[Path], list[Record]]] = {

@@ -1,8 +1,9 @@
-"""The data registry: where each public test set comes from, and what proves that it arrived whole.
+"""The data registry: where each public test set comes from, and its checksum.
 
-`data/registry.yaml` is the table; the file beside this module is a link to it, so that an installed
-package finds it too. The environment variable CONTAMINATION_REGISTRY names another table that takes
-its place, such as one with the addresses of a mirror in one's own network.
+`data/registry.yaml` is the table; the file next to this module is a link to it, so that
+an installed package finds it too. The environment variable CONTAMINATION_REGISTRY names
+another table that takes its place, such as one with the addresses of a mirror in one's
+own network.
 """
 
 import difflib
@@ -47,7 +48,9 @@ class Url:
 
     def __str__(self) -> str:
         """Return what messages and notes call it."""
-        return f"{self.url} ({self.member})" if self.member else self.url
+        if self.member is None:
+            return self.url
+        return f"{self.url} ({self.member})"
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,20 @@ class Entry:
 
     Attributes
     ----------
-    title : what the paper's tables call it.
-    licence : of the data; "unknown" where it states none.
-    records : how many there are. checksum : SHA-256 of the examples in order, whatever file they
-        come from. lines : SHA-256 of the lines of its file (template line/1). None: unknown.
-    mirror : path of its file below the directory of a mirror, and below the cache.
-    normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
+    title
+        What the paper's tables call it.
+    licence
+        Licence of the data; "unknown" where it states none.
+    records
+        How many there are.
+    checksum
+        SHA-256 of the examples in order, whatever file they come from.
+    lines
+        SHA-256 of the lines of its file (template line/1). None: unknown.
+    mirror
+        Path of its file below the directory of a mirror, and below the cache.
+    normalise
+        Kind of records, as `contamination.testsets.records.normalise` takes it.
     """
 
     name: str
@@ -80,19 +91,23 @@ class Entry:
 def registered(prefix: str = "") -> tuple[str, ...]:
     """Return the names that start with `prefix`, in the order of the registry.
 
-    `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then professional_law,
-    which the table leaves out.
+    `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then
+    professional_law, which the table leaves out.
     """
     return tuple(name for name in entries() if name.startswith(prefix))
 
 
 def suggestion(name: str) -> str:
-    """Name the likeliest sets that a misspelt name meant, and where all of them are listed."""
-    if members := registered(f"{name.rstrip('/')}/"):
-        return f"it has {len(members)} sets, each tested by itself: {members[0]}, {members[1]} ..."
+    """Return the likeliest sets that a misspelt name meant, as advice in a message."""
+    members = registered(f"{name.rstrip('/')}/")
+    if members:
+        examples = f"{members[0]}, {members[1]} ..."
+        return f"it has {len(members)} sets, each tested by itself: {examples}"
     close = difflib.get_close_matches(name, entries(), n=3, cutoff=0.5)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
-    return f"{meant}`contamination data list` shows what is registered"
+    advice = "`contamination data list` shows what is registered"
+    if close:
+        advice = f"did you mean {' or '.join(close)}? {advice}"
+    return advice
 
 
 @cache
@@ -103,17 +118,20 @@ def entries() -> dict[str, Entry]:
     """
     path = Path(os.environ.get(REGISTRY_VARIABLE) or REGISTRY)
     if not path.is_file():
-        raise InputError(f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets")
+        raise InputError(
+            f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets",
+        )
     import yaml
 
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    found = [_entry(name, fields) for name, fields in table["sets"].items()]
+    listed = [_entry(name, fields) for name, fields in table["sets"].items()]
     for family, shared in table["families"].items():
         members = shared.pop("members")
         for member, own in members.items():
             fields = json.loads(json.dumps(shared).replace("{name}", member))
-            found.append(_entry(f"{family}/{member}", {"title": member} | fields | own))
-    return {entry.name: entry for entry in found}
+            fields = {"title": member} | fields | own
+            listed.append(_entry(f"{family}/{member}", fields))
+    return {entry.name: entry for entry in listed}
 
 
 def _entry(name: str, fields: dict[str, Any]) -> Entry:

@@ -1,7 +1,7 @@
 """Folders that `save_to_disk` of the library `datasets` has written.
 
-A data set has `state.json` and files of Arrow streams; several splits have `dataset_dict.json` and
-such a folder for each.
+A data set has `state.json` and files of Arrow streams; several splits have
+`dataset_dict.json` and such a folder for each.
 """
 
 from pathlib import Path
@@ -27,7 +27,10 @@ class _File(BaseModel):
 
 
 class _State(BaseModel):
-    """The state of a data set; old versions of `datasets` kept the order of its rows elsewhere."""
+    """The state of a data set.
+
+    Old versions of `datasets` kept the order of its rows elsewhere.
+    """
 
     files: list[_File] = Field(alias="_data_files")
     indices: list[_File] | None = Field(None, alias="_indices_data_files")
@@ -50,8 +53,10 @@ def read_saved(folder: Path, split: str | None) -> list[Record]:
 
     Parameters
     ----------
-    folder : of a data set, or of its splits.
-    split : name of the split; None is "test", or the only data set that there is.
+    folder
+        Folder of a data set, or of its splits.
+    split
+        Name of the split; None is "test", or the only data set that there is.
 
     Raises
     ------
@@ -87,8 +92,9 @@ def _read_rows(folder: Path) -> list[Record]:
     state = _parsed(_State, folder / STATE)
     if state.indices:
         raise InputError(
-            f"{folder}: an old version of datasets wrote it by save_to_disk, with the order of its "
-            "rows apart; load it, call flatten_indices() and save_to_disk again"
+            f"{folder}: an old version of datasets wrote it by save_to_disk, with the "
+            "order of its rows apart; load it, call flatten_indices() and save_to_disk "
+            "again"
         )
     try:
         tables = [_read_table(folder / Path(file.filename).name) for file in state.files]
@@ -96,7 +102,9 @@ def _read_rows(folder: Path) -> list[Record]:
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _damaged(folder, str(error)) from error
     if not records:
-        raise InputError(f"{folder}: the test set is empty; give one with at least two records")
+        raise InputError(
+            f"{folder}: the test set is empty; give one with at least two records",
+        )
     return records
 
 
@@ -121,4 +129,6 @@ def _parsed(kind: type[_M], path: Path) -> _M:
 
 def _damaged(path: Path, problem: str) -> InputError:
     reason = brief(problem, 200)
-    return InputError(f"{path}: not as save_to_disk writes it ({reason}); save the data set again")
+    return InputError(
+        f"{path}: not as save_to_disk writes it ({reason}); save the data set again",
+    )

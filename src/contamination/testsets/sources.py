@@ -1,17 +1,16 @@
 """Open a test set wherever it is: registered name, file, directory or data set of the hub.
 
-A set that is registered or of the hub is looked for in a local mirror, then in the cache, then at
-its public source. The cache is laid out like a mirror: copy it to a machine without a network.
-Wherever a set lies, its records are counted and the SHA-256 of its examples is compared, which does
-not depend on the kind of file.
+A set that is registered or of the hub is looked for in a local mirror, then in the
+cache, then at its public source. The cache is laid out like a mirror: copy it to a
+machine without a network. Wherever a set lies, its records are counted and the SHA-256
+of its examples is compared, which does not depend on the kind of file.
 """
 
 import json
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import platformdirs
 
@@ -19,7 +18,6 @@ from contamination.errors import InputError
 from contamination.files import (
     check_directory,
     locked,
-    read_json,
     sha256_of,
     writable,
     write_json,
@@ -29,20 +27,25 @@ from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import (
     FORMATS,
     Record,
-    check_ids,
     normalise,
     read_lines,
     read_records,
-    read_text,
     without_bytes,
 )
-from contamination.testsets.registry import FIRST, Entry, Hub, entries, registered, suggestion
+from contamination.testsets.registry import (
+    FIRST,
+    Entry,
+    Hub,
+    entries,
+    registered,
+    suggestion,
+)
 from contamination.testsets.saved import is_saved, read_saved
-from contamination.testsets.templates import parse, render, template_for
+from contamination.testsets.templates import parse, template_for
+from contamination.testsets.verified import ORIGIN, checksum, read_verified, require_same
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
-ORIGIN = ".source.json"  # suffix of the note beside a file that was fetched
 HARNESSES = ("lm-eval", "lm-eval-samples", "inspect", "lighteval")  # before a colon
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
 
@@ -60,27 +63,34 @@ def open_test_set(
 
     Parameters
     ----------
-    what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
-        file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a folder that
-        `save_to_disk` wrote, or a directory laid out like a repository of the hub; or a data set of
-        the hub ("org/name", "org/name:config").
-    template : name, text with {field}, or a field; None is the registry's, else that of the layout
-        of the records (`contamination.testsets.templates.template_for`). "line/1" takes the line of
-        each record, every field as the file writes it. So the public script of Oren et al. reads a
-        file, and so their models have most likely read the planted sets: for four of them the words
-        per example in Table 3 are those of whole lines (235 of MNLI, and 30 of its two sentences
-        and its label).
-    max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
-        Oren do, and all of any other.
-    mirror : directory with files of sets, laid out like the cache; None is `data_directory`.
-    revision, split : of a data set of the hub; its main branch and "test" without them. A folder
-        may have splits, too.
+    what
+        A registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or
+        .txt file; what a harness has (`contamination.testsets.harness`:
+        "lm-eval:TASK"); a folder that `save_to_disk` wrote, or a directory laid out
+        like a repository of the hub; or a data set of the hub ("org/name",
+        "org/name:config").
+    template
+        Name, text with {field}, or a field; None is the registry's, else that of the
+        layout of the records (`contamination.testsets.templates.template_for`).
+        "line/1" takes the line of each record, every field as the file writes it. So
+        the public script of Oren et al. reads a file, and so their models have most
+        likely read the planted sets: for four of them the words per example in Table 3
+        are those of whole lines (235 of MNLI, and 30 of its two sentences and its
+        label).
+    max_records
+        At most so many records, from the start; None takes 5,000 of a registered set,
+        as Oren do, and all of any other.
+    mirror
+        Directory with files of sets, laid out like the cache; None is `data_directory`.
+    revision, split
+        Those of a data set of the hub; its main branch and "test" without them. A
+        folder may have splits, too.
 
     Raises
     ------
     InputError
-        If nothing has that name, there is no network, the checksum or the number of records is
-        wrong, or the file or the template is wrong (with line and field).
+        If nothing has that name, there is no network, the checksum or the number of
+        records is wrong, or the file or the template is wrong (with line and field).
     """
     if template is not None:
         parse(template)  # a wrong one is refused before anything is fetched
@@ -102,9 +112,12 @@ class Opened(NamedTuple):
 
     Attributes
     ----------
-    name, where : what tables and messages call them.
-    records : of the whole file, each with its place; the first `used` are wanted.
-    entry : of the registry, where they are registered.
+    name, where
+        What tables and messages call them.
+    records
+        Records of the whole file, each with its place; the first `used` are wanted.
+    entry
+        Entry of the registry, where they are registered.
     """
 
     name: str
@@ -124,8 +137,15 @@ def open_records(
 ) -> Opened:
     """Find the records of a test set and verify them.
 
-    Parameters are those of `open_test_set`. Raises InputError for what it refuses, but for a
-    template.
+    Parameters
+    ----------
+    what, max_records, mirror, revision, split
+        As in `open_test_set`.
+
+    Raises
+    ------
+    InputError
+        For what `open_test_set` refuses, but for a template.
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
@@ -161,7 +181,9 @@ def open_records(
         for_hub_alone = bool(revision)
         records = read_repository(path, None, split or "test", text)
     elif isinstance(what, Path):
-        raise InputError(f"{what}: no such file or directory; give the path of a test set")
+        raise InputError(
+            f"{what}: no such file or directory; give the path of a test set",
+        )
     else:
         described = entry_of(text, revision, split)
         for_hub_alone = False
@@ -177,9 +199,10 @@ def open_records(
 
 
 def _with_lines(opened: Opened) -> list[Record]:
-    """Add to each record its `line`: that of a file of text or JSON lines, else the record as JSON.
+    """Add to each record its `line` in the file; that of other files is JSON.
 
-    Raises InputError where the registry has another checksum of the lines (`Entry.lines`).
+    Raises InputError where the registry has another checksum of the lines
+    (`Entry.lines`).
     """
     records = opened.records
     entry = opened.entry
@@ -191,7 +214,9 @@ def _with_lines(opened: Opened) -> list[Record]:
     else:
         lines = [json.dumps(record, default=without_bytes) for _, record in records]
     if entry and entry.lines not in (None, sha256_of(*(f"{line}\n" for line in lines))):
-        raise InputError(f"{path}: its lines are not those registered of {entry.name}; fetch it")
+        raise InputError(
+            f"{path}: its lines are not those registered of {entry.name}; fetch it",
+        )
     pairs = zip(records, lines, strict=True)
     return [(place, {**record, "line": line}) for (place, record), line in pairs]
 
@@ -199,14 +224,29 @@ def _with_lines(opened: Opened) -> list[Record]:
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    Raises InputError if `name` is neither.
+    Parameters
+    ----------
+    name
+        Registered, or "org/name" or "org/name:config" of the hub.
+    revision
+        Commit, branch or tag of a data set of the hub; None is its main branch.
+    split
+        Split of a data set of the hub; None is "test".
+
+    Raises
+    ------
+    InputError
+        If `name` is neither.
     """
     if name in entries():
         return entries()[name]
     match = HUB_ID.fullmatch(name)
-    family = registered(f"{name.partition('/')[0]}/")  # then it is no organisation of the hub
+    # Then it is no organisation of the hub.
+    family = registered(f"{name.partition('/')[0]}/")
     if match is None or family or name.startswith("."):
-        raise InputError(f"{name}: no such file, directory or test set: {suggestion(name)}")
+        raise InputError(
+            f"{name}: no such file, directory or test set: {suggestion(name)}",
+        )
     split = split or "test"
     label = name if split == "test" else f"{name}/{split}"
     version = f"@{revision.replace('/', '--')}" if revision else ""
@@ -223,8 +263,9 @@ def data_directory() -> Path:
 def data_file(name: str) -> Path:
     """Return the path of a file in the data directory.
 
-    One that is not there, but is the `mirror` file of a registered set, is taken from the cache and
-    fetched first if need be. Raises InputError if there is no such file, or it cannot be fetched.
+    One that is not there, but is the `mirror` file of a registered set, is taken from
+    the cache and fetched first if need be. Raises InputError if there is no such file,
+    or it cannot be fetched.
     """
     path = data_directory() / name
     if path.is_file():
@@ -232,17 +273,24 @@ def data_file(name: str) -> Path:
     for entry in entries().values():
         if entry.mirror == name:
             return fetch(entry)
-    raise InputError(f"{path}: no such file; set {DATA_VARIABLE} to its directory (data/README.md)")
+    raise InputError(
+        f"{path}: no such file; set {DATA_VARIABLE} to its directory (data/README.md)",
+    )
 
 
 def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
-    """Return the file of a set: in the mirror, else in the cache; None if it has to be fetched.
+    """Return the file of a set: in the mirror, else in the cache.
 
-    Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no directory.
+    It is None if it has to be fetched.
+
+    Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no
+    directory.
     """
-    given = mirror or os.environ.get(DATA_VARIABLE)
-    if given and not Path(given).is_dir():
-        raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
+    folder = mirror or os.environ.get(DATA_VARIABLE)
+    if folder and not Path(folder).is_dir():
+        raise InputError(
+            f"{folder}: no such directory; give that of a mirror (data/README.md)",
+        )
     root = Path(mirror or data_directory())
     cached = cache_path(entry)
     places = (root / entry.mirror, root / cached.relative_to(cache_directory()), cached)
@@ -250,18 +298,19 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
 
 
 def available(name: str) -> bool:
-    """Return whether a registered set is in the mirror or the cache, so needs no network."""
+    """Return whether a registered set is in the mirror or the cache."""
     return locate(entry_of(name)) is not None
 
 
 def cache_directory() -> Path:
     """Return the directory of what was fetched.
 
-    That is the one that CONTAMINATION_CACHE names, else the system's for caches. Raises InputError
-    if there can be no directory.
+    That is the one that CONTAMINATION_CACHE names, else the system's for caches. Raises
+    InputError if there can be no directory.
     """
     chosen = os.environ.get(CACHE_VARIABLE)
-    directory = Path(chosen or platformdirs.user_cache_dir("contamination", appauthor=False))
+    usual = platformdirs.user_cache_dir("contamination", appauthor=False)
+    directory = Path(chosen or usual)
     check_directory(directory)
     return directory
 
@@ -272,11 +321,14 @@ def cache_path(entry: Entry) -> Path:
 
 
 def fetch(entry: Entry, *, again: bool = False) -> Path:
-    """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
+    """Return the file of a set in the cache.
 
-    A note next to it records what was fetched: source, commit, number of records and checksum. A
-    later fetch has to bring the same. Raises InputError if the set cannot be fetched, and if what
-    arrived is not what was fetched before or what the registry has; then nothing is kept.
+    It is fetched if it is not there, or if asked `again`.
+
+    A note next to it records what was fetched: source, commit, number of records and
+    checksum. A later fetch has to bring the same. Raises InputError if the set cannot
+    be fetched, and if what arrived is not what was fetched before or what the registry
+    has; then nothing is kept.
     """
     from contamination.testsets.fetching import download
 
@@ -290,8 +342,10 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         if entry.normalise or lines is None:
             rows = normalise(rows, entry.normalise, source)
             lines = [json.dumps(row, default=without_bytes) for _, row in rows]
-        records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
-        _compare(entry, records, path, source)
+        records: list[Record] = []
+        for (place, _), line in zip(rows, lines, strict=True):
+            records.append((place, json.loads(line)))
+        require_same(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))
         origin = {
             "source": source,
@@ -302,55 +356,3 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         }
         write_json(path.with_suffix(ORIGIN), origin)
     return path
-
-
-def read_verified(entry: Entry, path: Path) -> list[Record]:
-    """Read a set from a file of the mirror or the cache and compare number and checksum of records.
-
-    Raises InputError if records are missing, too many or changed, if a record comes twice with its
-    id, or if the file is malformed.
-    """
-    if entry.normalise == "wikitext" and path.suffix == ".txt":
-        # As records of a .txt file they would have lost the blank lines.
-        records = [("", {"text": read_text(path)})]
-    else:
-        records = read_records(path)
-    records = normalise(records, entry.normalise, str(path))
-    _compare(entry, records, path, str(path))
-    return records
-
-
-def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
-    """Refuse records that are not the registered ones, or those that `path` was fetched with."""
-    check_ids(records, where)
-    actual = checksum(entry, records, where)
-    expected = expected_checksum(entry, path)
-    wrong = None
-    if entry.records not in (None, len(records)):
-        wrong = f"{len(records):,} records, {entry.name} has {entry.records:,}"
-    elif expected not in (None, actual):
-        wrong = f"checksum {actual[:16]}..., {entry.name} has {expected[:16]}..."
-    if wrong is not None:
-        accept = "" if entry.checksum else f", or accept it: remove {path.with_suffix(ORIGIN)}"
-        raise InputError(
-            f"{where}: {wrong}; damaged or another version: fetch it again{accept}",
-            parameter="again",
-        )
-
-
-def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """Return the SHA-256 over the examples, as the registry renders them, else over the records."""
-    if entry.template is None:
-        return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))
-    return sha256_of(*render(records, entry.template, where))
-
-
-def expected_checksum(entry: Entry, path: Path) -> str | None:
-    """Return the SHA-256 that the registry has, else the one recorded when `path` was fetched."""
-    return entry.checksum or read_origin(path).get("checksum")
-
-
-def read_origin(path: Path) -> dict[str, Any]:
-    """Read what was recorded when a file was fetched (see `fetch`); empty if it was not."""
-    note = path.with_suffix(ORIGIN)
-    return read_json(note) if note.is_file() else {}

@@ -1,8 +1,9 @@
 """Templates: how a record becomes the text of an example.
 
-A template is text with {field}. A field is named as its record has it, dots, digits and all:
-`{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or `{question.stem}`,
-`{choices[0]}`, or of each entry of a list `{messages[content]}`; `{choices:, }` joins a list.
+A template is text with {field}. A field is named as its record has it, dots, digits and
+all: `{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or
+`{question.stem}`, `{choices[0]}`, or of each entry of a list `{messages[content]}`;
+`{choices:, }` joins a list.
 """
 
 import math
@@ -14,13 +15,14 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from contamination.errors import InputError
-from contamination.testsets.records import ID_FIELDS, Record
+from contamination.testsets.records import ID_FIELDS, Record, are_mappings
 
-# name/version -> how a record becomes the text of an example. The final newline is the separator,
-# tokenised with the example. A changed template gets a new version: stores are keyed by it.
+# name/version -> how a record becomes the text of an example. The final newline is the
+# separator, tokenised with the example. A changed template gets a new version: stores
+# are keyed by it.
 TEMPLATES = {
     "text/1": "{text}\n",
-    "line/1": "{line}\n",  # that of its file: see `contamination.testsets.sources.open_test_set`
+    "line/1": "{line}\n",  # of its file: see `open_test_set`
     "signature/1": "{name}{signature}: {summary}\n",
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
@@ -39,13 +41,17 @@ TEMPLATES = {
     "truthfulqa/2": "Q: {question}\nA: {best_answer}\n",
     "piqa/1": "{goal}\n{sol1}\n{sol2}\n",
     "mmlu/1": "{input}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer: {target}\n",
-    "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\nC. {choices[2]}\nD. {choices[3]}\n"
-    "Answer: {answer}\n",
+    "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\n"
+    "C. {choices[2]}\nD. {choices[3]}\nAnswer: {answer}\n",
 }
-# Templates of the layouts that are known by their fields; the first that fits a record is taken.
-LAYOUTS = ("text/1", "messages/1", "choices/1", "choices/2", "question/1", "truthfulqa/1")
+# Templates of the layouts that are known by their fields; the first that fits a record
+# is taken.
+LAYOUTS = (
+    *("text/1", "messages/1", "choices/1", "choices/2"),
+    *("question/1", "truthfulqa/1"),
+)
 
-MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
+MOST_SHOWN = 200  # characters of a template, or of names of fields, in a message
 MOST_FIELDS = 1_000
 MOST_PADDING = 1_000  # characters that a format may pad a field to
 MOST_DIGITS = 9  # of a place in a list
@@ -56,7 +62,7 @@ _BRACED = re.compile(r"\{\s*([^{}]+?)\s*\}")
 
 
 class Field(NamedTuple):
-    """A field of a template: its name, and how its value is written, as in a format of Python."""
+    """A field of a template: its name, and the format of Python for its value."""
 
     name: str
     specification: str = ""
@@ -75,9 +81,14 @@ class Template(NamedTuple):
 
     Attributes
     ----------
-    name : what stores call it. pattern : its text with {field}.
-    parts : a text and the field after it, in turn; None where there is none.
-    braced : what stands in doubled braces, and so is text, whatever the record has.
+    name
+        What stores call it.
+    pattern
+        Its text with {field}.
+    parts
+        A text and the field after it, in turn; None where there is none.
+    braced
+        What stands in doubled braces, and so is text, whatever the record has.
     """
 
     name: str
@@ -103,41 +114,58 @@ class Template(NamedTuple):
 
 @cache
 def parse(template: str) -> Template:
-    """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
+    r"""Return a template that was checked, of its name, a field, or its text.
+
+    Raises InputError if it cannot be used.
+
+    Examples
+    --------
+    >>> parse("question/1").pattern
+    'Question: {question}\nAnswer: {answer}\n'
+    >>> sorted(parse("{question[stem]} {answer}").fields)
+    ['answer', 'question']
+    """
     pattern = TEMPLATES.get(template, template)
     if "{" not in pattern and "/" in pattern:
-        raise InputError(f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}")
+        raise InputError(
+            f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}",
+        )
     if "{" not in pattern:  # a field
         template = pattern = f"{{{template}}}\n"
-    told = f"template {pattern[:MOST_SHOWN]!r}"
+    described = f"template {pattern[:MOST_SHOWN]!r}"
     parts = list[tuple[str, Field | None]]()
     try:
         for text, name, specification, conversion in string.Formatter().parse(pattern):
-            field = None if name is None else Field(name, specification or "", conversion)
+            field = None
+            if name is not None:
+                field = Field(name, specification or "", conversion)
             parts.append((text, field))
     except ValueError as error:
-        raise InputError(f"{told}: {error}; write {{{{ for a brace") from error
+        raise InputError(f"{described}: {error}; write {{{{ for a brace") from error
     literal = "".join(text if field is None else f"{text}\0" for text, field in parts)
-    found = Template(template, pattern, tuple(parts), tuple(_BRACED.findall(literal)))
-    for field in found.listed:
+    braced = tuple(_BRACED.findall(literal))
+    parsed = Template(template, pattern, tuple(parts), braced)
+    for field in parsed.listed:
         if not _NAME.fullmatch(field.name) or "{" in field.specification:
             raise InputError(
-                f"{told}: {{{field.name}}} is no field, or has one in its format; write "
+                f"{described}: {{{field.name}}} is no field, or has one in its format; write "
                 "{field[key]} or {field[0]}"
             )
         if _pads_far(field.specification):
             raise InputError(
-                f"{told}: {{{field.typed[:MOST_SHOWN]}}} pads to more than {MOST_PADDING:,} "
+                f"{described}: {{{field.typed[:MOST_SHOWN]}}} pads to more than {MOST_PADDING:,} "
                 "characters; write a smaller number"
             )
-    if not found.listed:
+    if not parsed.listed:
         raise InputError(
-            f"{told} has no field, and would make all examples one text; write "
+            f"{described} has no field, and would make all examples one text; write "
             f"{_with_single_braces(pattern)}"
         )
-    if len(found.listed) > MOST_FIELDS:
-        raise InputError(f"{told}: {len(found.listed):,} fields; give {MOST_FIELDS:,} at most")
-    return found
+    if len(parsed.listed) > MOST_FIELDS:
+        raise InputError(
+            f"{described}: {len(parsed.listed):,} fields; give {MOST_FIELDS:,} at most",
+        )
+    return parsed
 
 
 def _pads_far(specification: str) -> bool:
@@ -151,16 +179,44 @@ def _pads_far(specification: str) -> bool:
 
 
 def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
-    """Render records; raises InputError that names the first one that the template does not fit."""
+    r"""Return the text of each record.
+
+    Parameters
+    ----------
+    records
+        Each with its place.
+    template
+        Its name, a field, or its text.
+    where
+        What messages call the source of the records.
+
+    Raises
+    ------
+    InputError
+        For a template that cannot be used, and for the first record that it does not
+        fit.
+
+    Examples
+    --------
+    >>> records = [("line 1", {"question": "Who?", "options": ["a cat", "a dog"]})]
+    >>> render(records, "{question} {options[0]}\n", where="set.jsonl")
+    ('Who? a cat\n',)
+    """
     parsed = parse(template)
-    return tuple(_text(record, parsed, f"{where}, {place}") for place, record in records)
+    texts: list[str] = []
+    for place, record in records:
+        texts.append(_text(record, parsed, f"{where}, {place}"))
+    return tuple(texts)
 
 
 def kept_text(text: str, where: str) -> str:
-    """Return a text, or raise InputError for one that is too long or holds half a character."""
+    """Return a text; InputError if it is too long or holds half a character."""
     if len(text) > LONGEST_TEXT:
-        raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
-    if half := re.search("[\ud800-\udfff]", text):
+        raise InputError(
+            f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most",
+        )
+    half = re.search("[\ud800-\udfff]", text)
+    if half is not None:
         raise InputError(
             f"{where}: {half[0]!a} is half of a surrogate pair; write the character itself"
         )
@@ -168,7 +224,10 @@ def kept_text(text: str, where: str) -> str:
 
 
 def no_text(value: Any) -> str | None:
-    """Say what a value, or one within it, is that no text can show; None if it can be shown."""
+    """Return what a value, or one within it, is that no text can show.
+
+    Return None if all of it can be shown.
+    """
     if value is None:
         return "null"
     if isinstance(value, float) and not math.isfinite(value):
@@ -185,7 +244,8 @@ def no_text(value: Any) -> str | None:
 def template_for(records: Sequence[Record], where: str) -> str:
     """Return the template of the layout of records, by the fields of the first one.
 
-    Raises InputError if no layout is known, with a template made of the fields that there are.
+    Raises InputError if no layout is known, with a template made of the fields that
+    there are.
     """
     if not records:
         return LAYOUTS[0]
@@ -205,9 +265,10 @@ def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
     """Return the text of one record."""
     for name in template.braced:
         if name in record:
+            braced = f"{{{name}}}"
             raise InputError(
-                f"{where}: {template.described} writes {{{name}}} as it is, in doubled braces; "
-                f"write {_with_single_braces(template.pattern)}"
+                f"{where}: {template.described} writes {braced} as it is, in "
+                f"doubled braces; write {_with_single_braces(template.pattern)}"
             )
     pieces = list[str]()
     for text, field in template.parts:
@@ -217,7 +278,12 @@ def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
     return kept_text("".join(pieces), where)
 
 
-def _written(record: Mapping[str, Any], field: Field, template: Template, where: str) -> str:
+def _written(
+    record: Mapping[str, Any],
+    field: Field,
+    template: Template,
+    where: str,
+) -> str:
     """Return the text of one field of a record."""
     if field.typed in record:  # a name may hold a colon
         field = Field(field.typed)
@@ -225,17 +291,20 @@ def _written(record: Mapping[str, Any], field: Field, template: Template, where:
         value = _look_up(record, field.name)
     except LookupError as error:
         raise InputError(
-            f"{where}: field {field.name!r} is missing, which {template.described} needs; the "
-            f"record has {_names(record)}"
+            f"{where}: field {field.name!r} is missing, which {template.described} "
+            f"needs; the record has {_names(record)}"
         ) from error
-    if problem := no_text(value):
+    problem = no_text(value)
+    if problem:
         raise InputError(
             f"{where}: field {field.name!r} is {problem}; write a text there, or name another field"
         )
     try:
         return _formatted(value, field)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{where}: {template.described} does not fit ({error})") from error
+        raise InputError(
+            f"{where}: {template.described} does not fit ({error})",
+        ) from error
 
 
 def _formatted(value: Any, field: Field) -> str:
@@ -247,7 +316,9 @@ def _formatted(value: Any, field: Field) -> str:
 
 
 def _look_up(record: Mapping[str, Any], name: str) -> Any:
-    """Return what a field, or an entry within one, holds; raise LookupError if it is not there.
+    """Return what a field, or an entry within one, holds.
+
+    Raise LookupError if it is not there.
 
     A field of this very name comes first. No attribute of a value is ever read.
     """
@@ -263,11 +334,14 @@ def _look_up(record: Mapping[str, Any], name: str) -> Any:
 
 
 def _entry(value: Any, key: str) -> Any:
-    """Return what lies in a mapping or a list; of a list of mappings, the entry of each."""
+    """Return what lies in a mapping or a list.
+
+    Of a list of mappings, return the entry of each.
+    """
     if isinstance(value, Mapping):
         return value[key]
-    if isinstance(value, list) and all(isinstance(each, Mapping) and key in each for each in value):
-        return [each[key] for each in value]
+    if isinstance(value, list) and are_mappings(value, key):
+        return [inner[key] for inner in value]
     is_place = key.isdecimal() and len(key) <= MOST_DIGITS
     if isinstance(value, list | str) and is_place:
         return value[int(key)]
@@ -275,7 +349,7 @@ def _entry(value: Any, key: str) -> Any:
 
 
 def _fits(record: Mapping[str, Any], template: Template) -> bool:
-    """Whether a record has the fields of a template: lists where it joins them, else no lists."""
+    """Return whether a record has the fields of a template; lists where it joins them."""
     for field in template.listed:
         try:
             value = _look_up(record, field.name)
@@ -284,13 +358,13 @@ def _fits(record: Mapping[str, Any], template: Template) -> bool:
         if field.specification and not isinstance(value, list):
             return False
         shown = value if field.specification else [value]
-        if any(isinstance(each, list | Mapping) for each in shown):
+        if any(isinstance(inner, list | Mapping) for inner in shown):
             return False
     return True
 
 
 def _names(record: Mapping[str, Any]) -> str:
-    """Return the names of the fields of a record, inner ones as `answers.text`, for a message."""
+    """Return the names of the fields of a record for a message, as `answers.text`."""
     names = list[str]()
     for name, value in record.items():
         inner = value if isinstance(value, Mapping) else {}
@@ -300,10 +374,16 @@ def _names(record: Mapping[str, Any]) -> str:
 
 def _suggested(record: Mapping[str, Any]) -> str | None:
     """Return a template of the texts of a record, else of its numbers, as a shell takes it."""
-    usable = [name for name in record if name and not {*name} & {*"{}[]"}]
-    shown = [name for name in usable if name.lower() not in ID_FIELDS]
-    texts = [name for name in shown if isinstance(record[name], str) and record[name].strip()]
-    numbers = [name for name in shown if isinstance(record[name], int | float)]
+    texts: list[str] = []
+    numbers: list[str] = []
+    for name, value in record.items():
+        is_usable = name and not {*name} & {*"{}[]"}
+        if not is_usable or name.lower() in ID_FIELDS:
+            continue
+        if isinstance(value, str) and value.strip():
+            texts.append(name)
+        elif isinstance(value, int | float):
+            numbers.append(name)
     chosen = (texts or numbers)[:MOST_SUGGESTED]
     if not chosen:
         return None
@@ -311,7 +391,7 @@ def _suggested(record: Mapping[str, Any]) -> str | None:
 
 
 def _with_single_braces(pattern: str) -> str:
-    """Return a template with {field} in the place of {{ field }}, as a message shows it."""
+    """Return a template with {field} in the place of {{ field }}, for a message."""
     single = re.sub(r"\{\{\s*([^{}]+?)\s*\}\}", r"{\1}", pattern)
     if single == pattern:
         return "fields in braces, such as {question}"

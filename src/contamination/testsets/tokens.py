@@ -1,8 +1,9 @@
 """Tokens of examples, made so that every ordering of them is comparable.
 
-Each example is tokenised once, alone, with its separator, and without special tokens unless the set
-asks for them. An ordering is a concatenation of these arrays, so all orderings score exactly the
-same multiset of tokens and the difference between two of them is the order alone (Oren, section 2).
+Each example is tokenised once, alone, with its separator, and without special tokens
+unless the set asks for them. An ordering is a concatenation of these arrays, so all
+orderings score exactly the same multiset of tokens and the difference between two of
+them is the order alone (Oren, section 2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,8 @@ from contamination.testsets.example_set import ExampleSet
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-RANDOM = ("dropout", "alpha", "nbest_size")  # of the models of `tokenizers`: BPE, then Unigram
+# Of the models of `tokenizers`: BPE, then Unigram.
+RANDOM = ("dropout", "alpha", "nbest_size")
 PROBE = "Undoubtedly incomprehensible 12345678 überraschend неизвестность международный. " * 8
 PROBES = 3  # times that it is tokenised
 CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
@@ -26,7 +28,7 @@ CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
 
 @dataclass(frozen=True, eq=False)
 class TokenisedSet:
-    """A test set with the token ids of every example, int32: made once, planned with and scored."""
+    """A test set with the token ids of every example, int32."""
 
     test_set: ExampleSet
     ids: tuple[np.ndarray, ...]
@@ -38,10 +40,11 @@ class TokenisedSet:
 
 
 def without_sampling(tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokenizerBase":
-    """Return the tokenizer with random segmentation switched off, which only helps in training.
+    """Return the tokenizer with random segmentation switched off.
 
-    That is BPE dropout or the sampling of Unigram, of tokenizers that can switch it off. Raises
-    InputError for another one that gives a text other tokens each time: so would be its p-value.
+    That is BPE dropout or the sampling of Unigram, of tokenizers that can switch it
+    off. Raises InputError for another one that gives a text other tokens each time: so
+    would be its p-value.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     model = getattr(backend, "model", None)
@@ -54,17 +57,23 @@ def without_sampling(tokenizer: "PreTrainedTokenizerBase") -> "PreTrainedTokeniz
         return tokenizer
     if not all(np.array_equal(first, other) for other in others):
         raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer gives a text other tokens each time; take "
-            "dropout or sampling (dropout, enable_sampling) out of its files"
+            f"{tokenizer.name_or_path}: the tokenizer gives a text other tokens each "
+            "time; take dropout or sampling (dropout, enable_sampling) out of its files"
         )
     return tokenizer
 
 
-def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> TokenisedSet:
+def tokenize_set(
+    tokenizer: "PreTrainedTokenizerBase",
+    test_set: ExampleSet,
+) -> TokenisedSet:
     """Tokenise every example alone; raises InputError for one without a token."""
     ids = tuple(tokenize(tokenizer, test_set.examples, special=test_set.started))
-    if (empty := next((i for i, tokens in enumerate(ids) if len(tokens) == 0), None)) is not None:
-        raise InputError(f"{test_set.name}: example {empty} has no token; end it with a separator")
+    if not all(map(len, ids)):
+        empty = next(number for number, tokens in enumerate(ids) if len(tokens) == 0)
+        raise InputError(
+            f"{test_set.name}: example {empty} has no token; end it with a separator",
+        )
     return TokenisedSet(test_set, ids)
 
 
@@ -76,12 +85,26 @@ def id_type(tokenizer: "PreTrainedTokenizerBase") -> np.dtype:
 def tokenize(
     tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, special: bool = False
 ) -> list[np.ndarray]:
-    """Return the token ids of every text alone, int32, with what the tokenizer adds if `special`.
+    """Return the token ids of every text alone, int32.
 
-    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text. Raises
-    InputError if the tokenizer fails.
+    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain
+    text.
+
+    Parameters
+    ----------
+    tokenizer
+        Tokenizer of the model.
+    texts
+        In any number.
+    special
+        Whether to add the tokens that the tokenizer puts around a text.
+
+    Raises
+    ------
+    InputError
+        If the tokenizer fails.
     """
-    found: list[np.ndarray] = []
+    tokens: list[np.ndarray] = []
     for run in consecutive([len(text) for text in texts], CHUNK):
         try:
             encoded = tokenizer(
@@ -92,22 +115,34 @@ def tokenize(
                 return_attention_mask=False,
             )
         except BaseException as error:
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise  # an interrupt; a panic is an error of the tokenizer's own code
+            # An interrupt goes on; a panic is an error of the tokenizer's own code.
+            is_panic = type(error).__name__ == "PanicException"
+            if not isinstance(error, Exception) and not is_panic:
+                raise
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise InputError(
-                f"{tokenizer.name_or_path}: the tokenizer cannot read the texts ({reason}); put "
-                "the model's own tokenizer there"
+                f"{tokenizer.name_or_path}: the tokenizer cannot read the texts "
+                f"({reason}); put the model's own tokenizer there"
             ) from error
-        found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
-    return found
+        tokens += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+    return tokens
 
 
 def consecutive(sizes: Sequence[int], least: int) -> Iterator[range]:
-    """Yield runs of indices, each as short as its sizes add up to `least`; the last may be less."""
-    start = total = 0
-    for index, size in enumerate(sizes, start=1):
+    """Yield runs of indices, each as short as its sizes add up to `least`.
+
+    The last may be less.
+
+    Examples
+    --------
+    >>> list(consecutive([3, 3, 5, 1], least=5))
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    start = 0
+    total = 0
+    for stop, size in enumerate(sizes, start=1):
         total += size
-        if total >= least or index == len(sizes):
-            yield range(start, index)
-            start, total = index, 0
+        if total >= least or stop == len(sizes):
+            yield range(start, stop)
+            start = stop
+            total = 0

@@ -1,44 +1,36 @@
 """Variants of each record, of which one was published: the arrangements of its options.
 
-The null hypothesis of every test on them: the published arrangement of an item was drawn uniformly
-from those that are *permitted*, independently over items. What may move is decided by the options
-as a set, never by the order in which they stand, and what may not stays where it was published. So
-every permitted arrangement of an item permits the same ones, and the null is exact given what
-stays. `permitted_places` has the rules.
+The null hypothesis of every test on them: the published arrangement of an item was
+drawn uniformly from those that are *permitted*, independently over items. What may move
+is decided by the options as a set, never by the order in which they stand, and what may
+not stays where it was published. So every permitted arrangement of an item permits the
+same ones, and the null is exact given what stays. `permitted_places` has the rules.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import PartsDigest, sha256_of
+from contamination.files import PartsDigest
 from contamination.testsets.arrangements import (
-    OPTIONS_TEMPLATE,
     ArrangedTexts,
     distinct_orders,
     drawn_orders,
-    plain_text,
 )
-from contamination.testsets.example_set import Declared, ExampleSet, check_texts
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.item_sets import shown_items
 from contamination.testsets.option_texts import (
     ABOUT_OTHERS,
-    LETTERS,
     NAMES_OTHERS,
     are_numbers,
     begin_with_labels,
 )
-from contamination.testsets.options import Item, items_of
-from contamination.testsets.records import check_ids
-from contamination.testsets.registry import entries
-from contamination.testsets.sources import open_records, open_test_set
-from contamination.testsets.templates import MOST_SHOWN, parse, render
+from contamination.testsets.options import Item
 
 FEWEST = 2  # items that must be able to move
 MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two minutes
@@ -46,15 +38,19 @@ MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two mi
 
 @dataclass(frozen=True)
 class FixedOptions:
-    """Which options stay in place, besides those that the sense of an item fixes.
+    """Which options stay in place, in addition to those that an item fixes.
 
     Attributes
     ----------
-    answer : the right option stays at its letter, which takes out a skewed share of gold letters
-        and a model's liking for one; items whose answer is not known do not move.
-    habits : an item does not move whose options are all numbers, amounts or dates, which authors
-        sort, or if another one has the same options in whatever order ("True, True", "True, False"
-        ...), as one habit set both. Not where a seed or a key has arranged them.
+    answer
+        The right option stays at its letter, which takes out a skewed share of gold
+        letters and a model's liking for one; items whose answer is not known do not
+        move.
+    habits
+        An item does not move whose options are all numbers, amounts or dates, which
+        authors sort, or if another one has the same options in whatever order ("True,
+        True", "True, False" ...), as one habit set both. Not where a seed or a key has
+        arranged them.
     """
 
     answer: bool = False
@@ -67,10 +63,15 @@ class VariantSet:
 
     Attributes
     ----------
-    name : of the set.
-    texts : N of each of n records, separator included; where fewer are distinct, all equally often.
-    template : name/version of the rendering, or the template itself.
-    what : "options" (arrangements) or "wordings" (an author's own).
+    name
+        Name of the set.
+    texts
+        N of each of n records, separator included; where fewer are distinct, all
+        equally often.
+    template
+        Name/version of the rendering, or the template itself.
+    what
+        "options" (arrangements) or "wordings" (an author's own).
     """
 
     name: str
@@ -102,84 +103,10 @@ class VariantSet:
 
 
 class _Digest(NamedTuple):
-    """The revision of a set of variants, and the number of different texts of each record."""
+    """The revision of a set of variants, and how many texts of each record differ."""
 
     revision: str
     distinct: tuple[int, ...]
-
-
-def open_items(
-    what: str | Path,
-    *,
-    template: str | None = None,
-    declared: Declared = Declared(),  # noqa: B008 - frozen
-    **where: Any,
-) -> ExampleSet:
-    """Open a set of items as `contamination.testsets.sources.open_test_set` does.
-
-    A set that is not registered needs no template: its examples are the items by OPTIONS_TEMPLATE.
-
-    Parameters
-    ----------
-    what : name, file or directory of the set.
-    template : how a record becomes an example; None as above.
-    declared : what the author says of fields.
-    where : further parameters of `open_test_set`.
-
-    Raises
-    ------
-    InputError
-        As `open_test_set`; without a template, also for what `items_of` refuses.
-    """
-    if template is not None or str(what) in entries():
-        return replace(open_test_set(what, template=template, **where), declared=declared)
-    opened = open_records(what, **where)
-    chosen = opened.records[: opened.used]
-    check_ids(chosen, opened.where)
-    records = tuple(record for _, record in chosen)
-    test_set = ExampleSet(opened.name, (), OPTIONS_TEMPLATE, "", records, declared)
-    texts = tuple(plain_text(item, range(len(item.options))) for item in items_of(test_set))
-    check_texts(texts, opened.where)
-    return replace(test_set, examples=texts, revision=sha256_of(OPTIONS_TEMPLATE, *texts))
-
-
-def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
-    """Return the template that shows all options of a set, and its items as it shows them.
-
-    `template` is that of `option_variants`. Raises InputError for what `items_of` refuses, and for
-    a template that hides options.
-    """
-    own = template or test_set.template
-    items = items_of(test_set)
-    if own == OPTIONS_TEMPLATE:
-        return own, items
-    if _shows_every_option(items, own, test_set.name):
-        parsed = parse(own)
-        shown = set(parsed.fields)
-        for field in parsed.fields:
-            shown.add(field.split(".")[0])
-        return parsed.name, items_of(test_set, shown)
-    if template is None:
-        return OPTIONS_TEMPLATE, items
-    raise InputError(
-        f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every option; write "
-        "one that does, or leave it out"
-    )
-
-
-def _shows_every_option(items: Sequence[Item], template: str, where: str) -> bool:
-    """Whether the text of every item shows all of its options: marks are put in their places."""
-    marks = [f"<<option {letter}>>" for letter in LETTERS]
-    marked = [("", item.with_options(marks[: len(item.options)])) for item in items]
-    texts: tuple[str, ...] = ()
-    with suppress(InputError):  # it names a field or a list entry that a record has not
-        texts = render(marked, template, where)
-    if not texts:
-        return False
-    for item, text in zip(items, texts, strict=True):
-        if not all(mark in text for mark in marks[: len(item.options)]):
-            return False
-    return True
 
 
 def option_variants(
@@ -190,25 +117,48 @@ def option_variants(
     keep: FixedOptions | Sequence[Sequence[int]] = FixedOptions(),
     template: str | None = None,
 ) -> VariantSet:
-    """Return the published arrangement of every item and others, N = permutations + 1 in a row.
+    """Return the published arrangement of every item and others, N in a row.
 
-    Rows are as `option_orders` draws them. Their texts are rendered when they are read.
+    N is permutations + 1. Rows are as `option_orders` draws them. Their texts are
+    rendered when they are read.
 
     Parameters
     ----------
-    test_set : with records; see `contamination.testsets.options.items_of`.
-    permutations : arrangements besides the published one. 23 are all others of four options.
-    seed : of the choice, where there are more than N.
-    keep : which options stay in place; see `FixedOptions` and `permitted_places`. Or the places of
-        each item among which a key has moved the options (`contamination.seal`).
-    template : how an arrangement becomes text. None takes the set's own if that shows every option,
-        else OPTIONS_TEMPLATE.
+    test_set
+        With records; see `contamination.testsets.options.items_of`.
+    permutations
+        Arrangements other than the published one. 23 are all others of four options.
+    seed
+        Seed of the choice, where there are more than N.
+    keep
+        Which options stay in place; see `FixedOptions` and `permitted_places`. Or the
+        places of each item among which a key has moved the options
+        (`contamination.seal`).
+    template
+        How an arrangement becomes text. None takes the set's own if that shows every
+        option, else OPTIONS_TEMPLATE.
 
     Raises
     ------
     InputError
-        For what `shown_items` refuses; if fewer than two items can move; and if there are more than
-        MOST_VARIANTS different texts.
+        For what `shown_items` refuses; if fewer than two items can move; and if there
+        are more than MOST_VARIANTS different texts.
+
+    Examples
+    --------
+    >>> records = (
+    ...     {"question": "What runs?", "choices": ["A stone", "A river"], "answer": 1},
+    ...     {"question": "What barks?", "choices": ["A dog", "A lake"], "answer": 0},
+    ... )
+    >>> items = ExampleSet("toy", (), "options/1", "", records)
+    >>> variants = option_variants(items, permutations=1, seed=0)
+    >>> variants.distinct
+    (2, 2)
+    >>> print(variants.texts[0][1], end="")
+    What runs?
+    A. A river
+    B. A stone
+    Answer: A
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, FixedOptions) else keep
@@ -227,29 +177,37 @@ def require_arrangements(
 
     Parameters
     ----------
-    test_set : what the message names.
-    free : of each item, the places among which its options may move.
-    permutations : arrangements besides the published one.
+    test_set
+        What the message names.
+    free
+        Places of each item among which its options may move.
+    permutations
+        Arrangements other than the published one.
     """
     able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:
         raise InputError(
-            f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
-            f"needs {FEWEST}: the others are numbers, name each other, stand in another item too, "
-            "are named by letters in a text beside them, are too few, or have arrangements that "
-            f"cannot fill {permutations + 1} columns equally often (give arrangements=24)",
+            f"{test_set.name}: the options of {able} of {len(free)} items may move, "
+            f"and the test needs {FEWEST}: the others are numbers, name each other, "
+            "stand in another item too, are named by letters in a text beside them, "
+            f"are too few, or have arrangements that cannot fill {permutations + 1} "
+            "columns equally often (give arrangements=24)",
             parameter="arrangements",
         )
 
 
-def _require_few(test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int) -> None:
+def _require_few(
+    test_set: ExampleSet,
+    free: Sequence[Sequence[int]],
+    permutations: int,
+) -> None:
     """Raise InputError for more texts than can be drawn, before any is."""
     count = sum(distinct_orders(places, permutations + 1) for places in free)
     if count > MOST_VARIANTS:
         raise InputError(
-            f"{test_set.name}: {permutations + 1:,} arrangements of {len(free):,} items are "
-            f"{count:,} different texts; give fewer (24 are all arrangements of four options), "
-            f"for at most {MOST_VARIANTS:,} texts"
+            f"{test_set.name}: {permutations + 1:,} arrangements of {len(free):,} "
+            f"items are {count:,} different texts; give fewer (24 are all arrangements "
+            f"of four options), for at most {MOST_VARIANTS:,} texts"
         )
 
 
@@ -258,18 +216,23 @@ def option_orders(
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Draw arrangements: N = permutations + 1 orders of each item, the published one first.
 
-    Entry i of an order is the index of the option that stands in place i. Let g be the number of
-    permitted arrangements of an item, and d the largest divisor of N that is at most g. The
-    published arrangement and d - 1 others, drawn without replacement, stand N / d times each. Given
-    this set of d, the published one is uniform over it if it was uniform over all g, so a row is
-    uniform over its N columns, and tests that are exact for N exchangeable columns stay so.
+    Entry i of an order is the index of the option that stands in place i. Let g be the
+    number of permitted arrangements of an item, and d the largest divisor of N that is
+    at most g. The published arrangement and d - 1 others, drawn without replacement,
+    stand N / d times each. Given this set of d, the published one is uniform over it if
+    it was uniform over all g, so a row is uniform over its N columns, and tests that
+    are exact for N exchangeable columns stay so.
 
     Parameters
     ----------
-    items : n of them.
-    free : of each item, the places that may change, as `permitted_places` returns them.
-    permutations : N - 1.
-    seed : of the draws.
+    items
+        n of them.
+    free
+        Places of each item that may change, as `permitted_places` returns them.
+    permutations
+        N - 1.
+    seed
+        Seed of the draws.
 
     Returns
     -------
@@ -291,9 +254,9 @@ def option_orders(
 def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
-    None of an item that `reason_to_stay` names a reason for. Otherwise all but those of options
-    about the others ("none of these") or that custom puts last ("cannot be determined"), and that
-    of the right answer under `FixedOptions.answer`.
+    None of an item that `reason_to_stay` names a reason for. Otherwise all but those of
+    options about the others ("none of these") or that custom puts last ("cannot be
+    determined"), and that of the right answer under `FixedOptions.answer`.
     """
     shared = _sharing(items)
     places = list[tuple[int, ...]]()
@@ -304,7 +267,10 @@ def permitted_places(items: Sequence[Item], keep: FixedOptions) -> list[tuple[in
 
 
 def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
-    """Return how many items do not move and why, as a line for people; "" if all move."""
+    """Return how many items do not move and why, as a line for people.
+
+    It is "" if all move.
+    """
     counts = Counter[str]()
     for item, is_shared in zip(items, _sharing(items), strict=True):
         reason = reason_to_stay(item, keep, shared=is_shared)
@@ -317,15 +283,21 @@ def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
 
 
 def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
-    """Return why the options of an item do not move, as what such items do; "" if they do.
+    """Return why the options of an item do not move, as what such items do.
+
+    It is "" if they do.
 
     Parameters
     ----------
-    item : whose options alone decide, never their order.
-    keep : what keeps its place by the request.
-    shared : whether another item of the set has the same options.
+    item
+        An item, whose options alone decide, never their order.
+    keep
+        What keeps its place by the request.
+    shared
+        Whether another item of the set has the same options.
     """
     are_all_numbers = are_numbers(item.options)
+    name_others = any(map(NAMES_OTHERS.search, item.options))
     texts = _compared_texts(item)
     if keep.habits and shared:
         return "share their options with another item"
@@ -337,7 +309,7 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
         return "have two equal options"
     if begin_with_labels(item.options):
         return "have options that begin with their labels"
-    if not are_all_numbers and any(NAMES_OTHERS.search(option) for option in item.options):
+    if name_others and not are_all_numbers:
         return "have options that name each other"
     if keep.answer and item.answer is None:
         return "do not say which option is right"
@@ -347,22 +319,28 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
 
 
 def _sharing(items: Sequence[Item]) -> list[bool]:
-    """Return whether the options of each item are those of another one, in whatever order."""
+    """Return whether the options of each item are those of another one, in any order."""
     compared = [tuple(sorted(_compared_texts(item))) for item in items]
     counts = Counter(compared)
     return [counts[texts] > 1 for texts in compared]
 
 
 def _compared_texts(item: Item) -> list[str]:
-    """Return the options without what does not tell them apart: case, blanks, a last full stop."""
-    return [" ".join(option.casefold().split()).rstrip(".") for option in item.options]
+    """Return the options without case, surplus blanks and a full stop at the end."""
+    texts: list[str] = []
+    for option in item.options:
+        words = option.casefold().split()
+        texts.append(" ".join(words).rstrip("."))
+    return texts
 
 
 def _free_places(item: Item, keep: FixedOptions) -> tuple[int, ...]:
     """Return the places of options that are not about the others, nor the kept answer."""
     pinned = set[int]()
     if not are_numbers(item.options):
-        pinned = {i for i, option in enumerate(item.options) if ABOUT_OTHERS.search(option)}
+        for place, option in enumerate(item.options):
+            if ABOUT_OTHERS.search(option):
+                pinned.add(place)
     if keep.answer and item.answer is not None:
         pinned.add(item.answer)
     return tuple(place for place in range(len(item.options)) if place not in pinned)

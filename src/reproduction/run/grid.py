@@ -28,9 +28,8 @@ from contamination.testsets.sources import (
     fetch,
     locate,
     open_test_set,
-    read_origin,
-    read_verified,
 )
+from contamination.testsets.verified import read_origin, read_verified
 
 Row = dict[str, Any]  # of a table, by the names of its columns
 Key = TypeVar("Key")

@@ -66,8 +66,9 @@ def diagnose_arrangements(
         If the set has no items.
     """
     from contamination.testsets import variants
+    from contamination.testsets.item_sets import shown_items
 
-    _, items = variants.shown_items(test_set)
+    _, items = shown_items(test_set)
     free = variants.permitted_places(items, keep)
     orders = variants.option_orders(
         items,

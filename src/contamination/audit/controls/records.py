@@ -31,6 +31,7 @@ from contamination.audit.controls.diagnosis import (
 )
 from contamination.randomness import random_stream
 from contamination.statistics import exchangeability as order
+from contamination.statistics.similarity import neighbour_similarity
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
@@ -129,7 +130,7 @@ def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
-    means, near, has_twin = order.neighbour_similarity(
+    means, near, has_twin = neighbour_similarity(
         tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies
     )
     repeated = len(copies) - copies.max() - 1

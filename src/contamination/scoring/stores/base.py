@@ -1,11 +1,13 @@
 """What all kinds of stores have in common: a directory of parts, bound to a header.
 
-A store has a header (`store.json`) that says what was scored, Parquet parts, and a `run-*.json` for
-every run that has added parts. What no part holds is missing, so an interrupted run that is started
-again writes the same bytes as one that was not interrupted.
+A store has a header (`store.json`) that says what was scored, Parquet parts, and a
+`run-*.json` for every run that has added parts. What no part holds is missing, so an
+interrupted run that is started again writes the same bytes as one that was not
+interrupted.
 
-Parts are read one at a time: memory does not grow with the number of permutations. If two runs at
-once have stored the same sequence, the copy in the part that comes first by name counts.
+Parts are read one at a time: memory does not grow with the number of permutations. If
+two runs at once have stored the same sequence, the copy in the part that comes first by
+name counts.
 """
 
 import math
@@ -21,13 +23,19 @@ from uuid import uuid4
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import read_json, remove_leftovers, sha256_of, write_json, writing
+from contamination.files import (
+    read_json,
+    remove_leftovers,
+    sha256_of,
+    write_json,
+    writing,
+)
+from contamination.scoring.store_checks import check_same
 from contamination.scoring.store_format import (
     Header,
     Kind,
     Place,
     ScoredSequence,
-    check_same,
     damaged,
     may_hold,
     part_name,
@@ -40,26 +48,28 @@ from contamination.scoring.store_format import (
 if TYPE_CHECKING:
     from contamination.scoring.stores.shard_tokens import ShardTokens
 
-# Nats by which an engine may change the log-probability of a token with its place in a batch: 4 to
-# 5 times the most that random models of 2 to 8 layers did, and in proportion for float16.
+# Nats by which an engine may change the log-probability of a token with its place in a
+# batch: 4 to 5 times the most that random models of 2 to 8 layers did, and in
+# proportion for float16.
 RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
 
 
 class Store(ABC):
     """A store, bound to its header; `create` puts it on disk.
 
-    A kind says which sequences there are, and what of them is read and stored; and it fills in, of
-    the five readings from `log_probs` to `variants`, those that it has.
+    A kind says which sequences there are, and what of them is read and stored; and it
+    fills in, of the five readings from `log_probs` to `variants`, those that it has.
     """
 
     kind: ClassVar[Kind]
-    has_permutations: ClassVar[bool] = False  # more sequences of a shard can be added later
+    # More sequences of a shard can be added later.
+    has_permutations: ClassVar[bool] = False
 
     def __init__(self, directory: Path, header: Header) -> None:
         self.directory = Path(directory)
         self.header = header
 
-    # --- on disk --------------------------------------------------------------------------------
+    # --- on disk ----------------------------------------------------------------------
 
     @property
     def header_file(self) -> Path:
@@ -69,10 +79,10 @@ class Store(ABC):
     def is_created(self, *, replace: bool = False) -> bool:
         """Say whether the directory holds a store with this header.
 
-        Raises InputError if it holds a store of something else, and names the first difference, one
-        of another version of this package, or a damaged `store.json`, which may be removed: every
-        part says by itself which header it belongs to. With `replace` a store of something else is
-        not refused.
+        Raises InputError if it holds a store of something else, and names the first
+        difference, one of another version of this package, or a damaged `store.json`,
+        which may be removed: every part says by itself which header it belongs to. With
+        `replace` a store of something else is not refused.
         """
         if not self.header_file.exists():
             return False
@@ -84,7 +94,8 @@ class Store(ABC):
     def create(self, *, replace: bool = False) -> None:
         """Write the header unless it is there.
 
-        With `replace` a store of something else is removed. Raises InputError as `is_created`.
+        With `replace` a store of something else is removed. Raises InputError if the
+        directory holds something else, or a damaged `store.json`.
         """
         if self.is_created(replace=replace):
             return
@@ -106,25 +117,30 @@ class Store(ABC):
         return [name for name in names if name]
 
     def append(
-        self, sequences: Iterable[tuple[Place, np.ndarray, np.ndarray]], *, served: str = ""
+        self,
+        sequences: Iterable[tuple[Place, np.ndarray, np.ndarray]],
+        *,
+        served: str = "",
     ) -> Path:
         """Write one part of sequences, each as in `ScoredSequence`, and return its path.
 
-        `served` is what a server called the model, "" of one here. Raises InputError, and writes
-        nothing, if a log-probability is not finite or the disk is full.
+        `served` is what a server called the model, "" of one here. Raises InputError,
+        and writes nothing, if a log-probability is not finite or the disk is full.
         """
         rows = [ScoredSequence(*sequence) for sequence in sequences]
         for row in rows:
             if not np.isfinite(row.nats).all():
                 raise InputError(
-                    f"{self.header.model}: a log-probability of {self.name_of(row.place)} of "
-                    f"{self.header.dataset} is not finite; check the weights and the precision of "
-                    "the model"
+                    f"{self.header.model}: a log-probability of "
+                    f"{self.name_of(row.place)} of {self.header.dataset} is not "
+                    "finite; check the weights and the precision of the model"
                 )
         return write_part(self.directory, self.header, rows, served=served)
 
     def done(self) -> set[Place]:
-        """Return what is stored, every byte checked; a damaged part is set aside as `.damaged`.
+        """Return what is stored, every byte checked.
+
+        A damaged part is set aside as `.damaged`.
 
         For one process of a run only: it renames files.
         """
@@ -134,7 +150,8 @@ class Store(ABC):
             held: list[Place] = []
             with suppress(InputError):
                 held = [sequence.place for sequence in self.read_part(path)]
-            # Readers go by the name: a sequence that it does not cover would not be found.
+            # Readers go by the name: a sequence that it does not cover would not be
+            # found.
             if held and path.name == part_name(held[0], held[-1]):
                 places.update(held)
             else:
@@ -142,7 +159,9 @@ class Store(ABC):
         return places
 
     def permutations(self) -> int:
-        """Return the permutations that all shards have, 0 of kinds without; every byte is checked.
+        """Return the permutations that all shards have, 0 of kinds without.
+
+        Every byte is checked.
 
         Nothing is renamed, unlike in `done`: InputError is raised for a damaged part.
         """
@@ -153,8 +172,8 @@ class Store(ABC):
     def checksum(self, permutations: int) -> str:
         """Return the SHA-256 (hex) of what a test reads, whatever the parts are.
 
-        That is the header, the resolution and the sequences. Raises InputError if one is missing,
-        or a part is damaged.
+        That is the header, the resolution and the sequences. Raises InputError if one
+        is missing, or a part is damaged.
         """
         hashes: dict[Place, str] = {}
         for place, examples, nats in self.sequences(permutations=permutations):
@@ -162,11 +181,14 @@ class Store(ABC):
         in_order = [hashes[place] for place in self.places(permutations)]
         return sha256_of(self.header.key, repr(self._token_resolution), *in_order)
 
-    # --- which sequences there are: each kind says it -------------------------------------------
+    # --- which sequences there are: each kind says it ---------------------------------
 
     @abstractmethod
     def shard_size(self, shard: int, permutations: int) -> int:
-        """Return how many sequences a full shard has; some kinds have no permutations."""
+        """Return how many sequences a full shard has.
+
+        Some kinds have no permutations.
+        """
 
     @abstractmethod
     def examples(self, place: Place) -> np.ndarray:
@@ -182,7 +204,10 @@ class Store(ABC):
 
     @abstractmethod
     def sums(self, permutations: int) -> Iterator[np.ndarray]:
-        """Yield the sums of each sequence (nats), in order; InputError if one is missing."""
+        """Yield the sums of each sequence (nats), in order.
+
+        Raises InputError if one is missing.
+        """
 
     def has_place(self, place: Place) -> bool:
         """Say whether there is such a sequence."""
@@ -204,7 +229,7 @@ class Store(ABC):
         """Return the tokens that the model reads for a sequence."""
         return self.tokens_stored_of(place)
 
-    # --- what follows from it -------------------------------------------------------------------
+    # --- what follows from it ---------------------------------------------------------
 
     def places(self, permutations: int, shard: int | None = None) -> list[Place]:
         """Return the places of a full store or shard, in order."""
@@ -232,8 +257,10 @@ class Store(ABC):
 
         Parameters
         ----------
-        shard : whose sequences are wanted; None is all.
-        permutations : wanted of each shard; kinds without permutations give all that they have.
+        shard
+            Shard whose sequences are wanted; None is all.
+        permutations
+            Wanted of each shard; kinds without permutations give all that they have.
         """
         last_index = permutations if self.has_permutations else None
         missing = dict.fromkeys(self.places(permutations, shard))  # in their order
@@ -246,22 +273,29 @@ class Store(ABC):
                     yield sequence
         if missing:
             name = self.name_of(next(iter(missing)))
-            wanted = f"{permutations} permutations" if self.has_permutations else "the whole store"
-            raise InputError(f"{self.directory}: {name} is not scored yet; score {wanted} first")
+            wanted = "the whole store"
+            if self.has_permutations:
+                wanted = f"{permutations} permutations"
+            raise InputError(
+                f"{self.directory}: {name} is not scored yet; score {wanted} first",
+            )
 
     def read_part(
         self, path: Path, shard: int | None = None, last_index: int | None = None
     ) -> list[ScoredSequence]:
         """Return the sequences of a part, or only those 0..last_index of a shard.
 
-        Checked: the checksums, and that every token of each sequence is there, once. Raises
-        InputError if the part is damaged or belongs to another store.
+        Checked: the checksums, and that every token of each sequence is there, once.
+        Raises InputError if the part is damaged or belongs to another store.
 
         Parameters
         ----------
-        path : of the part.
-        shard : wanted; None is any.
-        last_index : the last number within a shard that is wanted; None is any.
+        path
+            Path of the part.
+        shard
+            Wanted; None is any.
+        last_index
+            The last number within a shard that is wanted; None is any.
         """
         wanted: list[ScoredSequence] = []
         for sequence in read_part(path, self.header):
@@ -288,8 +322,9 @@ class Store(ABC):
     def resolution(self, tokens: int) -> float:
         """Return the nats that the engine cannot tell apart in a sum of log-probabilities.
 
-        Roundings of tokens add up as independent errors do. The precision is that of the records of
-        the runs; servers count as bfloat16, and numbers that no run has a record of as float32.
+        Roundings of tokens add up as independent errors do. The precision is that of
+        the records of the runs; servers count as bfloat16, and numbers that no run has
+        a record of as float32.
         """
         return self._token_resolution * math.sqrt(tokens)
 
@@ -301,7 +336,7 @@ class Store(ABC):
             nats.append(RESOLUTION.get(precision, RESOLUTION["bfloat16"]))
         return max(nats, default=RESOLUTION["float32"])
 
-    # --- what tests read: each kind fills in its own --------------------------------------------
+    # --- what tests read: each kind fills in its own ----------------------------------
 
     def log_probs(self, permutations: int) -> np.ndarray:
         """Return the log-probabilities of orderings; see `OrderingStore`."""

@@ -82,9 +82,9 @@ class OrderingStore(Store):
     def log_probs(self, permutations: int) -> np.ndarray:
         """Return log-probabilities (nats), float64[shards, permutations + 1], canonical first.
 
-        They are sums over the tokens that are stored. Where all orderings of a shard lie within
-        the `resolution` of such a sum, they are ties: all get the mean. Raises InputError if the
-        store lacks one of these orderings or is damaged.
+        They are sums over the tokens that are stored. Where all orderings of a shard
+        lie within the `resolution` of such a sum, they are ties: all get the mean.
+        Raises InputError if the store lacks one of these orderings or is damaged.
         """
         resolutions: list[float] = []
         for start, stop in self.header.bounds:
@@ -101,7 +101,8 @@ class OrderingStore(Store):
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
         """Return every token of a shard in orderings 0..permutations.
 
-        Raises InputError if the store lacks one of these orderings, has sums alone, or is damaged.
+        Raises InputError if the store lacks one of these orderings, has sums alone, or
+        is damaged.
         """
         self._require_tokens()
         start, stop = self.header.bounds[shard]

@@ -9,10 +9,14 @@ from contamination.statistics.results import with_ties
 
 
 class ShardTokens(NamedTuple):
-    """The T tokens of one shard in orderings 0..m; a column is one token, in canonical order."""
+    """The T tokens of one shard in orderings 0..m.
+
+    A column is one token, in canonical order.
+    """
 
     logprobs: np.ndarray  # nats, float32 (m + 1, T)
-    leading: np.ndarray  # whether the token's example is first in the ordering, bool (m + 1, T)
+    # Whether the token's example is first in the ordering, bool (m + 1, T).
+    leading: np.ndarray
     position: np.ndarray  # of the token within its example, int32 (T,)
     resolution: float = 0.0  # nats that the engine cannot tell apart in a token
 

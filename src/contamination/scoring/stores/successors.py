@@ -1,7 +1,7 @@
 """Stores of successors: every example right after each of the others of its shard.
 
-Sequence (s, a) is every other example of shard s, each of them right after the a-th, its
-predecessor. Of each example the first `tokens_per_example` tokens are scored.
+Sequence (s, a) is every other example of shard s, each of them right after the a-th,
+its predecessor. Of each example the first `tokens_per_example` tokens are scored.
 """
 
 from collections.abc import Iterator
@@ -62,9 +62,9 @@ class SuccessorStore(Store):
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Return the sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
 
-        Examples a and b count from the start of the shard; the diagonal is NaN. Raises InputError
-        if the store keeps fewer than `tokens_per_example` tokens of an example, lacks a
-        predecessor, or is damaged.
+        Examples a and b count from the start of the shard; the diagonal is NaN. Raises
+        InputError if the store keeps fewer than `tokens_per_example` tokens of an
+        example, lacks a predecessor, or is damaged.
         """
         if not self.header.summed or tokens_per_example < self.header.stored.max():
             tokens = self.successor_tokens(shard, tokens_per_example)
@@ -80,9 +80,10 @@ class SuccessorStore(Store):
     def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Return the terms of `successors`, float32[k, k, tokens_per_example].
 
-        Entry [a, b, t] is token t of x_b after x_a: zero where x_b has fewer tokens, NaN where a
-        is b. Raises InputError if the store keeps fewer than `tokens_per_example` tokens of an
-        example, lacks a predecessor, has sums alone, or is damaged.
+        Entry [a, b, t] is token t of x_b after x_a: zero where x_b has fewer tokens,
+        NaN where a is b. Raises InputError if the store keeps fewer than
+        `tokens_per_example` tokens of an example, lacks a predecessor, has sums alone,
+        or is damaged.
         """
         self._check_kept(tokens_per_example)
         self._require_tokens()
@@ -106,6 +107,6 @@ class SuccessorStore(Store):
         most = tokens_per_example if limit is None else limit
         if not 1 <= tokens_per_example <= most:
             raise InputError(
-                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
-                f"keeps {limit or 'all'} of an example; give 1 to that many"
+                f"{self.directory}: tokens_per_example is {tokens_per_example}, and "
+                f"the store keeps {limit or 'all'} of an example; give 1 to that many"
             )

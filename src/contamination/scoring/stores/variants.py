@@ -1,8 +1,8 @@
 """Stores of variants: all N variants of each record, the published one first.
 
-A shard is a record, and an example is what follows, in one variant, on the beginning that all
-variants of the record share. Sequence (s, 0) is all N of record s. On disk the kind is called
-"alternatives".
+A shard is a record, and an example is what follows, in one variant, on the beginning
+that all variants of the record share. Sequence (s, 0) is all N of record s. On disk the
+kind is called "alternatives".
 """
 
 from collections.abc import Iterator
@@ -44,10 +44,10 @@ class VariantStore(Store):
     def variants(self) -> np.ndarray:
         """Return log-probabilities (nats) of the N variants of each record, float64[records, N].
 
-        The published one comes first. They are conditional on the beginning that all variants of a
-        record share, which adds the same to each. Where all variants of a record lie within the
-        `resolution` of such a sum, they are ties: all get the mean. Raises InputError if the store
-        lacks a record or is damaged.
+        The published one comes first. They are conditional on the beginning that all
+        variants of a record share, which adds the same to each. Where all variants of a
+        record lie within the `resolution` of such a sum, they are ties: all get the
+        mean. Raises InputError if the store lacks a record or is damaged.
         """
         self._require_tokens()
         records = self.header.shards

@@ -1,1 +1,4 @@
-"""Logs of evaluations, a module for each format; `logs.read.read_log` tells which one a file is."""
+"""Logs of evaluations, a module for each format.
+
+`logs.read.read_log` tells which one a file is.
+"""

@@ -1,7 +1,8 @@
 """`scenario_state.json` of HELM.
 
-What a model answered is the text of the completions. References are not read: they say which one is
-right. Of a question that HELM asked in perturbed forms as well, the unperturbed one counts.
+What a model answered is the text of the completions. References are not read: they say
+which one is right. Of a question that HELM asked in perturbed forms as well, the
+unperturbed one counts.
 """
 
 from collections import Counter
@@ -57,7 +58,10 @@ class Result(Part):
 
 
 class State(Part):
-    """A question and its answer; `reference_index` is given where each option is a request."""
+    """A question and its answer.
+
+    `reference_index` is given where each option is a request.
+    """
 
     instance: Instance
     request: Request = Request()
@@ -83,10 +87,11 @@ class Whole(Part):
 def read(path: Path, value: Any) -> Log:
     """Return the records of a log, of which `value` is what the file holds.
 
-    Raises InputError where it is none of HELM, or asks for the likelihood of each option alone.
+    Raises InputError where it is none of HELM, or asks for the likelihood of each
+    option alone.
     """
     whole = parsed(Whole, value, str(path), NAME)
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     epochs = Counter[str]()
     for number, state in enumerate(whole.request_states):
         if not _counts(state):
@@ -105,13 +110,13 @@ def read(path: Path, value: Any) -> Log:
                 epoch=epochs[name],
                 labels=state.output_mapping or {},
             )
-            found.append(record)
-    if not found:
+            records.append(record)
+    if not records:
         raise InputError(
-            f"{path}: no request asks for an answer in words or letters; give a log of a run that "
-            "shows all options in one prompt, or of one that generates"
+            f"{path}: no request asks for an answer in words or letters; give a log of "
+            "a run that shows all options in one prompt, or of one that generates"
         )
-    return Log(path, tuple(found))
+    return Log(path, tuple(records))
 
 
 def _counts(state: State) -> bool:
@@ -123,5 +128,6 @@ def _counts(state: State) -> bool:
 
 
 def _completions(state: State) -> list[str]:
-    result = state.result or Result()
-    return [each.text for each in result.completions or []] or [""]
+    if state.result is None or not state.result.completions:
+        return [""]
+    return [completion.text for completion in state.result.completions]

@@ -1,7 +1,7 @@
-"""Logs of Inspect: an `.eval` file, which is a zip file with a JSON file for each sample, or .json.
+"""Logs of Inspect: `.eval`, a zip file with a JSON file for each sample, or .json.
 
-What a model answered is its completion. A `Score.answer` is not read: scorers choose it by the
-target.
+What a model answered is its completion. A `Score.answer` is not read: scorers choose it
+by the target.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,16 +10,24 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.harness_items import sample_item
-from contamination.testsets.logs.record import Log, LogRecord, Name, Part, parsed, text_of
+from contamination.testsets.logs.record import (
+    Log,
+    LogRecord,
+    Name,
+    Part,
+    parsed,
+    text_of,
+)
 from contamination.testsets.logs.unpacked import opened_archive
 from contamination.testsets.option_texts import LETTERS
 
 NAME = "Inspect"
 HEADER = "header.json"
-ATTACHMENT = "attachment://"  # before the key of a text that stands elsewhere in the sample
+# Before the key of a text that stands elsewhere in the sample.
+ATTACHMENT = "attachment://"
 CUT_SHORT = (
-    "the run was cut short, and the log never ended; complete it (`inspect log recover {}`) and "
-    "give what that writes"
+    "the run was cut short, and the log never ended; complete it "
+    "(`inspect log recover {}`) and give what that writes"
 )
 
 
@@ -127,11 +135,14 @@ def read_json(path: Path, value: Any) -> Log:
     whole = parsed(Whole, value, str(path), NAME)
     if whole.status == "started" or whole.samples is None:
         raise InputError(
-            f"{path}: the run was cut short, or the log has a header alone; give an .eval log "
-            "(`inspect log convert --to eval`), which `inspect log recover` can complete"
+            f"{path}: the run was cut short, or the log has a header alone; give an "
+            ".eval log (`inspect log convert --to eval`), which `inspect log recover` "
+            "can complete"
         )
-    places = [(f"{path}, sample {i}", one) for i, one in enumerate(whole.samples, start=1)]
-    return _log(path, whole, places)
+    samples = list[tuple[str, Sample]]()
+    for number, sample in enumerate(whole.samples, start=1):
+        samples.append((f"{path}, sample {number}", sample))
+    return _log(path, whole, samples)
 
 
 def _log(path: Path, header: LogHeader, samples: Sequence[tuple[str, Sample]]) -> Log:
@@ -193,11 +204,12 @@ def _completion(sample: Sample) -> str:
 def _not_generated(messages: str | Sequence[Message]) -> str | list[Message]:
     """Return what the model was shown: messages without those that it wrote.
 
-    Logs of before 2025 do not say who wrote an assistant's turn; there the last one is the model's.
+    Logs of before 2025 do not say who wrote an assistant's turn; there the last one is
+    the model's.
     """
     if isinstance(messages, str):
         return messages
-    shown = [one for one in messages if one.source != "generate"]
+    shown = [message for message in messages if message.source != "generate"]
     last = shown[-1] if shown else None
     if last is not None and last.role == "assistant" and last.source is None:
         shown.pop()
@@ -210,9 +222,11 @@ def _contents(messages: str | Sequence[Message], sample: Sample) -> str:
         return text_of(_resolved(messages, sample))
     texts = list[str]()
     for message in messages:
-        parts = message.content if isinstance(message.content, list) else [message.content]
-        shown = [part.get("text") if isinstance(part, dict) else part for part in parts]
-        texts.extend(_resolved(one, sample) for one in shown if isinstance(one, str))
+        content = message.content
+        for part in content if isinstance(content, list) else [content]:
+            text = part.get("text") if isinstance(part, dict) else part
+            if isinstance(text, str):
+                texts.append(_resolved(text, sample))
     return text_of(texts)
 
 

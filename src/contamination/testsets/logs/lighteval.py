@@ -1,9 +1,10 @@
-"""`details_*.parquet` of lighteval, which since version 0.11 has `doc` and `model_response`.
+"""`details_*.parquet` of lighteval, from its version 0.11 on.
 
-Its documentation, and some of its files, call these `__doc__` and `__model_response__`.
+These have `doc` and `model_response`. Its documentation, and some of its files, call
+these `__doc__` and `__model_response__`.
 
-What a model answered is `text`, or else the likeliest of the choices. `text_post_processed`, the
-gold and the metrics are not read for it.
+What a model answered is `text`, or else the likeliest of the choices.
+`text_post_processed`, the gold and the metrics are not read for it.
 """
 
 import math
@@ -61,48 +62,54 @@ class Detail(Part):
 
 def has(fields: Iterable[str]) -> bool:
     """Whether a row of these fields is one of lighteval."""
-    known = set(fields)
-    return any(each <= known for each in FIELDS)
+    present = set(fields)
+    return any(needed <= present for needed in FIELDS)
 
 
 def refuse_older(path: Path, fields: Iterable[str]) -> None:
     """Raise InputError for the columns that lighteval wrote before it had `__doc__`."""
     if OLDER_FIELDS.issubset(fields):
         raise InputError(
-            f"{path}: these columns are those of lighteval before version 0.11, which wrote no doc "
-            "and no model_response; evaluate again with a later version"
+            f"{path}: these columns are those of lighteval before version 0.11, which "
+            "wrote no doc and no model_response; evaluate again with a later version"
         )
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a log. Raises InputError where a row is none of this format."""
+    """Return the records of a log.
+
+    Raises InputError where a row is none of this format.
+    """
     model = _model(path)
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     for place, row in rows:
         where = f"{path}, {place}"
         detail = parsed(Detail, row, where, NAME)
         doc = detail.doc
         choices = [choice for choice in doc.choices or [] if choice is not None]
         question = item(doc.query, choices, _right(doc, choices, where), " ")
-        for epoch, completion in enumerate(_completions(detail.response, choices), start=1):
+        request = detail.response.input or doc.query
+        completions = _completions(detail.response, choices)
+        for epoch, completion in enumerate(completions, start=1):
             record = LogRecord(
                 place=where,
                 model=model,
                 id=doc.id,
                 number=number_of(doc.id),
                 doc=question,
-                prompt=text_of([doc.fewshot_samples, detail.response.input or doc.query]),
+                prompt=text_of([doc.fewshot_samples, request]),
                 completion=completion,
                 epoch=epoch,
             )
-            found.append(record)
-    return Log(path, tuple(found))
+            records.append(record)
+    return Log(path, tuple(records))
 
 
 def _model(path: Path) -> str:
-    """Return the name in .../details/ORG/MODEL/TIME/details_TASK_TIME, else that of the file."""
+    """Return ORG/MODEL of .../details/ORG/MODEL/TIME/FILE, else the name of the file."""
     above = "/".join(path.absolute().parts[:-2])
-    return writable(above.rpartition("/details/")[2] if "/details/" in above else path.stem)
+    _, details, model = above.rpartition("/details/")
+    return writable(model if details else path.stem)
 
 
 def _right(doc: Doc, choices: list[str], where: str) -> int | str:
@@ -116,7 +123,10 @@ def _right(doc: Doc, choices: list[str], where: str) -> int | str:
 
 
 def _completions(response: Response, choices: list[str]) -> list[str]:
-    """Return what the model wrote, once for each sample; "" where it wrote or chose nothing."""
+    """Return what the model wrote, once for each sample.
+
+    It is "" where it wrote or chose nothing.
+    """
     texts = [response.text] if isinstance(response.text, str) else response.text or []
     written = [text for text in texts if text is not None]
     if written:

@@ -1,7 +1,7 @@
 """`samples_*.jsonl` of lm-evaluation-harness, which it writes if asked to log samples.
 
-What a model answered is taken from `resps`, all that it wrote. `filtered_resps`, which some filters
-choose by the target, `target` and the metrics are not read.
+What a model answered is taken from `resps`, all that it wrote. `filtered_resps`, which
+some filters choose by the target, `target` and the metrics are not read.
 """
 
 import math
@@ -33,9 +33,10 @@ _LAST_NUMBER = re.compile(r"\d+$")
 class Sample(Part):
     """A document, what a model was sent for it, and what it said.
 
-    `arguments` are those of each request, by name ("gen_args_0") or, in older versions, in order;
-    files that were converted have nulls where a document has fewer requests than another. `resps`
-    has for each request a list of answers: texts, or log-probability and greediness.
+    `arguments` are those of each request, by name ("gen_args_0") or, in older versions,
+    in order; files that were converted have nulls where a document has fewer requests
+    than another. `resps` has for each request a list of answers: texts, or
+    log-probability and greediness.
     """
 
     doc_id: int
@@ -52,17 +53,20 @@ class Counts(Part):
 
 
 class Results(Part):
-    """The file beside the samples."""
+    """The file of results, next to that of the samples."""
 
     model_name: Name | None = None
     counts: dict[str, Counts] | None = Field(None, alias="n-samples")
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a log. Raises InputError where a row is none of this format."""
+    """Return the records of a log.
+
+    Raises InputError where a row is none of this format.
+    """
     results = _results(path)
     model = results.model_name or writable(path.absolute().parent.name)
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     filters: dict[tuple[int, tuple[str, ...]], str] = {}
     for place, row in rows:
         where = f"{path}, {place}"
@@ -85,12 +89,12 @@ def read(path: Path, rows: Iterable[Record]) -> Log:
                 completion=completion,
                 epoch=epoch,
             )
-            found.append(record)
-    return Log(path, tuple(found), _claimed(path, results))
+            records.append(record)
+    return Log(path, tuple(records), _claimed(path, results))
 
 
 def _results(path: Path) -> Results:
-    """Read the results beside a log, if they are there."""
+    """Read the results of a log, if they are there."""
     file = path.with_name(f"results_{path.stem.rpartition('_')[2]}.json")
     if not file.is_file():
         return Results.model_validate({})
@@ -105,13 +109,13 @@ def _claimed(path: Path, results: Results) -> int | None:
 
 def _requests(arguments: Mapping[str, Any] | Sequence[Any]) -> list[list[Any]]:
     """Return the arguments of each request, without padding, in the order of the requests."""
-    found = _in_order(arguments)
-    requests = [_in_order(each) for each in found if each is not None]
+    padded = _in_order(arguments)
+    requests = [_in_order(request) for request in padded if request is not None]
     return [request for request in requests if request.count(None) < len(request)]
 
 
 def _in_order(values: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
-    """Return values whose names end in a number by that: gen_args_10 comes after gen_args_9."""
+    """Return values by the number in which their names end: 10 comes after 9."""
     if not isinstance(values, Mapping):
         return list(values)
     return [values[name] for name in sorted(values, key=_number)]
@@ -122,9 +126,16 @@ def _number(name: str) -> int:
     return int(match.group()) if match else 0
 
 
-def _completions(requests: Sequence[Sequence[Any]], sample: Sample, where: str) -> list[str]:
-    """Return what the model wrote, once for each repeat; "" where it wrote or chose nothing."""
-    answers = [each for each in sample.resps if each is not None]
+def _completions(
+    requests: Sequence[Sequence[Any]],
+    sample: Sample,
+    where: str,
+) -> list[str]:
+    """Return what the model wrote, once for each repeat.
+
+    It is "" where it wrote or chose nothing.
+    """
+    answers = [answer for answer in sample.resps if answer is not None]
     if not requests or len(requests) != len(answers):
         problem = f"{len(requests)} requests, and resps has answers to {len(answers)}"
         raise not_as(where, NAME, problem)
@@ -138,11 +149,16 @@ def _completions(requests: Sequence[Sequence[Any]], sample: Sample, where: str) 
     return texts or [""]
 
 
-def _likeliest(requests: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> str:
-    """Return the likeliest of several continuations of one prompt; "" if no single one is.
+def _likeliest(
+    requests: Sequence[Sequence[Any]],
+    answers: Sequence[Sequence[Any]],
+) -> str:
+    """Return the likeliest of several continuations of one prompt.
 
-    None is where a log-probability is no number, where two continuations are as likely, and where
-    there is one alone, which is the target.
+    It is "" if no single one is.
+
+    None is where a log-probability is no number, where two continuations are as likely,
+    and where there is one alone, which is the target.
     """
     values: dict[str, float] = {}
     for request, answer in zip(requests, answers, strict=True):
@@ -160,7 +176,7 @@ def _likeliest(requests: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any
 
 
 def _log_probability(answer: Sequence[Any]) -> float:
-    """Return the first number of an answer in nats, [[value, greedy]]; NaN if there is none."""
+    """Return the first number of an answer, [[nats, greedy]]; NaN if there is none."""
     first = next(leaves(answer), None)
     try:
         return float(first) if isinstance(first, str | float | int) else math.nan

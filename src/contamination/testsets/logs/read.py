@@ -18,8 +18,8 @@ BATCH = 16  # rows of a Parquet file that are read at once
 def read_log(path: Path) -> Log:
     """Return the records of a log, in its own order.
 
-    Raises InputError that names file and record for what cannot be read, is of no known format,
-    lacks an id or an answer, unpacks to too much, or was never ended.
+    Raises InputError that names file and record for what cannot be read, is of no known
+    format, lacks an id or an answer, unpacks to too much, or was never ended.
     """
     if path.suffix == ".eval":
         log = inspect_log.read_eval(path)
@@ -45,7 +45,9 @@ def _read_json(path: Path) -> Log:
         return helm.read(path, value)
     if "eval" in value:
         return inspect_log.read_json(path, value)
-    raise InputError(f"{path}: no log of Inspect or HELM, and no list of answers; give a log")
+    raise InputError(
+        f"{path}: no log of Inspect or HELM, and no list of answers; give a log",
+    )
 
 
 def _is_one_object(path: Path) -> bool:
@@ -103,8 +105,8 @@ def _parquet_rows(path: Path) -> Iterator[Record]:
             read += batch.nbytes
             if read > MOST_OF_ALL:
                 raise InputError(
-                    f"{path}: more than {MOST_OF_ALL:,} bytes when it is unpacked; give a log "
-                    "of fewer or smaller records"
+                    f"{path}: more than {MOST_OF_ALL:,} bytes when it is unpacked; "
+                    "give a log of fewer or smaller records"
                 )
             for row in batch.to_pylist():
                 number += 1

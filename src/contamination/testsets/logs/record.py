@@ -1,4 +1,4 @@
-"""What every reader of logs returns, and how a part of a log is checked before it is used."""
+"""What every reader of logs returns, and how parts of a log are checked."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,10 @@ _P = TypeVar("_P", bound="Part")
 
 
 class Part(BaseModel):
-    """A part of a log: the fields that are read, with their types; others are left alone."""
+    """A part of a log: the fields that are read, with their types.
+
+    Others are left alone.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
 
@@ -28,19 +31,28 @@ class LogRecord:
 
     Attributes
     ----------
-    place : file and place in it, for messages.
-    model : its name, from the log or the files beside it, else from the name of the file.
-    id, number : what the log calls the record, and its place in the published order, from 0; "" and
-        None where the log does not say.
-    doc : the record: as published in logs of lm-evaluation-harness, an `item` in those of Inspect
-        and lighteval, id and question in others.
-    prompt : all that the model was shown, decoded, with the turns that it did not write itself.
-    completion : what the model wrote, whole; where it chose one of several continuations by their
-        likelihood, the likeliest; "" where there is none, or no single one. No reader looks at
-        targets, scores or filtered answers for it.
-    epoch : counts answers to one record from 1.
-    labels : the texts of the options by the labels that this prompt gave them; empty where the log
-        does not say.
+    place
+        File and place in it, for messages.
+    model
+        Its name, from the log or the files next to it, else from the name of the file.
+    id, number
+        What the log calls the record, and its place in the published order, from 0; ""
+        and None where the log does not say.
+    doc
+        The record: as published in logs of lm-evaluation-harness, an `item` in those of
+        Inspect and lighteval, id and question in others.
+    prompt
+        All that the model was shown, decoded, with the turns that it did not write
+        itself.
+    completion
+        What the model wrote, whole; where it chose one of several continuations by
+        their likelihood, the likeliest; "" where there is none, or no single one. No
+        reader looks at targets, scores or filtered answers for it.
+    epoch
+        Counts answers to one record from 1.
+    labels
+        The texts of the options by the labels that this prompt gave them; empty where
+        the log does not say.
     """
 
     place: str
@@ -56,7 +68,7 @@ class LogRecord:
 
 @dataclass(frozen=True)
 class Log:
-    """The records of a file in its own order, and how many records it says it has, if it says."""
+    """The records of a file in its own order; `claimed` is how many it says it has."""
 
     path: Path
     records: tuple[LogRecord, ...] = field(repr=False)
@@ -68,10 +80,14 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
 
     Parameters
     ----------
-    kind : what it has to be.
-    value : bytes of JSON, or a mapping.
-    where : file and place.
-    of : the format, for the message.
+    kind
+        What it has to be.
+    value
+        Bytes of JSON, or a mapping.
+    where
+        File and place.
+    of
+        The format, for the message.
 
     Raises
     ------
@@ -80,7 +96,8 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
     """
     try:
         # Not by pydantic's own reader of JSON, which refuses half an emoji.
-        return kind.model_validate(json.loads(value) if isinstance(value, bytes) else value)
+        fields = json.loads(value) if isinstance(value, bytes) else value
+        return kind.model_validate(fields)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, first["loc"]))
@@ -96,7 +113,17 @@ Name = Annotated[str, AfterValidator(writable)]
 
 
 def not_as(where: str, of: str, problem: object) -> InputError:
-    """Return the error for a part of a log that is not what its format has there."""
+    """Return the error for a part of a log that is not what its format has there.
+
+    Parameters
+    ----------
+    where
+        File and place.
+    of
+        The format.
+    problem
+        What is wrong, in a few words.
+    """
     shown = " ".join(str(problem).split())[:MOST_SHOWN]
     return InputError(f"{where}: not as {of} writes it ({shown}); give the log itself")
 
@@ -106,7 +133,9 @@ def read_object(path: Path) -> Any:
     try:
         return json.loads(read_text(path))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); give a log") from error
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); give a log",
+        ) from error
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):  # not UTF-8
             raise
@@ -118,24 +147,27 @@ def read_object(path: Path) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return all text in a value, a line each: a prompt, a list of messages, or JSON of either."""
-    texts = [each for each in leaves(value) if isinstance(each, str) and each]
+    """Return all text in a prompt, in messages or in their JSON, a line each."""
+    texts = [leaf for leaf in leaves(value) if isinstance(leaf, str) and leaf]
     return "\n".join(texts)
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Yield what is in lists and mappings, however deep, in order; texts of JSON are decoded."""
+    """Yield what is in lists and mappings, however deep, in order.
+
+    Texts of JSON are decoded.
+    """
     waiting = [value]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            one = _decoded(one)
-        if isinstance(one, Mapping):
-            one = list(one.values())
-        if isinstance(one, list | tuple):
-            waiting.extend(reversed(one))
+        inner = waiting.pop()
+        if isinstance(inner, str):
+            inner = _decoded(inner)
+        if isinstance(inner, Mapping):
+            inner = list(inner.values())
+        if isinstance(inner, list | tuple):
+            waiting.extend(reversed(inner))
         else:
-            yield one
+            yield inner
 
 
 def _decoded(text: str) -> Any:

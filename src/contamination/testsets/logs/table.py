@@ -1,4 +1,4 @@
-"""A table of answers that anybody can write: `id`, `answer` and, of several, `model`, `epoch`."""
+"""A table of answers that anybody can write: `id`, `answer`, perhaps `model`, `epoch`."""
 
 import math
 from collections import Counter
@@ -37,26 +37,28 @@ class Row(Part):
 
 
 def read(path: Path, rows: Iterable[Record]) -> Log:
-    """Return the records of a table. Raises InputError where a row has no id or no answer.
+    """Return the records of a table.
 
-    An id that is a number counts records from 1. Without `epoch`, answers to one record count in
-    the order of the file.
+    Raises InputError where a row has no id or no answer.
+
+    An id that is a number counts records from 1. Without `epoch`, answers to one record
+    count in the order of the file.
     """
-    found = list[LogRecord]()
+    records = list[LogRecord]()
     epochs = Counter[tuple[str, str]]()
     for place, row in rows:
         where = f"{path}, {place}"
-        one = parsed(Row, row, where, NAME)
-        model = one.model or writable(path.stem)
-        epochs[model, one.id] += 1
-        counted = number_of(one.id) if one.id.isdecimal() else None
+        entry = parsed(Row, row, where, NAME)
+        model = entry.model or writable(path.stem)
+        epochs[model, entry.id] += 1
+        counted = number_of(entry.id) if entry.id.isdecimal() else None
         record = LogRecord(
             place=where,
             model=model,
-            id=one.id,
+            id=entry.id,
             number=None if counted is None else counted - 1,
-            completion=one.answer or "",
-            epoch=epochs[model, one.id] if one.epoch is None else one.epoch,
+            completion=entry.answer or "",
+            epoch=epochs[model, entry.id] if entry.epoch is None else entry.epoch,
         )
-        found.append(record)
-    return Log(path, tuple(found))
+        records.append(record)
+    return Log(path, tuple(records))

@@ -1,4 +1,4 @@
-"""Files in an archive, unpacked up to a bound: an archive of a few bytes may hold gigabytes."""
+"""Files in an archive, unpacked up to a bound: a few bytes may hold gigabytes."""
 
 import lzma
 import struct
@@ -16,7 +16,8 @@ from contamination.errors import InputError
 MOST_OF_A_FILE = 2**28  # bytes of one file in an archive, unpacked
 MOST_OF_ALL = 2**32
 ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
-_NAME_LENGTH = 26  # where a file's own header has the lengths of its name and of extra fields
+# Where a file's own header has the lengths of its name and of extra fields.
+_NAME_LENGTH = 26
 # What zipfile and its decompressors raise at damaged files.
 _DAMAGE = (
     OSError,
@@ -34,27 +35,27 @@ _DAMAGE = (
 
 
 class Archive:
-    """The files of an open zip file by their names, and how many bytes were unpacked so far."""
+    """The files of an open zip file by their names; it counts the bytes unpacked."""
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
         self.path = path
         self.archive = archive
-        self.files = {one.filename: one for one in archive.infolist()}
+        self.files = {file.filename: file for file in archive.infolist()}
         self.unpacked = 0
 
     def read(self, name: str) -> bytes:
         """Return the contents of a file.
 
-        Raises InputError where it is damaged or encrypted, or larger than MOST_OF_A_FILE, or all
-        files that were read are larger than MOST_OF_ALL.
+        Raises InputError where it is damaged or encrypted, or larger than
+        MOST_OF_A_FILE, or all files that were read are larger than MOST_OF_ALL.
         """
         room = min(MOST_OF_A_FILE, MOST_OF_ALL - self.unpacked)
         with damage_named(self.path, name):
             data = self._read(self.files[name], room + 1)
         if len(data) > room:
             raise InputError(
-                f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; give a log of "
-                "fewer or smaller samples"
+                f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; "
+                "give a log of fewer or smaller samples"
             )
         self.unpacked += len(data)
         return data
@@ -97,4 +98,6 @@ def damage_named(path: Path, what: str) -> Iterator[None]:
     except _DAMAGE as error:
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
         shown = " ".join(problem.split())[:100]
-        raise InputError(f"{path}: {what} cannot be read ({shown}); copy the log again") from error
+        raise InputError(
+            f"{path}: {what} cannot be read ({shown}); copy the log again",
+        ) from error

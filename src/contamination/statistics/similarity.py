@@ -1,0 +1,132 @@
+"""How similar records are that stand close to each other, in each ordering.
+
+It is a statistic of an order, as those of `contamination.statistics.exchangeability`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+
+from contamination.errors import InputError
+from contamination.statistics.exchangeability import CHUNK, Bounds, Floats, check_orderings
+from contamination.statistics.inputs import (
+    as_codes,
+    as_number,
+    as_whole_numbers,
+)
+
+
+class NeighbourSimilarity(NamedTuple):
+    """What `neighbour_similarity` returns.
+
+    Attributes
+    ----------
+    means
+        (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no
+        shard is long enough.
+    close
+        (m+1,), share of neighbours that are near-duplicates.
+    has_twin
+        (n,), whether the record has a near-duplicate anywhere in the set.
+    """
+
+    means: Floats
+    close: Floats
+    has_twin: NDArray[np.bool_]
+
+
+def neighbour_similarity(
+    features: Any,
+    orderings: NDArray[np.int32],
+    bounds: Bounds,
+    *,
+    lags: Sequence[int],
+    threshold: float,
+    copies: ArrayLike,
+) -> NeighbourSimilarity:
+    """Measure the similarity of records that stand `lags` places apart, in each ordering.
+
+    The n x n matrix of cosines is computed a block of rows at a time, so memory grows
+    as n * m.
+
+    Parameters
+    ----------
+    features
+        (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds of the shards.
+    lags
+        Whole numbers, the first of them 1.
+    threshold
+        Records are near-duplicates where their cosine is above it and they are not
+        copies.
+    copies
+        (n,), equal for records that are exact copies of each other.
+
+    Returns
+    -------
+    NeighbourSimilarity.
+
+    Raises
+    ------
+    InputError
+        For orderings or copies that are not those of n records, or lags that do not
+        start with 1.
+
+    Examples
+    --------
+    >>> orderings = np.array([[0, 1, 2], [0, 2, 1]], dtype=np.int32)
+    >>> features = [[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]
+    >>> settings = {"lags": [1], "threshold": 0.7, "copies": [0, 1, 2]}
+    >>> neighbour_similarity(features, orderings, [(0, 3)], **settings).means
+    array([[0.7, 0.3]])
+    """
+    vectors = csr_matrix(features)
+    codes = as_codes(copies, "copies")
+    check_orderings(orderings, bounds, vectors.shape[0])
+    limit = as_number(threshold, "threshold", -1.0, 2.0)
+    distances = as_whole_numbers(lags, "lags", (None,), least=1)
+    if len(codes) != vectors.shape[0]:
+        raise InputError(
+            f"copies are {len(codes)} of {vectors.shape[0]} records: give one each",
+        )
+    if not len(distances) or distances[0] != 1:
+        raise InputError(f"lags are {distances.tolist()}: start with 1")
+    orderings_count, n = orderings.shape
+    transposed = vectors.T.tocsr()
+    place = np.empty_like(orderings)
+    numbers = np.arange(n, dtype=orderings.dtype)
+    np.put_along_axis(place, orderings, numbers[None, :], axis=1)
+    stop = np.concatenate([np.full(b - a, b) for a, b in bounds])
+    sums = np.zeros((len(distances), orderings_count))
+    close = np.zeros(orderings_count)
+    has_twin = np.zeros(n, dtype=bool)
+    for rows in np.array_split(np.arange(n), 1 + n * max(n, orderings_count) // CHUNK):
+        cosine = (vectors[rows] @ transposed).toarray()
+        near = (cosine > limit) & (codes[rows][:, None] != codes)
+        has_twin[rows] = near.any(axis=1)
+        for index, lag in enumerate(distances):
+            target = place[:, rows] + lag
+            inside = target < stop[place[:, rows]]
+            partner = np.take_along_axis(orderings, np.minimum(target, n - 1), axis=1)
+            pick = (np.arange(len(rows)), partner)
+            sums[index] += (cosine[pick] * inside).sum(axis=1)
+            if lag == 1:
+                close += (near[pick] & inside).sum(axis=1)
+    pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
+    pairs = np.maximum(pairs, 1)
+    return NeighbourSimilarity(
+        means=sums / pairs[:, None],
+        close=close / pairs[0],
+        has_twin=has_twin,
+    )
+
+
+def _pairs_apart(bounds: Bounds, lag: int) -> int:
+    """Count the pairs of records that stand `lag` places apart in one shard."""
+    return sum(max(0, stop - start - lag) for start, stop in bounds)
