@@ -19,12 +19,20 @@ if TYPE_CHECKING:  # the help of the command does without pandas
     from contamination.audit.controls.diagnosis import OrderState
     from contamination.statistics.results import TestResult
 
-Conclusion = Literal["proven", "evidence", "no evidence", "order is no evidence here", "cannot say"]
+Conclusion = Literal[
+    "proven",
+    "evidence",
+    "no evidence",
+    "order is no evidence here",
+    "sides are no evidence here",
+    "cannot say",
+]
 STATUSES: dict[str, int] = {
     "proven": 1,
     "evidence": 1,
     "no evidence": 0,
     "order is no evidence here": 3,
+    "sides are no evidence here": 3,
     "cannot say": 3,
 }
 OTHER_STATUS = 3  # of what was not audited
@@ -58,6 +66,8 @@ class Evidence:
     drawn : whether a key or a seed has drawn what is tested, so that it needs no control.
     answers_problem : why a large p says nothing, such as too few texts of use; "" if it does. A
         small p stays valid.
+    of_sides : whether published and held-out records are compared, and not orders.
+    differs : why these sides differ without a model; "" if they do not.
     """
 
     test: str
@@ -70,6 +80,8 @@ class Evidence:
     corrected_for: int = 1
     drawn: bool = False
     answers_problem: str = ""
+    of_sides: bool = False
+    differs: str = ""
 
     @property
     def control_models(self) -> dict[str, float]:
@@ -209,11 +221,14 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, or for "
             "larger shards"
         )
+        if any(each.of_sides for each in evidence):
+            reason = f"with so few records p is never below {floor:.2g}: hold back more"
         reason = "; ".join([reason, *named])
         return Verdict("cannot say", reason, least.p, objections=named)
     if not believed:
         why = "; ".join(named)
-        reason = f"{measured}, and this order could not have shown any: {why}; so no power is given"
+        tested = "these sides" if least.of_sides else "this order"
+        reason = f"{measured}, and {tested} could not have shown any: {why}; so no power is given"
         return Verdict("no evidence", reason, least.p, objections=named)
     informative = [each for each in believed if not each.answers_problem]
     if not informative:
@@ -312,6 +327,8 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
     if each.order == "too few records" and not each.drawn:
         reason = "the records are too few to judge their order without a model"
         objections.append(Objection("cannot say", reason))
+    if each.differs:
+        objections.append(Objection("sides are no evidence here", each.differs))
     for name, p in each.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, each))
@@ -328,5 +345,8 @@ def _objections(each: Evidence, alpha: float) -> list[Objection]:
 
 def _control_objection(name: str, each: Evidence) -> Objection:
     """Return the objection of a control that rejects a test."""
-    reason = f"{name} prefers the order as well (p = {each.controls[name]:.3g}, {each.test})"
-    return Objection("order is no evidence here", reason)
+    measured = f"p = {each.controls[name]:.3g}, {each.test}"
+    if each.of_sides:
+        reason = f"{name} scores the published side higher as well ({measured})"
+        return Objection("sides are no evidence here", reason)
+    return Objection("order is no evidence here", f"{name} prefers the order as well ({measured})")

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     import typer
 
 # Each has a module of its own, named after it.
-COMMANDS = ("test", "audit", "score", "verify", "seal", "audit-logs", "membership", "data")
+COMMANDS = (
+    "test",
+    "compare",
+    "audit",
+    "score",
+    "verify",
+    "seal",
+    "audit-logs",
+    "membership",
+    "data",
+)
 
 
 def main() -> NoReturn:
