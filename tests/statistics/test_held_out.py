@@ -59,20 +59,22 @@ def test_rank_sum_is_that_of_wilcoxon() -> None:
     assert p == pytest.approx(exact.pvalue, abs=0.005)
 
 
-def test_pairs_are_the_signed_rank_test() -> None:
-    """Of aligned ranks in strata of two, only the sign of a difference is drawn."""
+def test_of_pairs_only_the_sign_is_drawn() -> None:
+    """In strata of two, aligned ranks are a signed-rank test: all 4,096 signs are listed."""
     rng = np.random.default_rng(3)
     differences = rng.normal(size=12) + 0.4
-    scores = np.concatenate([differences, np.zeros(12)])
-    exact = scipy.stats.wilcoxon(differences, alternative="greater", method="exact")
+    ranks = scipy.stats.rankdata(np.abs(differences)) - 0.5
+    observed = (np.sign(differences) * ranks).sum()
+    signs = np.array(list(itertools.product([-1, 1], repeat=12)))
+    exact = np.mean(signs @ ranks >= observed - 1e-9)
     result = held_out_test(
-        scores,
+        np.concatenate([differences, np.zeros(12)]),
         np.arange(24) < 12,
         strata=np.tile(np.arange(12), 2),
         resamples=60_000,
         rng=rng,
     )
-    assert result.p == pytest.approx(exact.pvalue, abs=0.006)
+    assert result.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 60_000) + 2e-5)
 
 
 @pytest.mark.parametrize("statistic", STATISTICS)
@@ -179,7 +181,7 @@ def test_level_of_blind_baselines() -> None:
 
 @pytest.mark.parametrize("read", [0, 10, 30])
 def test_bound_on_read_records(read: int) -> None:
-    """The bound exceeds the truth in at most alpha of the draws, and finds most of what is loud."""
+    """The bound exceeds the truth in at most alpha of the draws, and misses few loud records."""
     rng = np.random.default_rng(12)
     published = np.arange(100) < 50
     bounds = []
@@ -188,7 +190,7 @@ def test_bound_on_read_records(read: int) -> None:
         scores[:read] += 6
         bounds.append(read_at_least(scores, published, level=0.05))
     assert np.count_nonzero(np.array(bounds) > read) <= _binomial_bounds(0.05)
-    assert np.mean(bounds) >= 0.8 * read
+    assert np.mean(bounds) >= read - 6
 
 
 def test_conformal_p_values_are_uniform() -> None:
