@@ -474,9 +474,11 @@ def _centred(values: Floats, sides: Sides) -> Floats:
 
 
 def _on_grid(values: Floats) -> Floats:
-    """Return whole numbers in proportion to each row of (q, n): sums are exact, and ties equal."""
-    largest = np.abs(values).max(axis=-1, keepdims=True)
-    return np.rint(values * (_GRID / np.where(largest > 0, largest, 1.0)))
+    """Return each row of (q, n) in whole steps of a power of two: sums are exact, and ties equal.
+
+    Ranks, and halves of them, stay what they are but for that power.
+    """
+    return np.rint(_GRID * without_scale(values, axis=-1)[0])
 
 
 def _min_p(sums: Floats) -> tuple[Floats, float]:
