@@ -25,6 +25,7 @@ Conclusion = Literal[
     "evidence",
     "no evidence",
     "order is no evidence here",
+    "sides are no evidence here",
     "cannot say",
 ]
 STATUSES: dict[str, int] = {
@@ -32,6 +33,7 @@ STATUSES: dict[str, int] = {
     "evidence": 1,
     "no evidence": 0,
     "order is no evidence here": 3,
+    "sides are no evidence here": 3,
     "cannot say": 3,
 }
 OTHER_STATUS = 3  # of what was not audited
@@ -67,6 +69,8 @@ class Evidence:
         control.
     answers_problem : why a large p says nothing, such as too few texts of use; "" if it
         does. A small p stays valid.
+    of_sides : whether published and held-out records are compared, and not orders.
+    differs : why these sides differ without a model; "" if they do not.
     """
 
     test: str
@@ -79,6 +83,8 @@ class Evidence:
     corrected_for: int = 1
     drawn: bool = False
     answers_problem: str = ""
+    of_sides: bool = False
+    differs: str = ""
 
     @property
     def control_models(self) -> dict[str, float]:
@@ -223,11 +229,14 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
         )
+        if any(of_test.of_sides for of_test in evidence):
+            reason = f"with so few records p is never below {floor:.2g}: hold back more"
         reason = "; ".join([reason, *named])
         return Verdict("cannot say", reason, least.p, objections=named)
     if not believed:
         why = "; ".join(named)
-        reason = f"{measured}, and this order could not have shown any: {why}; so no power is given"
+        tested = "these sides" if least.of_sides else "this order"
+        reason = f"{measured}, and {tested} could not have shown any: {why}; so no power is given"
         return Verdict("no evidence", reason, least.p, objections=named)
     informative = [of_test for of_test in believed if not of_test.answers_problem]
     if not informative:
@@ -351,6 +360,8 @@ def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
     if _too_few_records(of_test):
         reason = "the records are too few to judge their order without a model"
         objections.append(Objection("cannot say", reason))
+    if of_test.differs:
+        objections.append(Objection("sides are no evidence here", of_test.differs))
     for name, p in of_test.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, of_test))
@@ -366,6 +377,9 @@ def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
 
 def _control_objection(name: str, of_test: Evidence) -> Objection:
     """Return the objection of a control that rejects a test."""
-    p = of_test.controls[name]
-    reason = f"{name} prefers the order as well (p = {p:.3g}, {of_test.test})"
+    measured = f"p = {of_test.controls[name]:.3g}, {of_test.test}"
+    if of_test.of_sides:
+        reason = f"{name} scores the published side higher as well ({measured})"
+        return Objection("sides are no evidence here", reason)
+    reason = f"{name} prefers the order as well ({measured})"
     return Objection("order is no evidence here", reason)

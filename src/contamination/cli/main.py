@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Each has a module of its own, named after it.
 COMMANDS = (
     "test",
+    "compare",
     "audit",
     "score",
     "verify",

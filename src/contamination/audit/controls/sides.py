@@ -1,0 +1,83 @@
+"""Do published and held-out records differ in what no model has made?
+
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: where
+lengths, dates or words tell the sides apart, a difference of membership scores may show that alone.
+The sides were then hardly divided by a random draw, and the test of `statistics.held_out` says
+nothing. The same draws of labels test each baseline, in either direction.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contamination.audit.controls.diagnosis import tf_idf
+from contamination.membership.blind import latest_year
+from contamination.randomness import random_stream
+from contamination.statistics.held_out import Sides, sides_test
+
+FEATURES = ("length", "dates", "compressed length", "words")
+RESAMPLES = 1_999
+MOST_RECORDS = 4_000  # of which words are compared two by two; of more, a random part is
+
+
+@dataclass(frozen=True)
+class SidesControl:
+    """The p-values of baselines that never ask a model.
+
+    Attributes
+    ----------
+    p_values : of each baseline in `FEATURES`.
+    p : of the smallest, corrected for the choice.
+    """
+
+    p_values: dict[str, float]
+    p: float
+
+    @property
+    def best(self) -> str:
+        """Return the baseline that tells the sides apart best."""
+        return min(self.p_values, key=self.p_values.__getitem__)
+
+
+def compare_sides(
+    texts: Sequence[str], published: ArrayLike, strata: ArrayLike, *, seed: int
+) -> SidesControl:
+    """Return the p-values of baselines on two sides.
+
+    Parameters
+    ----------
+    texts : of all records, (n,).
+    published, strata : as in `contamination.statistics.held_out.held_out_test`.
+    seed : of the draws.
+
+    Raises
+    ------
+    InputError
+        As `sides_test`.
+    """
+    labels = np.asarray(published)
+    codes = np.asarray(strata)
+    rng = random_stream(seed, "blind baselines")
+    chosen = np.arange(len(texts))
+    if len(texts) > MOST_RECORDS:
+        chosen = np.sort(rng.choice(len(texts), size=MOST_RECORDS, replace=False))
+        if not Sides.of(labels, codes).informative[chosen].any():
+            chosen = np.arange(MOST_RECORDS)
+    shown = [texts[record] for record in chosen.tolist()]
+    lengths = [float(len(text)) for text in shown]
+    years = [latest_year(text) for text in shown]
+    compressed = [float(len(zlib.compress(text.encode()))) for text in shown]
+    weights = tf_idf(shown)
+    p_values, p = sides_test(
+        [lengths, years, compressed],
+        labels[chosen],
+        similarity=(weights @ weights.T).toarray(),
+        strata=codes[chosen],
+        resamples=RESAMPLES,
+        rng=rng,
+    )
+    named = dict(zip(FEATURES, p_values.tolist(), strict=True))
+    return SidesControl(p_values=named, p=p)
