@@ -13,6 +13,7 @@ import pandas as pd
 
 from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
 from contamination.tables import MISSING, Layout, format_auc, lay_out
+from reproduction.output.published import NO_TEXT, UNCHECKED
 
 # Experiments: what varies.
 SIZE = "corpus_size"
@@ -270,10 +271,14 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
-    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set."""
+    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set.
+
+    A dagger marks the cells that are in no text at hand, by their `source`.
+    """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {row["set"]: f"{row['value']:g}"}
+        mark = UNCHECKED if row["source"] == NO_TEXT else ""
+        return {row["set"]: f"{row['value']:g}{mark}"}
 
     rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")  # a learning rate, of Table 4
