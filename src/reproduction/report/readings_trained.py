@@ -16,6 +16,7 @@ from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
+from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report.prose import Texts, count_text, percent, rounded, texts
 from reproduction.run.injection import PLANTINGS
@@ -192,6 +193,21 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         furthest=LABELS[furthest],
         furthest_auc=rounded(of_fu[furthest], digits=1),
     )
+
+
+def read_wikimia(wikimia: pd.DataFrame) -> Texts:
+    """Count intervals that leave out 0.5, for texts of known membership and for the control.
+
+    Every score, model and length of original texts counts.
+    """
+    variables: Texts = {}
+    for prefix, source in (("", READ_HERE), ("control_", CONTROL)):
+        is_counted = (wikimia["source"] == source) & (wikimia["variant"] == ORIGINAL)
+        aucs = wikimia[is_counted].dropna(subset=["auc"])
+        is_off = (aucs["auc_low"] > 0.5) | (aucs["auc_high"] < 0.5)
+        variables[f"{prefix}values"] = count_text(len(aucs))
+        variables[f"{prefix}off"] = count_text(is_off)
+    return variables
 
 
 def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:
