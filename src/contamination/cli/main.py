@@ -19,6 +19,7 @@ COMMANDS = (
     "seal",
     "audit-logs",
     "membership",
+    "wikimia",
     "data",
 )
 
