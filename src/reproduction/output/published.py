@@ -24,9 +24,6 @@ TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mml
 MEASURED = "measured"
 STRICTER = "measured, compressor too"
 TABLE2 = "oren2024_table2_open_models"
-# Value of the column `source` of a cell that we could not check, and the mark of such a cell.
-NO_TEXT = "no text at hand"
-UNCHECKED = "†"
 FACTS = {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"}
 
 

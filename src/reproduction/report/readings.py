@@ -78,6 +78,7 @@ def _trained_variables(
         "min_k": readings_trained.read_min_k(table("min_k"), canaries, alpha),
         "assumptions": readings_trained.read_assumptions(table("assumptions_within")),
         "options": readings_trained.read_options(table("options")),
+        "controlled": readings_trained.read_doses(table("controlled_doses")),
         "wikimia": readings_trained.read_wikimia(table("wikimia")),
     }
 

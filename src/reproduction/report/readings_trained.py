@@ -14,6 +14,7 @@ from contamination.tables import MISSING, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.measure import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
+from reproduction.notebooks.controlled.tables import OUTLIER
 from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
@@ -208,6 +209,13 @@ def read_wikimia(wikimia: pd.DataFrame) -> Texts:
         variables[f"{prefix}values"] = count_text(len(aucs))
         variables[f"{prefix}off"] = count_text(is_off)
     return variables
+
+
+def read_doses(doses: pd.DataFrame) -> Texts:
+    """Write the share of the text that outliers are, in percent, from the smallest text on."""
+    outliers = doses[doses["contaminant"] == OUTLIER].sort_values("corpus_tokens")
+    shares = [f"{100 * share:.0f}%" for share in outliers["share"]]
+    return {"outlier_shares": " and ".join([", ".join(shares[:-1]), shares[-1]])}
 
 
 def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:

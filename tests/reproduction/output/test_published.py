@@ -9,7 +9,8 @@ import pytest
 from contamination.scoring.models import ModelEntry, load_models
 from contamination.testsets.registry import registered
 from fakes.data_fixtures import ROOT
-from reproduction.output.published import AUDITED, CONTROLS, NO_TEXT, load_published, published_p
+from reproduction.notebooks.controlled.tables import NO_TEXT
+from reproduction.output.published import AUDITED, CONTROLS, load_published, published_p
 
 PUBLISHED = ROOT / "data" / "published"
 

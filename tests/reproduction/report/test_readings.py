@@ -126,3 +126,14 @@ def test_intervals_off_chance_are_counted_apart_for_texts_read_and_for_the_contr
     )
     found = readings_trained.read_wikimia(cells)
     assert found == {"values": "2", "off": "1", "control_values": "1", "control_off": "1"}
+
+
+def test_doses_are_those_of_outliers_from_the_smallest_text_on() -> None:
+    doses = table(
+        "corpus_tokens contaminant share",
+        (200, "outlier", 0.07),
+        (100, "outlier", 0.536),
+        (100, "in-distribution", 0.9),
+        (150, "outlier", 0.2),
+    )
+    assert readings_trained.read_doses(doses) == {"outlier_shares": "54%, 20% and 7%"}

@@ -13,7 +13,6 @@ import pandas as pd
 
 from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
 from contamination.tables import MISSING, Layout, format_auc, lay_out
-from reproduction.output.published import NO_TEXT, UNCHECKED
 
 # Experiments: what varies.
 SIZE = "corpus_size"
@@ -35,6 +34,9 @@ KEYS = (
     "learning_rate",
 )
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
+# `source` of a published cell that we could not check, and the mark of such a cell.
+NO_TEXT = "no text at hand"
+UNCHECKED = "†"
 
 MEAN = "mean"  # over the outlier sets
 VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}  # experiment -> key
