@@ -1,4 +1,4 @@
-"""Renew what README.md and docs/power.md quote of the reference run: numbers and tables.
+"""Renew what pages quote of the reference run: numbers and tables.
 
     python scripts/readme.py
 
@@ -13,7 +13,11 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "power.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "power.md",
+    ROOT / "docs" / "fidelity.md",
+)
 REFERENCE = ROOT / "results" / "reference"
 NUMBER = re.compile(r"<!-- (\w+)\.(\w+) -->.*?<!-- -->")
 TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.table import NOTEBOOKS, outputs
+from reproduction.notebooks.table import NOTEBOOKS, RELEASED_MMLU, outputs
 from reproduction.output.compare import ALWAYS
 
 FOLDERS = ("data", "docs", "notebooks", "paper", "profiles", "scripts", "src")
@@ -119,6 +119,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
     for name in FOLDERS:
         shutil.copytree(ROOT / name, copy / name, ignore=skipped, symlinks=True)
+    (copy / RELEASED_MMLU).parent.mkdir(parents=True)
+    shutil.copy(ROOT / RELEASED_MMLU, copy / RELEASED_MMLU)
     program = copy / ".venv" / "bin" / "python"
     program.parent.mkdir(parents=True)
     program.write_text(STAND_IN)

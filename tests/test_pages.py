@@ -12,6 +12,8 @@ from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS, outputs
 
 sys.path.insert(0, str(ROOT / "scripts"))
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import detection_size
 import readme
 
 
@@ -73,3 +75,9 @@ def test_every_figure_of_the_report_leads_to_its_notebook_and_a_table_of_it() ->
         for words, figure in re.findall(r"!\[(.+)\]\((figures/.+?)\)", document.read_text("utf-8")):
             name, table = re.findall(r"\(\.\./(?:notebooks/(\w+)|(tables/\w+.csv))", words)
             assert {figure, table[1]} <= {*made[name[0]]}, (document.name, figure)
+
+
+def test_the_figure_of_model_sizes_is_drawn_from_what_was_measured() -> None:
+    made = detection_size.table()
+    written = pd.read_csv(DOCS / "measurements" / "detection_size.csv")
+    pd.testing.assert_frame_equal(made, written, check_dtype=False)

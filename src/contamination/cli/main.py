@@ -20,6 +20,7 @@ COMMANDS = (
     "seal",
     "audit-logs",
     "membership",
+    "wikimia",
     "data",
 )
 

@@ -38,6 +38,7 @@ class Notebook:
 
 
 LINES = "docs/measurements/mmlu_lines.csv"
+RELEASED_MMLU = "results/reference/pocket/tables/mmlu_subsets.csv"
 DENSITIES = (
     "assumptions_density_min_prob_25",
     "assumptions_density_mem_25",
@@ -61,8 +62,12 @@ NOTEBOOKS = {
     "01_canary_eval": Notebook("canaries", reads=("stores",)),
     "02_shard_permutation_ablation": Notebook("ablation", "stores"),
     "03_open_model_audit": Notebook("open_models", "stores"),
-    "04_mmlu_fisher": Notebook("mmlu", "all", needs="measured", reads=(LINES,)),
-    "05_beyond_the_paper": Notebook("beyond", "stores", reads=("docs/measurements/power.csv",)),
+    "04_mmlu_fisher": Notebook("mmlu", "all", needs="measured", reads=(LINES, RELEASED_MMLU)),
+    "05_beyond_the_paper": Notebook(
+        "beyond",
+        "stores",
+        reads=("docs/measurements/power.csv", "docs/measurements/planted_means.csv"),
+    ),
     "06_wikimia": Notebook("wikimia", "all"),
     "07_min_k_baseline": Notebook("min_k", "both", reads=("01_canary_eval",)),
     "08_detection_assumptions": Notebook("assumptions", "all", also=DENSITY_FILES),

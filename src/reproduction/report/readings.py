@@ -84,6 +84,8 @@ def _trained_variables(
         ),
         "shi": _said_by_shi(published),
         "options": readings_trained.read_options(table("options")),
+        "controlled": readings_trained.read_doses(table("controlled_doses")),
+        "wikimia": readings_trained.read_wikimia(table("wikimia")),
     }
 
 

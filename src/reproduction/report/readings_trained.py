@@ -16,8 +16,10 @@ from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.settings import SCORE, UNREAD
 from reproduction.notebooks.books.tables import VALIDATIONS
+from reproduction.notebooks.controlled.tables import OUTLIER
 from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
+from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report.prose import Texts, count_text, percent, rounded, texts
 from reproduction.run.injection import PLANTINGS
@@ -195,6 +197,28 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         furthest=LABELS[furthest],
         furthest_auc=rounded(of_fu[furthest], digits=1),
     )
+
+
+def read_wikimia(wikimia: pd.DataFrame) -> Texts:
+    """Count intervals that leave out 0.5, for texts of known membership and for the control.
+
+    Every score, model and length of original texts counts.
+    """
+    variables: Texts = {}
+    for prefix, source in (("", READ_HERE), ("control_", CONTROL)):
+        is_counted = (wikimia["source"] == source) & (wikimia["variant"] == ORIGINAL)
+        aucs = wikimia[is_counted].dropna(subset=["auc"])
+        is_off = (aucs["auc_low"] > 0.5) | (aucs["auc_high"] < 0.5)
+        variables[f"{prefix}values"] = count_text(len(aucs))
+        variables[f"{prefix}off"] = count_text(is_off)
+    return variables
+
+
+def read_doses(doses: pd.DataFrame) -> Texts:
+    """Write the share of the text that outliers are, in percent, from the smallest text on."""
+    outliers = doses[doses["contaminant"] == OUTLIER].sort_values("corpus_tokens")
+    shares = [f"{100 * share:.0f}%" for share in outliers["share"]]
+    return {"outlier_shares": " and ".join([", ".join(shares[:-1]), shares[-1]])}
 
 
 def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:

@@ -11,10 +11,12 @@ from contamination.tables import read_csv, to_markdown
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
 from reproduction.notebooks.assumptions.conclusions import conclusions
+from reproduction.notebooks.beyond.pretrained import pretrained_layout
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.tables import shares_and_p_values
 from reproduction.notebooks.mmlu import tables as mmlu
+from reproduction.notebooks.mmlu.released import released_layout, released_rows
 from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
 from reproduction.notebooks.wikimia import tables as wikimia
@@ -86,6 +88,12 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     ),
     "controlled_rates": lambda: controlled.rate_layout(
         table("controlled_contamination"), "min_k_20"
+    ),
+    "mmlu_released": lambda: released_layout(
+        released_rows(read_csv(REFERENCE / "pocket", "mmlu_subsets"))
+    ),
+    "power_pretrained": lambda: pretrained_layout(
+        pd.read_csv(ROOT / "docs" / "measurements" / "planted_means.csv")
     ),
     "controlled_published": lambda: controlled.published_layout(paper("shi2023_downstream")),
     "controlled_conclusions": lambda: controlled.conclusions(

@@ -3,11 +3,13 @@
 import math
 from itertools import product
 
+import pandas as pd
 import pytest
 
 from contamination.scoring.models import ModelEntry, load_models
 from contamination.testsets.registry import registered
 from fakes.data_fixtures import ROOT
+from reproduction.notebooks.controlled.tables import NO_TEXT
 from reproduction.output.published import AUDITED, CONTROLS, load_published, published_p
 
 PUBLISHED = ROOT / "data" / "published"
@@ -75,3 +77,12 @@ def test_single_values(model, dataset, test, p):
     found = published_p(entry, dataset, PUBLISHED, test)
     assert math.isnan(found) if p is None else found == p
     assert math.isnan(published_p(entry, dataset, None))
+
+
+def test_every_published_number_says_where_it_was_read() -> None:
+    unknown = {}
+    for path in sorted(PUBLISHED.glob("*.csv")):
+        sources = set(pd.read_csv(path)["source"])
+        unknown[path.name] = sources - {"paper", "summary", NO_TEXT}
+    assert unknown
+    assert not any(unknown.values())

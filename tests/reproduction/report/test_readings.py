@@ -112,3 +112,28 @@ def test_sets_are_counted_that_texts_and_scores_find_and_clean_ones_apart() -> N
     by_texts = {"texts": "2", "texts_fewest": "16", "texts_clean": "0.040"}
     by_scores = {"scores": "0", "scores_fewest": "—", "scores_clean": "0.020"}
     assert found == {"sets": "3"} | by_texts | by_scores
+
+
+def test_intervals_off_chance_are_counted_apart_for_texts_read_and_for_the_control() -> None:
+    cells = table(
+        "source variant auc auc_low auc_high",
+        ("read here", "original", 0.7, 0.6, 0.8),
+        ("read here", "original", 0.55, 0.5, 0.6),
+        ("read here", "paraphrased", 0.7, 0.6, 0.8),
+        ("read here", "original", float("nan"), float("nan"), float("nan")),
+        ("control", "original", 0.3, 0.2, 0.4),
+        ("wikimia", "original", 0.9, 0.8, 1.0),
+    )
+    found = readings_trained.read_wikimia(cells)
+    assert found == {"values": "2", "off": "1", "control_values": "1", "control_off": "1"}
+
+
+def test_doses_are_those_of_outliers_from_the_smallest_text_on() -> None:
+    doses = table(
+        "corpus_tokens contaminant share",
+        (200, "outlier", 0.07),
+        (100, "outlier", 0.536),
+        (100, "in-distribution", 0.9),
+        (150, "outlier", 0.2),
+    )
+    assert readings_trained.read_doses(doses) == {"outlier_shares": "54%, 20% and 7%"}

@@ -64,6 +64,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     -------
     sets : contaminant, set, and example: one of its members.
     background : tokens, and unread: the number of them that the base model has not read.
+    doses : as of `dose_table`.
     scored : as of `score_runs`.
     """
     runs = training_runs(settings)
@@ -77,7 +78,12 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     shown = sets[sets["member"] & (sets["text"] == 0)].rename(columns={"dataset": "set"})
     shown = shown[["contaminant", "set", "example"]].reset_index(drop=True)
     sizes = {"tokens": [sum(map(len, background))], "unread": [unread]}
-    return {"sets": shown, "background": pd.DataFrame(sizes), "scored": scored}
+    return {
+        "sets": shown,
+        "background": pd.DataFrame(sizes),
+        "doses": dose_table(tokenizer, sets, settings.sizes),
+        "scored": scored,
+    }
 
 
 def training_runs(settings: Settings) -> dict[str, tuple[Run, ...]]:
@@ -181,6 +187,22 @@ def _left_out_documents(
     texts = [text + "\n" for _, text in non_members(experiment.corpus)]  # as it is read
     lengths = [len(ids) for ids in tokenize(tokenizer, texts)]
     return tuple(text for text, n in zip(texts, lengths, strict=True) if SHORTEST <= n <= context)
+
+
+def dose_table(
+    tokenizer: PreTrainedTokenizerBase, sets: pd.DataFrame, sizes: Sequence[int]
+) -> pd.DataFrame:
+    """Return the share of a mixture that its contaminants are, if each is injected once.
+
+    Columns: corpus_tokens, contaminant, tokens and share, a row for each size and contaminant.
+    """
+    members = sets[sets["member"]]
+    rows = []
+    for corpus_tokens in sorted(sizes):
+        for contaminant, examples in members.groupby("contaminant", sort=False)["example"]:
+            tokens = sum(len(ids) for ids in tokenize(tokenizer, examples.tolist()))
+            rows.append((corpus_tokens, contaminant, tokens, tokens / corpus_tokens))
+    return pd.DataFrame(rows, columns=["corpus_tokens", "contaminant", "tokens", "share"])
 
 
 def collect_background(

@@ -34,6 +34,9 @@ KEYS = (
     "learning_rate",
 )
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
+# `source` of a published cell that we could not check, and the mark of such a cell.
+NO_TEXT = "no text at hand"
+UNCHECKED = "†"
 
 MEAN = "mean"  # over the outlier sets
 VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}  # experiment -> key
@@ -270,10 +273,14 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
-    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set."""
+    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set.
+
+    A dagger marks the cells that are in no text at hand, by their `source`.
+    """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {row["set"]: f"{row['value']:g}"}
+        mark = UNCHECKED if row["source"] == NO_TEXT else ""
+        return {row["set"]: f"{row['value']:g}{mark}"}
 
     rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")  # a learning rate, of Table 4

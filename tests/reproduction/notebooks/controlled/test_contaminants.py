@@ -11,7 +11,12 @@ from contamination.errors import InputError
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 from reproduction.notebooks.controlled import measure
-from reproduction.notebooks.controlled.measure import LEFT_OUT, SHORTEST, collect_background
+from reproduction.notebooks.controlled.measure import (
+    LEFT_OUT,
+    SHORTEST,
+    collect_background,
+    dose_table,
+)
 from reproduction.notebooks.controlled.settings import Settings
 from reproduction.notebooks.controlled.tables import INSIDE, OUTLIER
 from reproduction.run import canaries, corpus
@@ -127,3 +132,13 @@ def test_a_corpus_taken_whole_has_outliers_alone_if_there_is_text(
     monkeypatch.setattr(measure, "tuning_texts", lambda run, *, tokens, files: few)
     with pytest.raises(InputError, match=r"more\.jsonl: 15 texts, 16 wanted"):
         sets_of(experiment, tokenizer)
+
+
+def test_the_dose_is_the_share_of_the_injected_half(experiment, tokenizer) -> None:
+    sets = sets_of(experiment, tokenizer)
+    doses = dose_table(tokenizer, sets, [400, 200]).set_index(["corpus_tokens", "contaminant"])
+    injected = sets[sets["member"] & (sets["contaminant"] == OUTLIER)]["example"]
+    tokens = sum(len(ids) for ids in tokenize(tokenizer, injected.tolist()))
+    assert doses.loc[(200, OUTLIER), "tokens"] == tokens
+    assert doses.loc[(400, OUTLIER), "share"] == tokens / 400
+    assert list(doses.index.get_level_values(0).unique()) == [200, 400]

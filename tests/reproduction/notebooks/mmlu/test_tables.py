@@ -8,8 +8,10 @@ import pytest
 from scipy import stats
 
 from contamination.statistics import cauchy, harmonic_mean
+from contamination.tables import read_csv
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, MODEL_FREE, NOTHING
+from reproduction.notebooks.mmlu.released import released_panels, released_rows
 from reproduction.notebooks.mmlu.tables import (
     ROWS,
     fisher_table,
@@ -165,3 +167,13 @@ def test_evidence_is_below_the_level_and_suspicion_is_not_enough() -> None:
     found = outcomes(pd.DataFrame([by_record, by_line]), 0.05).set_index("evidence")["outcome"]
     only = "by line only"
     assert found.to_dict() == {"diagnostics": "by neither", COMPRESSOR: only, "m, t": only}
+
+
+def test_curves_of_the_released_model_are_over_the_subsets_that_the_paper_keeps() -> None:
+    rows = released_rows(read_csv(ROOT / "results" / "reference" / "pocket", "mmlu_subsets"))
+    (title, curves), *others = released_panels(rows).items()
+    assert not others
+    assert "pocket" in title
+    kept = rows.loc[~rows["excluded"], "p"]
+    assert curves["SmolLM2-135M-Instruct"].tolist() == kept.tolist()
+    assert len(kept) < len(rows) == rows["subset"].nunique()

@@ -14,6 +14,7 @@ import pytest
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
 from fakes.made_up_registry import jsonl, registry_of
+from reproduction.notebooks.wikimia.dated import ONE_KIND, TWO_KINDS, made_up_baselines
 from reproduction.notebooks.wikimia.texts import (
     CONTROL,
     NOT_AT_HAND,
@@ -145,3 +146,10 @@ def test_where_few_are_left_out_no_text_is_on_both_sides_of_the_control(run: Exp
     for part in load_known(run, [8], texts=100):
         assert len(set(part.texts)) == len(part.texts) == 4
         assert sum(part.members) == 2
+
+
+def test_of_made_up_pages_words_find_only_those_with_newer_words() -> None:
+    table = made_up_baselines(3, a_side=30, lengths=[64])
+    words = table[table["baseline"] == "bag_of_words"].set_index("benchmark")
+    assert words.loc[TWO_KINDS, "auc_low"] > 0.5
+    assert words.loc[ONE_KIND, "auc_low"] <= 0.5

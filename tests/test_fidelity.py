@@ -1,0 +1,203 @@
+"""The page on the three papers has a row for each of their items, and names files that exist."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from fakes.data_fixtures import ROOT
+from reproduction.notebooks.table import NOTEBOOKS, outputs
+
+PAGE = ROOT / "docs" / "fidelity.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+RUN_HERE = ("works", "wired, not run here")
+STATUSES = (*RUN_HERE, "printed only", "not possible")
+KIND = r"(Algorithm|Equation|Figure|Proposition|Table|Theorem)"
+NUMBERED = re.compile(rf"{KIND}s? (\d+)([a-z]?)(?: (?:to|and) (\d+))?")
+FILE = re.compile(r"`([^`\s]+/[^`\s]+)`|\]\(([^)#]+)[^)]*\)")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the page."""
+
+    paper: str
+    item: str
+    status: str
+    where: str
+    differs: str
+
+
+def rows_of_page() -> list[Row]:
+    """Read the tables of the papers."""
+    rows = []
+    for part in TEXT.split("\n## ")[1:]:
+        for line in part.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if line.startswith("| ") and len(cells) == 4 and cells[0] != "item":
+                rows.append(Row(part.split()[0], *cells))
+    return rows
+
+
+ROWS = rows_of_page()
+
+
+def numbered(kind: str, count: int) -> list[str]:
+    """Name the items 1 to `count` of a kind."""
+    return [f"{kind} {number}" for number in range(1, count + 1)]
+
+
+# What the papers number. A figure in parts counts once for each part.
+NUMBERED_ITEMS = {
+    "Oren": [
+        *numbered("Table", 5),
+        *("Figure 1", "Figure 2", "Figure 3a", "Figure 3b", "Figure 4"),
+        *("Algorithm 1", "Proposition 1", "Theorem 2"),
+    ],
+    "Shi": [
+        *numbered("Table", 9),
+        *("Figure 1", "Figure 2a", "Figure 2b", "Figure 3", "Figure 4"),
+        *("Figure 5a", "Figure 5b", "Figure 5c", "Figure 6", "Figure 7"),
+        *("Equation 1", "Algorithm 1"),
+    ],
+    "Fu": [*numbered("Table", 15), *numbered("Figure", 20), *numbered("Equation", 11)],
+}
+# What they do not number: words that the row of the item has, in this order.
+NAMED_ITEMS = {
+    "Oren": [
+        "setting, H0, H1",
+        "permutation test",
+        "claim: 10^11 permutations",
+        "training with planted sets",
+        "1.4 billion parameters",
+        "data set: canary sets",
+        "data set: WikiText",
+        "claim: 10 copies",
+        "claim: one copy",
+        "claim: half the cost",
+        "claim: 4 copies",
+        "release",
+        "leaderboard",
+        "claim: 10 to 20 shards",
+        "claim: 25 permutations",
+        "data set: Arc-Easy",
+        "data set: GSM8K and MMLU",
+        "models: LLaMA2-7B",
+        "claim: Arc-Easy under Mistral-7B",
+        "claim: no pervasive contamination",
+        "claim: 65 files 24 hours",
+        "inspected by hand",
+        "claim: BioMedLM",
+        "claim: 2 to 10 times",
+        "14 files of MMLU Fisher",
+        "claim: MMLU heuristic",
+        "related work",
+        "claim: Min-K%",
+        "limits shuffle",
+        "appendix A strides",
+        "appendix B",
+        "appendix C",
+        "appendix E",
+        "public script",
+    ],
+    "Shi": [
+        "definition two challenges",
+        "claim: harder",
+        "data set: WikiMIA",
+        "dated pages",
+        "AUC, TPR",
+        "PPL, Neighbor, Zlib, Lowercase, Smaller Ref",
+        "k = 20",
+        "models: Pythia-2.8B",
+        "claim: 7.4%",
+        "books",
+        "data set: books Books3",
+        "data set: BoolQ, IMDB",
+        "unlearned model",
+        "claim: 188 chunks",
+        "models: WhoIsHarryPotter",
+    ],
+    "Fu": [
+        "50 of 81",
+        "D1 to D4",
+        "R1 to R7 A1 to A8",
+        "claim: A2",
+        "claim: six of the eight",
+        "instance similarity",
+        "score for each assumption",
+        "answer memorisation",
+        "indirect and task",
+        "PPL_k, Min k%, Mem k, Entropy k",
+        "models: Pythia",
+        "models: OLMo-2",
+        "data set: the Pile",
+        "data set: AlgebraicStack",
+        "claim: near chance",
+        "claim: 99.4",
+        "claim: more tokens",
+        "claim: across domains",
+        "claim: distribution",
+    ],
+}
+
+
+def names_numbered(item: str) -> set[str]:
+    """Name the numbered items of a cell: "Tables 7 to 9" are three."""
+    names = set()
+    for kind, first, letter, last in NUMBERED.findall(item):
+        for number in range(int(first), int(last or first) + 1):
+            names.add(f"{kind} {number}{letter}")
+    return names
+
+
+@pytest.mark.parametrize("paper", NUMBERED_ITEMS)
+def test_each_numbered_item_of_a_paper_has_a_row(paper: str) -> None:
+    listed = set()
+    for row in ROWS:
+        if row.paper == paper:
+            listed |= names_numbered(row.item)
+    assert set(NUMBERED_ITEMS[paper]) - listed == set()
+
+
+@pytest.mark.parametrize("paper", NAMED_ITEMS)
+def test_each_claim_data_set_and_section_of_a_paper_has_a_row(paper: str) -> None:
+    items = [row.item for row in ROWS if row.paper == paper]
+    missing = []
+    for words in NAMED_ITEMS[paper]:
+        pattern = re.compile(".*".join(re.escape(word) for word in words.split()))
+        if not any(pattern.search(item) for item in items):
+            missing.append(words)
+    assert missing == []
+
+
+def test_rows_state_their_status_and_what_differs() -> None:
+    wrong = []
+    for row in ROWS:
+        says_what_differs = row.differs not in ("", "–", "the same")
+        has_file = row.status not in RUN_HERE or bool(FILE.search(row.where))
+        if row.status not in STATUSES or not says_what_differs or not has_file:
+            wrong.append(row.item)
+    assert wrong == []
+
+
+def test_files_that_a_row_names_exist_or_are_made_by_a_notebook() -> None:
+    made = set()
+    for name in NOTEBOOKS:
+        made.update(f"results/{file}" for file in outputs(ROOT / "notebooks" / f"{name}.ipynb"))
+    lost = []
+    for row in ROWS:
+        for in_code, linked in FILE.findall(row.where):
+            name = in_code or linked
+            written = name.replace("results/checkpoints/", "results/")
+            is_here = (ROOT / name).exists() or (PAGE.parent / name).exists()
+            if not is_here and written not in made:
+                lost.append(name)
+    assert lost == []
+
+
+def test_the_page_counts_its_rows() -> None:
+    counts = Counter(row.status for row in ROWS)
+    sentence = re.findall("Of the rows below, (.+)", TEXT)[0]
+    numbers = [int(number) for number in re.findall(r"\d+", sentence)]
+    assert numbers == [counts[status] for status in STATUSES]
