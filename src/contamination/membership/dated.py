@@ -45,10 +45,14 @@ class Rules:
 
     Attributes
     ----------
-    cutoff : pages created on that day or later are non-members.
-    members_before : pages created before that day are members; None is the cutoff.
-    lengths : words of the texts, a split for each.
-    seed : draws which pages are taken where one side has more.
+    cutoff
+        Pages created on that day or later are non-members.
+    members_before
+        Pages created before that day are members; None is the cutoff.
+    lengths
+        Words of the texts, a split for each.
+    seed
+        Draws which pages are taken where one side has more.
     """
 
     cutoff: date
@@ -80,9 +84,12 @@ class DatedSet:
 
     Attributes
     ----------
-    pages : number of pages that were read.
-    left_out : why pages were left out, and how many.
-    blind : `blind_table` of all splits.
+    pages
+        Number of pages that were read.
+    left_out
+        Why pages were left out, and how many.
+    blind
+        `blind_table` of all splits.
     """
 
     pages: int
@@ -106,9 +113,12 @@ def build_dated_set(pages: Path, out: Path, rules: Rules) -> DatedSet:
 
     Parameters
     ----------
-    pages : a file of records, a MediaWiki export (.xml), or a folder with a `pages.csv`.
-    out : the directory, which is new or empty.
-    rules : which pages are taken.
+    pages
+        A file of records, a MediaWiki export (.xml), or a folder with a `pages.csv`.
+    out
+        The directory, which is new or empty.
+    rules
+        Which pages are taken.
 
     Raises
     ------

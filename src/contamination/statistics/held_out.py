@@ -53,8 +53,10 @@ class Sides:
 
     Attributes
     ----------
-    published : (n,), True for a published record and False for one that was held out.
-    strata : (n,), whole numbers from 0; labels were drawn within them.
+    published
+        (n,), True for a published record and False for one that was held out.
+    strata
+        (n,), whole numbers from 0; labels were drawn within them.
     """
 
     published: Booleans
@@ -163,14 +165,24 @@ class HeldOutResult(PValue):
 
     Attributes
     ----------
-    test : its name in tables.
-    names : of the q scores.
-    best : the one with the smallest p-value of its own. The p-value has paid for the choice.
-    marginal_p : (q,), each score's own p-value, not corrected for there being q of them.
-    published, held_out : records in strata that have both sides.
-    strata : number of those.
-    resamples : divisions that were drawn.
-    log10_least : decimal logarithm of the least p that this number of draws and divisions permits.
+    test
+        Its name in tables.
+    names
+        Of the q scores.
+    best
+        The one with the smallest p-value of its own. The p-value has paid for the
+        choice.
+    marginal_p
+        (q,), each score's own p-value, not corrected for there being q of them.
+    published, held_out
+        Records in strata that have both sides.
+    strata
+        Number of those.
+    resamples
+        Divisions that were drawn.
+    log10_least
+        Decimal logarithm of the least p that this number of draws and divisions
+        permits.
     """
 
     test: str = "held_out"
@@ -198,14 +210,21 @@ def held_out_test(
 
     Parameters
     ----------
-    scores : (n,) or (q, n), q membership scores of n records; larger is more likely read.
-    published : (n,), True or 1 for a published record, False or 0 for one that was held out.
-    strata : (n,), numbers or texts: the division was drawn within them. A pair of a record and its
-        twin is a stratum of two. By default all records are one stratum.
-    names : of the scores; "0", "1" and so on if not given.
-    statistic : of `STATISTICS`: "mean", "rank" or "tail". Choose it before you look.
-    resamples : number of drawn divisions; no p is below 1 / (resamples + 1).
-    rng : draws the divisions.
+    scores
+        (n,) or (q, n), q membership scores of n records; larger is more likely read.
+    published
+        (n,), True or 1 for a published record, False or 0 for one that was held out.
+    strata
+        (n,), numbers or texts: the division was drawn within them. A pair of a record
+        and its twin is a stratum of two. By default all records are one stratum.
+    names
+        Of the scores; "0", "1" and so on if not given.
+    statistic
+        Of `STATISTICS`: "mean", "rank" or "tail". Choose it before you look.
+    resamples
+        Number of drawn divisions; no p is below 1 / (resamples + 1).
+    rng
+        Draws the divisions.
 
     Returns
     -------
@@ -283,16 +302,24 @@ def sides_test(
 
     Parameters
     ----------
-    features : (q, n), numbers of records, such as their lengths.
-    published, strata : as in `held_out_test`.
-    similarity : (n, n), inner products of vectors of the records, such as weights of their words.
-        The distance between the mean vectors of the two sides is then one more feature.
-    resamples, rng : as in `held_out_test`.
+    features
+        (q, n), numbers of records, such as their lengths.
+    published, strata
+        As in `held_out_test`.
+    similarity
+        (n, n), inner products of vectors of the records, such as weights of their
+        words. The distance between the mean vectors of the two sides is then one more
+        feature.
+    resamples, rng
+        As in `held_out_test`.
 
     Returns
     -------
-    p_values : of each feature, and last that of the distance if there is one.
-    p : of the smallest of them, by the law of the smallest under the same draws (min-p).
+    p_values
+        Of each feature, and last that of the distance if there is one.
+    p
+        Of the smallest of them, by the law of the smallest under the same draws
+        (min-p).
 
     Raises
     ------
@@ -349,8 +376,10 @@ def conformal_p_values(scores: ArrayLike, published: ArrayLike) -> Floats:
 
     Parameters
     ----------
-    scores : (n,), one membership score of n records; larger is more likely read.
-    published : (n,), True or 1 for a published record; the other h were held back.
+    scores
+        (n,), one membership score of n records; larger is more likely read.
+    published
+        (n,), True or 1 for a published record; the other h were held back.
 
     Returns
     -------
@@ -388,8 +417,10 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
 
     Parameters
     ----------
-    scores, published : as in `conformal_p_values`.
-    level : at most with this probability, fewer records were read than the bound says.
+    scores, published
+        As in `conformal_p_values`.
+    level
+        At most with this probability, fewer records were read than the bound says.
 
     Raises
     ------
