@@ -171,6 +171,8 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         "my_test_set": rows,
         "items": items,
         "pages": pages,
+        "published": rows[::2],
+        "held_out": rows[1::2],
         "texts": [row | {"seen": row["id"] % 2} for row in rows],
     }.items():
         (directory / f"{name}.jsonl").write_bytes(jsonl(records))

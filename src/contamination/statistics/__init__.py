@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
+    from contamination.statistics.held_out import *  # noqa: F403
     from contamination.statistics.min_p import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.permutation import *  # noqa: F403
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "anytime": "AnytimeResult anytime_test log_e_values",
     "exchangeability": "random_orderings",
+    "held_out": "HeldOutResult conformal_p_values held_out_test read_at_least sides_test",
     "min_p": "westfall_young_test",
     "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "permutation": "permutation_test",
