@@ -10,7 +10,8 @@ STRUCK = "***"
 MOST_ENCODED = 8  # times that a text may be encoded over
 _ESCAPED = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'/nrt]))")
 _NAMED = {"n": "\n", "r": "\r", "t": "\t"}
-# Base64 in its usual form or that of URLs, maybe in lines; hexadecimal digits, maybe apart.
+# Base64 in its usual form or that of URLs, maybe in lines; hexadecimal digits, maybe
+# apart.
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{4,}(?:[ \t\r]*\n[ \t]*[A-Za-z0-9+/_-]+)*")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}(?:[ :,-]?[0-9a-fA-F]{2})+")
 
@@ -18,8 +19,8 @@ _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{2}(?:[ :,-]?[0-9a-fA-F]{2})+")
 def strike_out(key: str, text: str) -> str:
     """Return a text without a key: in any case, in escapes, base64 or hexadecimal digits.
 
-    Escapes are decoded in what is returned. A text that is escaped more than MOST_ENCODED times
-    over is not shown. Nothing is struck out for an empty key.
+    Escapes are decoded in what is returned. A text that is escaped more than
+    MOST_ENCODED times over is not shown. Nothing is struck out for an empty key.
     """
     if not key:
         return text

@@ -317,6 +317,15 @@ def check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) ->
     """Raise InputError unless orderings and shards are those of so many records.
 
     Nothing is copied.
+
+    Parameters
+    ----------
+    orderings
+        (m+1, n), from `random_orderings`.
+    bounds
+        Bounds (start, stop) of the shards.
+    count
+        Number of records, n.
     """
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")

@@ -1,15 +1,17 @@
 """Published records against records that a random draw held back: no order is needed.
 
-New here; the null hypothesis is that of dataset inference (Maini et al., 2024, *LLM Dataset
-Inference*), made exact by a permutation test. A membership score says how likely a model has read a
-record. If the records of a set were divided at random into a published and a held-out part, and the
-model does not depend on that draw, the scores of both parts are exchangeable: every division of the
-same records into parts of the same sizes was as likely. Only reading the published part can raise
-its scores above those of the other.
+New here; the null hypothesis is that of dataset inference (Maini et al., 2024, *LLM
+Dataset Inference*), made exact by a permutation test. A membership score says how
+likely a model has read a record. If the records of a set were divided at random into a
+published and a held-out part, and the model does not depend on that draw, the scores of
+both parts are exchangeable: every division of the same records into parts of the same
+sizes was as likely. Only reading the published part can raise its scores above those of
+the other.
 
-The draw may be one within strata (records of one source, or pairs of a record and its twin): labels
-then trade places within a stratum alone. Scores are centred within their stratum first (aligned, as
-Hodges and Lehmann, 1962), so that strata of unlike scores can be added up.
+The draw may be one within strata (records of one source, or pairs of a record and its
+twin): labels then trade places within a stratum alone. Scores are centred within their
+stratum first (aligned, as Hodges and Lehmann, 1962), so that strata of unlike scores
+can be added up.
 """
 
 import math
@@ -66,7 +68,8 @@ class Sides:
     def of(cls, published: ArrayLike, strata: ArrayLike | None = None) -> "Sides":
         """Check the labels and strata of n records; without strata there is one.
 
-        Raises InputError for other shapes or labels, or where no stratum has both sides.
+        Raises InputError for other shapes or labels, or where no stratum has both
+        sides.
         """
         count = np.size(np.asarray(published))
         labels = as_booleans(published, "published", (count,))
@@ -136,8 +139,8 @@ def _ranks(aligned: Floats) -> Floats:
 def _tail(aligned: Floats) -> Floats:
     """Return Savage scores, which count the largest most: the statistic sees a few read records.
 
-    The score of the k-th smallest of n is 1/n + 1/(n-1) + ... + 1/(n-k+1), the mean of the k-th
-    smallest of n exponential numbers; ties share their mean.
+    The score of the k-th smallest of n is 1/n + 1/(n-1) + ... + 1/(n-k+1), the mean of
+    the k-th smallest of n exponential numbers; ties share their mean.
     """
     count = aligned.shape[-1]
     expected = np.cumsum(1.0 / np.arange(count, 0, -1))
@@ -147,7 +150,8 @@ def _tail(aligned: Floats) -> Floats:
     return np.asarray((total[highest] - total[lowest - 1]) / (highest - lowest + 1))
 
 
-# What a score is turned into before it is summed over published records, (q, n) to (q, n).
+# What a score is turned into before it is summed over published records, (q, n) to (q,
+# n).
 STATISTICS: dict[str, Callable[[Floats], Floats]] = {
     "mean": _differences,
     "rank": _ranks,
@@ -160,8 +164,8 @@ DEFAULT_STATISTIC = "rank"  # chosen on one seed and confirmed on the other: doc
 class HeldOutResult(PValue):
     """Outcome of `held_out_test`.
 
-    The statistic is the sum of the best score over published records, in standard deviations of its
-    law under H0.
+    The statistic is the sum of the best score over published records, in standard
+    deviations of its law under H0.
 
     Attributes
     ----------
@@ -233,17 +237,18 @@ def held_out_test(
     Raises
     ------
     InputError
-        For shapes that do not fit, a score that is not a finite number, strata of which none has
-        both sides, or a statistic that does not exist.
+        For shapes that do not fit, a score that is not a finite number, strata of which
+        none has both sides, or a statistic that does not exist.
 
     Notes
     -----
-    H0: which records were published and which were held back was drawn uniformly within strata, and
-    the scores do not depend on the draw. Alternative: published records score higher. The observed
-    division and the drawn ones are then exchangeable, so P(p <= alpha) <= alpha holds exactly for
-    any scores, any dependence of records and of scores, and any number of draws (Phipson and Smyth,
-    2010). Several scores are combined by the smallest of their p-values over the same draws
-    (Westfall and Young, 1993, min-p), whose law is that of the draws as well.
+    H0: which records were published and which were held back was drawn uniformly within
+    strata, and the scores do not depend on the draw. Alternative: published records
+    score higher. The observed division and the drawn ones are then exchangeable, so P(p
+    <= alpha) <= alpha holds exactly for any scores, any dependence of records and of
+    scores, and any number of draws (Phipson and Smyth, 2010). Several scores are
+    combined by the smallest of their p-values over the same draws (Westfall and Young,
+    1993, min-p), whose law is that of the draws as well.
 
     Ties count against the observed division.
 
@@ -328,8 +333,9 @@ def sides_test(
 
     Notes
     -----
-    H0 is that of `held_out_test`, and the p-values are exact in the same way. The distance of means
-    is the maximum mean discrepancy (Gretton et al., 2012) with a linear kernel.
+    H0 is that of `held_out_test`, and the p-values are exact in the same way. The
+    distance of means is the maximum mean discrepancy (Gretton et al., 2012) with a
+    linear kernel.
 
     Examples
     --------
@@ -388,15 +394,17 @@ def conformal_p_values(scores: ArrayLike, published: ArrayLike) -> Floats:
     Raises
     ------
     InputError
-        For shapes that do not fit, a score that is not a finite number, or a side without records.
+        For shapes that do not fit, a score that is not a finite number, or a side
+        without records.
 
     Notes
     -----
-    H0 of record i: it was not read, so that its score and those of the held-out records are
-    exchangeable. P(p_i <= alpha) <= alpha then holds exactly. The p-values depend on each other
-    through the held-out scores, positively (PRDS), so that the procedure of Benjamini and Hochberg
-    keeps its false discovery rate: Bates, Candes, Lei, Romano and Sesia (2023), "Testing for
-    outliers with conformal p-values", Annals of Statistics 51(1), Theorem 2.
+    H0 of record i: it was not read, so that its score and those of the held-out records
+    are exchangeable. P(p_i <= alpha) <= alpha then holds exactly. The p-values depend
+    on each other through the held-out scores, positively (PRDS), so that the procedure
+    of Benjamini and Hochberg keeps its false discovery rate: Bates, Candes, Lei, Romano
+    and Sesia (2023), "Testing for outliers with conformal p-values", Annals of
+    Statistics 51(1), Theorem 2.
 
     Examples
     --------
@@ -430,11 +438,12 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     Notes
     -----
     Let K published records have been read. The n - K others and the h held-out ones are
-    exchangeable, so that the number of those others above the k-th largest held-out score has a
-    negative hypergeometric law. With K read, at least N_k - K of the others are above it, where N_k
-    counts all published records that are. K is rejected where that is too many; `level` is divided
-    over three choices of k. The bound is the smallest K that is not rejected, and it is too large
-    only if the true K is rejected, whose chance is at most `level`. Ties count as below.
+    exchangeable, so that the number of those others above the k-th largest held-out
+    score has a negative hypergeometric law. With K read, at least N_k - K of the others
+    are above it, where N_k counts all published records that are. K is rejected where
+    that is too many; `level` is divided over three choices of k. The bound is the
+    smallest K that is not rejected, and it is too large only if the true K is rejected,
+    whose chance is at most `level`. Ties count as below.
 
     Examples
     --------
@@ -454,8 +463,8 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     for k in ranks:
         above = np.count_nonzero(members > others[k - 1])
         excess = np.maximum(above - read, 0)
-        # So many are above the k-th held-out record if the first excess + k - 1 of all records have
-        # at most k - 1 held-out ones.
+        # So many are above the k-th held-out record if the first excess + k - 1 of all
+        # records have at most k - 1 held-out ones.
         records = len(members) - read + len(others)
         p = scipy.stats.hypergeom.cdf(k - 1, records, len(others), excess + k - 1)
         rejected |= (excess > 0) & (p <= held / len(ranks))
@@ -515,7 +524,8 @@ def _on_grid(values: Floats) -> Floats:
 def _min_p(sums: Floats) -> tuple[Floats, float]:
     """Return the p-value of each column in row 0, and that of the smallest of them.
 
-    Rows (b + 1, q) are exchangeable under H0, and row 0 was observed; larger is more evidence.
+    Rows (b + 1, q) are exchangeable under H0, and row 0 was observed; larger is more
+    evidence.
     """
     ranks = scipy.stats.rankdata(-sums, method="max", axis=0)
     smallest = ranks.min(axis=1)

@@ -1,8 +1,8 @@
 """Pages of a MediaWiki export: read as a stream, without entities, and without markup.
 
-An export has all revisions of a page, or its latest one alone. The day of creation is that of the
-first revision. Where the export lacks the first revision, a page is known to have existed before
-its oldest revision there, and nothing else is known.
+An export has all revisions of a page, or its latest one alone. The day of creation is
+that of the first revision. Where the export lacks the first revision, a page is known
+to have existed before its oldest revision there, and nothing else is known.
 """
 
 import html
@@ -38,14 +38,14 @@ REST = re.compile(r"<[^<>]*>|'{2,}|^[*#:;]+", re.MULTILINE)
 def read_export(path: Path, cutoff: date) -> list[Page]:
     """Read the articles of an export, in the order of the file; redirects are left out.
 
-    The text of a page that existed before `cutoff` is that of its last revision before then: what a
-    model may have read. That of any other page is its latest one.
+    The text of a page that existed before `cutoff` is that of its last revision before
+    then: what a model may have read. That of any other page is its latest one.
 
     Raises
     ------
     InputError
-        If the file is no MediaWiki export, declares a document type or entities, or has a page
-        without revisions or a time stamp that is none.
+        If the file is no MediaWiki export, declares a document type or entities, or has
+        a page without revisions or a time stamp that is none.
     """
     reader = _Reader(path, cutoff)
     try:
@@ -102,11 +102,16 @@ class _Revisions:
 
     Attributes
     ----------
-    line : of the file at which the page starts.
-    is_article : whether it is in the namespace of articles, and no redirect.
-    first : day of the oldest revision that the export has.
-    has_earlier : whether that revision has a parent, which the export lacks.
-    before, latest : text of the last revision before the cutoff and of the last one, by day.
+    line
+        Of the file at which the page starts.
+    is_article
+        Whether it is in the namespace of articles, and no redirect.
+    first
+        Day of the oldest revision that the export has.
+    has_earlier
+        Whether that revision has a parent, which the export lacks.
+    before, latest
+        Text of the last revision before the cutoff and of the last one, by day.
     """
 
     line: int

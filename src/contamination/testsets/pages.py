@@ -20,11 +20,16 @@ class Page:
 
     Attributes
     ----------
-    title : of the page.
-    text : its text, without markup.
-    created : the day on which the page was created.
-    paraphrase : the text in other words; "" if there is none.
-    unknown : why the day of creation is not known; "" if it is.
+    title
+        Of the page.
+    text
+        Its text, without markup.
+    created
+        The day on which the page was created.
+    paraphrase
+        The text in other words; "" if there is none.
+    unknown
+        Why the day of creation is not known; "" if it is.
     """
 
     title: str
@@ -37,8 +42,9 @@ class Page:
 def read_page_records(path: Path) -> list[Page]:
     """Read pages from a .jsonl, .json, .csv or .parquet file, in the order of the file.
 
-    A record has `title`, `text` and `date` (YYYY-MM-DD, a time may follow), and may have a
-    `paraphrase`. Raises InputError with file and line for a field that is missing or malformed.
+    A record has `title`, `text` and `date` (YYYY-MM-DD, a time may follow), and may
+    have a `paraphrase`. Raises InputError with file and line for a field that is
+    missing or malformed.
     """
     pages = []
     for place, record in read_records(path):
@@ -49,8 +55,9 @@ def read_page_records(path: Path) -> list[Page]:
 def read_page_folder(folder: Path) -> tuple[list[Page], list[Path]]:
     """Read the text files of a folder, in the order of its index; return them and the files.
 
-    The index, `pages.csv`, has the columns `file`, `title` and `date`, and may have `paraphrase`.
-    Raises InputError if there is no index, or if a file that it names is not in the folder.
+    The index, `pages.csv`, has the columns `file`, `title` and `date`, and may have
+    `paraphrase`. Raises InputError if there is no index, or if a file that it names is
+    not in the folder.
     """
     index = folder / INDEX
     if not index.is_file():

@@ -42,7 +42,24 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
 
 
 def require_same(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
-    """Refuse records other than the registered ones, or those fetched to `path`."""
+    """Refuse records other than the registered ones, or those fetched to `path`.
+
+    Parameters
+    ----------
+    entry
+        Entry of the registry.
+    records
+        Records that were read.
+    path
+        File of the mirror or the cache.
+    where
+        What messages call the source of the records.
+
+    Raises
+    ------
+    InputError
+        If records are missing, too many or changed.
+    """
     check_ids(records, where)
     actual = checksum(entry, records, where)
     expected = expected_checksum(entry, path)
