@@ -119,8 +119,10 @@ class Comparison:
 
         Parameters
         ----------
-        p : after correction; by default that of the result.
-        corrected_for : number of tests over which it was corrected.
+        p
+            After correction; by default that of the result.
+        corrected_for
+            Number of tests over which it was corrected.
         """
         differs = ""
         if self.blind is not None and self.blind.p <= CONTROL_LEVEL:
@@ -201,11 +203,16 @@ def compare(
 
     Parameters
     ----------
-    model : the scorer.
-    suspect : the published records.
-    held_out : those that a random draw held back, rendered by the same template.
-    request : scores, strata and draws.
-    level : of the bound on how many records were read, and of their list.
+    model
+        The scorer.
+    suspect
+        The published records.
+    held_out
+        Those that a random draw held back, rendered by the same template.
+    request
+        Scores, strata and draws.
+    level
+        Of the bound on how many records were read, and of their list.
 
     Raises
     ------
@@ -277,9 +284,12 @@ def with_control(
 
     Parameters
     ----------
-    comparison : under the model that is asked about.
-    model, name : the scorer of the control, and what it is called.
-    suspect, held_out, request : those of the comparison.
+    comparison
+        Under the model that is asked about.
+    model, name
+        The scorer of the control, and what it is called.
+    suspect, held_out, request
+        Those of the comparison.
 
     Raises
     ------

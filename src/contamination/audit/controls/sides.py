@@ -49,9 +49,12 @@ def compare_sides(
 
     Parameters
     ----------
-    texts : of all records, (n,).
-    published, strata : as in `contamination.statistics.held_out.held_out_test`.
-    seed : of the draws.
+    texts
+        Of all records, (n,).
+    published, strata
+        As in `contamination.statistics.held_out.held_out_test`.
+    seed
+        Name of the draws.
 
     Raises
     ------
