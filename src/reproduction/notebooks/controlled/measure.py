@@ -38,8 +38,7 @@ from reproduction.run.texts import tuning_texts
 
 LEFT_OUT = "left-out documents"  # name of the in-distribution set
 SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
-# A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in
-# its half.
+# OUTLIER or INSIDE, the source, whether it is injected, the number in its half.
 CONTAMINANT = ["contaminant", "dataset", "member", "text"]
 
 
@@ -141,8 +140,7 @@ def contaminant_sets(
     Raises
     ------
     InputError
-        For a source with too little text, a set in `validation_files` that is not made
-        from a file, or a file that cannot be read.
+        For too little text, a set in `validation_files` without a file, or a bad file.
     """
     examples = settings.examples
     groups = _outlier_groups(experiment, settings)
