@@ -64,7 +64,14 @@ def use_style() -> None:
 
 
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
-    """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable."""
+    """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable.
+
+    Parameters
+    ----------
+    figure : the figure.
+    results : directory of the run's results.
+    name : of the files, without an ending.
+    """
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
     for suffix, varying in {"svg": "Date", "png": "Software"}.items():
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
@@ -82,7 +89,14 @@ def say_nothing(reason: str) -> Figure:
 def panel_row(
     titles: Iterable[str], size: tuple[float, float], **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey."""
+    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey.
+
+    Parameters
+    ----------
+    titles : of the panels, from left to right.
+    size : of the figure, in inches.
+    shared : sharex and sharey of `subplots`.
+    """
     names = list(titles)
     figure, panels = plt.subplots(1, len(names), figsize=size, squeeze=False, **shared)
     for axes, name in zip(panels[0], names, strict=True):
@@ -164,6 +178,12 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     Its scale is linear near 0 and logarithmic far from it, without a break (arsinh), so
     that the level, whose line is returned, and the strongest evidence can both be read.
     It is linear throughout if the strongest evidence is little more.
+
+    Parameters
+    ----------
+    axes : the panel.
+    most : largest -log10 p that is drawn.
+    sideways : whether evidence grows to the right.
     """
     axis = axes.xaxis if sideways else axes.yaxis
     set_scale = axes.set_xscale if sideways else axes.set_yscale

@@ -187,7 +187,7 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
-def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.DataFrame:
+def conclusions(table: pd.DataFrame, slopes: pd.DataFrame, *, score: str) -> pd.DataFrame:
     """Confront the conclusions of Shi with `auc_table` and `trends`, by one score (Shi's: Min-K%).
 
     A conclusion holds ("yes") where the interval of the slope lies on its side of 0,
@@ -198,10 +198,11 @@ def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.D
     Parameters
     ----------
     table : of `auc_table`.
-    found : of `trends`.
+    slopes : of `trends`.
     score : that the conclusions are about.
     """
-    of_score = found[found["score"] == score].set_index(["experiment", "contaminant"])
+    of_score = slopes[slopes["score"] == score]
+    of_score = of_score.set_index(["experiment", "contaminant"])
     rows = []
     for experiment, contaminant, sign, claim in CONCLUSIONS:
         if (experiment, contaminant) not in of_score.index:
