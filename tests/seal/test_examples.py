@@ -4,10 +4,10 @@ import doctest
 
 import pytest
 
-from contamination.seal import answers, audit, draws, prepare
+from contamination.seal import answers, audit, draws, prepare, shots
 
 
-@pytest.mark.parametrize("module", [answers, audit, draws, prepare])
+@pytest.mark.parametrize("module", [answers, audit, draws, prepare, shots])
 def test_the_examples_of_a_module_give_what_is_written(module):
     tried = doctest.testmod(module)
     assert tried.failed == 0

@@ -183,9 +183,11 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
 
     Parameters
     ----------
-    evidence : p-values of the set, at least one. An objection counts against its own
-        p-value; that of a control model, corrected over the tests, against all of them.
-    alpha : level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
+    evidence
+        p-values of the set, at least one. An objection counts against its own p-value;
+        that of a control model, corrected over the tests, against all of them.
+    alpha
+        Level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
 
     Examples
     --------

@@ -46,13 +46,19 @@ def evidence_of(
 
     Parameters
     ----------
-    findings : one for each test.
-    p_values : of the tests, after correction.
-    corrected_for : number of tests over which they were corrected.
-    options_drawn : whether a seed alone has arranged the options.
-    combined_p : of all tests together, if they were combined; the verdict then rests on
+    findings
+        One for each test.
+    p_values
+        p-values of the tests, after correction.
+    corrected_for
+        Number of tests over which they were corrected.
+    options_drawn
+        Whether a seed alone has arranged the options.
+    combined_p
+        p-value of all tests together, if they were combined; the verdict then rests on
         it.
-    control : a model that took the same tests.
+    control
+        a model that took the same tests.
     """
     if combined_p is None:
         return _of_each(findings, p_values, corrected_for, options_drawn, control)
@@ -119,9 +125,12 @@ def both_axes(
 
     Parameters
     ----------
-    p : of all parts together.
-    parts : the evidence of each axis, that of options last.
-    joint_controls : p of all parts together under each control model.
+    p
+        p-value of all parts together.
+    parts
+        The evidence of each axis, that of options last.
+    joint_controls
+        p of all parts together under each control model.
     """
     controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
     for name, joint_p in joint_controls.items():

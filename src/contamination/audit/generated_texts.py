@@ -105,8 +105,10 @@ def texts_about_others(
 
     Parameters
     ----------
-    records : the words of each record.
-    continuations : of each record, the words of each text that follows it.
+    records
+        The words of each record.
+    continuations
+        Of each record, the words of each text that follows it.
 
     Examples
     --------
@@ -130,8 +132,10 @@ def count_usable(texts: Sequence[str], contents: Sequence[Hashable]) -> Usable:
 
     Parameters
     ----------
-    texts : all that the model wrote.
-    contents : the words or the letter of each text that says something.
+    texts
+        All that the model wrote.
+    contents
+        The words or the letter of each text that says something.
 
     Examples
     --------

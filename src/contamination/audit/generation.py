@@ -50,10 +50,13 @@ def audit_generation(
 
     Parameters
     ----------
-    work : what the model writes, and about which set.
-    alpha : 1 - confidence of the bound that comes with a quiz.
-    drawn : whether a key has drawn what is tested, so that it needs no controls; else
-        they are a diagnosis and the zlib baseline.
+    work
+        What the model writes, and about which set.
+    alpha
+        1 - confidence of the bound that comes with a quiz.
+    drawn
+        Whether a key has drawn what is tested, so that it needs no controls; else they
+        are a diagnosis and the zlib baseline.
 
     Raises
     ------

@@ -1,9 +1,10 @@
 """A p-value and a verdict where order says nothing: published records against held-out ones.
 
-`compare` scores the records of both sides by membership scores that are declared beforehand, tests
-them by `statistics.held_out`, asks baselines without a model and a control model the same question,
-and decides. What the p-value rests on is one sentence (`ASSUMPTION`): a fact where a key has drawn
-the sides (`contamination.seal`), and a statement of the author elsewhere.
+`compare` scores the records of both sides by membership scores that are declared
+beforehand, tests them by `statistics.held_out`, asks baselines without a model and a
+control model the same question, and decides. What the p-value rests on is one sentence
+(`ASSUMPTION`): a fact where a key has drawn the sides (`contamination.seal`), and a
+statement of the author elsewhere.
 """
 
 from collections.abc import Sequence
@@ -33,12 +34,13 @@ from contamination.statistics.held_out import (
 from contamination.testsets.example_set import ExampleSet
 
 ASSUMPTION = (
-    "which records were published and which were held back was drawn at random, and the model "
-    "depends on the draw only by having read them"
+    "which records were published and which were held back was drawn at random, and the "
+    "model depends on the draw only by having read them"
 )
 # Declared before any data were seen; an endpoint has no score of the whole distribution.
 DEFAULT_SCORES = ("min_k_20", "loss", "zlib", "min_k_pp_20")
-BOUND_SCORE = "min_k_20"  # of the bound on how many records were read, or the first that is asked
+# of the bound on how many records were read, or the first that is asked
+BOUND_SCORE = "min_k_20"
 RESAMPLES = 99_999
 
 
@@ -49,9 +51,10 @@ class SidesRequest:
     Attributes
     ----------
     scores : membership scores, declared before anything is seen.
-    within : field of the records within whose values the sides were drawn; None: there is none.
-    paired : whether record i of one side and record i of the other are twins, of which one was
-        drawn.
+    within : field of the records within whose values the sides were drawn; None: there
+        is none.
+    paired : whether record i of one side and record i of the other are twins, of which
+        one was drawn.
     statistic : of `contamination.statistics.held_out.STATISTICS`.
     resamples : drawn divisions; no p is below 1 / (resamples + 1).
     seed : of the divisions.
@@ -91,10 +94,11 @@ class Comparison:
     model, model_revision : of the scorer.
     suspect, held_out : names of the two sets, and `revisions` their revisions.
     template : of both.
-    result : p of all scores together; `aucs` says how well each score separates the sides.
-    read_records : numbers, from 0, of published records that were read, at a false discovery rate
-        of `level`; `read_bound` bounds from below how many were. None within strata, where records
-        do not compare.
+    result : p of all scores together; `aucs` says how well each score separates the
+        sides.
+    read_records : numbers, from 0, of published records that were read, at a false
+        discovery rate of `level`; `read_bound` bounds from below how many were. None
+        within strata, where records do not compare.
     level : of bound and list.
     blind : baselines without a model; None where a key has drawn the sides.
     control : of a model that cannot have read either side.
@@ -119,8 +123,10 @@ class Comparison:
 
         Parameters
         ----------
-        p : after correction; by default that of the result.
-        corrected_for : number of tests over which it was corrected.
+        p
+            After correction; by default that of the result.
+        corrected_for
+            Number of tests over which it was corrected.
         """
         differs = ""
         if self.blind is not None and self.blind.p <= CONTROL_LEVEL:
@@ -201,17 +207,23 @@ def compare(
 
     Parameters
     ----------
-    model : the scorer.
-    suspect : the published records.
-    held_out : those that a random draw held back, rendered by the same template.
-    request : scores, strata and draws.
-    level : of the bound on how many records were read, and of their list.
+    model
+        The scorer.
+    suspect
+        The published records.
+    held_out
+        Those that a random draw held back, rendered by the same template.
+    request
+        Scores, strata and draws.
+    level
+        Of the bound on how many records were read, and of their list.
 
     Raises
     ------
     InputError
-        For sets with different templates, a record that is on both sides, pairs of sets of unlike
-        length, a record without the field of the strata, and as scoring and testing do.
+        For sets with different templates, a record that is on both sides, pairs of sets
+        of unlike length, a record without the field of the strata, and as scoring and
+        testing do.
     """
     _check_sides(suspect, held_out)
     strata = strata_of(suspect, held_out, request)
@@ -277,16 +289,20 @@ def with_control(
 
     Parameters
     ----------
-    comparison : under the model that is asked about.
-    model, name : the scorer of the control, and what it is called.
-    suspect, held_out, request : those of the comparison.
+    comparison
+        Under the model that is asked about.
+    model, name
+        The scorer of the control, and what it is called.
+    suspect, held_out, request
+        Those of the comparison.
 
     Raises
     ------
     InputError
         As `compare`.
     """
-    named = replace(request, name=name, drawn=True)  # baselines do not depend on the model
+    # baselines do not depend on the model
+    named = replace(request, name=name, drawn=True)
     control = compare(model, suspect, held_out, named, level=comparison.level)
     return replace(comparison, control=control)
 
@@ -294,13 +310,26 @@ def with_control(
 def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) -> NDArray[np.intp]:
     """Return the stratum of each record, published ones first, as whole numbers from 0.
 
-    Raises InputError for pairs of unlike number, or a record without the field of the strata.
+    Parameters
+    ----------
+    suspect
+        The published records.
+    held_out
+        Those that a random draw held back.
+    request
+        Says which strata there are.
+
+    Raises
+    ------
+    InputError
+        For pairs of unlike number, or a record without the field of the strata.
     """
     if request.paired:
         if len(suspect.examples) != len(held_out.examples):
             raise InputError(
-                f"{suspect.name} has {len(suspect.examples):,} records and {held_out.name} "
-                f"{len(held_out.examples):,}: pairs need as many on both sides",
+                f"{suspect.name} has {len(suspect.examples):,} records and "
+                f"{held_out.name} {len(held_out.examples):,}: pairs need as many on "
+                "both sides",
                 parameter="paired",
             )
         pairs = np.arange(len(suspect.examples))
@@ -329,16 +358,18 @@ def _check_sides(suspect: ExampleSet, held_out: ExampleSet) -> None:
     """Raise InputError for sides that are rendered otherwise, or share a record."""
     if suspect.template != held_out.template:
         raise InputError(
-            f"{suspect.name} is rendered by {suspect.template[:40]!a} and {held_out.name} by "
-            f"{held_out.template[:40]!a}: give one template for both",
+            f"{suspect.name} is rendered by {suspect.template[:40]!a} and "
+            f"{held_out.name} by {held_out.template[:40]!a}: give one template for "
+            "both",
             parameter="template",
         )
     places = {text: number for number, text in enumerate(suspect.examples, start=1)}
     for number, text in enumerate(held_out.examples, start=1):
         if text in places:
             raise InputError(
-                f"record {number} of {held_out.name} is record {places[text]} of {suspect.name}: "
-                "a record was either published or held back; remove it from both"
+                f"record {number} of {held_out.name} is record {places[text]} of "
+                f"{suspect.name}: a record was either published or held back; remove it "
+                "from both"
             )
 
 

@@ -69,11 +69,15 @@ def audit_pairs(
 
     Parameters
     ----------
-    models : as `open_model` takes them.
-    sets : name -> how the set is opened, once. Sets that would share a store, such as
-        two files of one stem, are called by these names.
-    request : of all pairs alike; its axis is the order of records.
-    open_model : returns the scorer of a model.
+    models
+        As `open_model` takes them.
+    sets
+        Name -> how the set is opened, once. Sets that would share a store, such as two
+        files of one stem, are called by these names.
+    request
+        Of all pairs alike; its axis is the order of records.
+    open_model
+        Returns the scorer of a model.
 
     Raises
     ------

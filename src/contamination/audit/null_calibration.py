@@ -25,10 +25,14 @@ def null_calibration_p_values(
 
     Parameters
     ----------
-    test : of the registry.
-    store : that the test reads; its seed names the draws.
-    scores : (r, n+1), of the test on its store, canonical first.
-    draws : number of p-values.
+    test
+        A test of the registry.
+    store
+        The store that the test reads; its seed names the draws.
+    scores
+        (r, n+1), of the test on its store, canonical first.
+    draws
+        Number of p-values.
 
     Raises
     ------

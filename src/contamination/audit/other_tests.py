@@ -62,9 +62,11 @@ def other_tests(
 
     Parameters
     ----------
-    stores : directories that an audit has read. All stores of the model and set lie in
-        the same folders.
-    results : of the audit itself, with the store of each.
+    stores
+        Directories that an audit has read. All stores of the model and set lie in the
+        same folders.
+    results
+        Of the audit itself, with the store of each.
     """
     own = {_note_of(store, result) for store, result in results}
     reference = _header_of(stores[0])

@@ -192,10 +192,11 @@ class Work:
 
         Parameters
         ----------
-        enough : called after each shard with the store and its index; scoring ends when
-            it returns True. None scores all shards.
-        replace : whether a store of something else is removed from the place of one of
-            these.
+        enough
+            Called after each shard with the store and its index; scoring ends when it
+            returns True. None scores all shards.
+        replace
+            Whether a store of something else is removed from the place of one of these.
         """
         stores: dict[Part, Store] = {}
         for part in self.distinct_parts:

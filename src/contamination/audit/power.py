@@ -137,9 +137,13 @@ def simulate_power(
 
     Parameters
     ----------
-    test : of the registry; one that no study measured gets nothing.
-    store : that the test reads; its bounds say how many records follow another one.
-    scores : (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled
+    test
+        A test of the registry; one that no study measured gets nothing.
+    store
+        The store that the test reads; its bounds say how many records follow another
+        one.
+    scores
+        (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled
         orderings do not show the spread, and get nothing.
     """
     import numpy as np
@@ -174,9 +178,12 @@ def detection_probability(effect: Effect, following: float, *, level: float) -> 
 
     Parameters
     ----------
-    effect : of the copies.
-    following : number of records that follow another one in their shard.
-    level : of the one-sided test.
+    effect
+        The effect of the copies.
+    following
+        Number of records that follow another one in their shard.
+    level
+        Level of the one-sided test.
 
     Examples
     --------
@@ -202,9 +209,12 @@ def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | 
 
     Parameters
     ----------
-    effect : of the copies.
-    level : of the one-sided test.
-    shard_size : records of a shard, of which the first follows none.
+    effect
+        The effect of the copies.
+    level
+        Level of the one-sided test.
+    shard_size
+        Records of a shard, of which the first follows none.
 
     Examples
     --------

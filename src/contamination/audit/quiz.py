@@ -33,10 +33,13 @@ def questions_on_records(
 
     Parameters
     ----------
-    test_set : with more than CHOICES records a shard.
-    shards : contiguous parts of the set. The CHOICES records after the first one of a
-        shard are the versions.
-    rng : draws the places.
+    test_set
+        With more than CHOICES records a shard.
+    shards
+        Contiguous parts of the set. The CHOICES records after the first one of a shard
+        are the versions.
+    rng
+        Draws the places.
     """
     questions = []
     for start, _ in shard_bounds(len(test_set.examples), shards):

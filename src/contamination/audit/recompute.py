@@ -54,9 +54,11 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
 
     Parameters
     ----------
-    directory : of the store.
-    audited : rows of `read_audit`, whose tests of this store are computed. None takes
-        all tests that read such a store by default; of variants that is the test of
+    directory
+        The store.
+    audited
+        Rows of `read_audit`, whose tests of this store are computed. None takes all
+        tests that read such a store by default; of variants that is the test of
         wordings where one has left word in the store, else that of options.
 
     Raises
@@ -92,7 +94,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
 
 
 def _axis(header: Header, result: TestResult) -> str:
-    """Return what a test permutes: the order of records, or options or wordings within them."""
+    """Return what a test permutes: the order of records, options or wordings."""
     if header.kind != "alternatives":
         return "order"
     return WORDINGS_TEST if result.test == WORDINGS_TEST else "options"
@@ -150,8 +152,10 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
 
     Parameters
     ----------
-    audited : rows of `read_audit`, at least one. p (Holm) is that of all of them.
-    computed : rows of `recompute`.
+    audited
+        Rows of `read_audit`, at least one. p (Holm) is that of all of them.
+    computed
+        Rows of `recompute`.
     """
     lines = list[str]()
     log10_p = [row["log10 p"] for row in audited]

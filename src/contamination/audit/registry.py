@@ -124,9 +124,12 @@ class Test(StoreNeed):
 
         Parameters
         ----------
-        store : that holds what the test needs.
-        shard : its index.
-        permutations : shuffled orderings that count, of those that are stored.
+        store
+            That holds what the test needs.
+        shard
+            Its index.
+        permutations
+            Shuffled orderings that count, of those that are stored.
         """
         if self.from_store is not None:
             return self.from_store(store, shard, permutations)
@@ -231,9 +234,12 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
 
     Parameters
     ----------
-    store : of successors.
-    shard : its index.
-    permutations : is not used, since pairs give any ordering.
+    store
+        Of successors.
+    shard
+        Its index.
+    permutations
+        Not used, since pairs give any ordering.
     """
     import numpy as np
 
@@ -260,9 +266,12 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
 
     Parameters
     ----------
-    store : whose seed and set name the stream.
-    name : of the draws.
-    keys : more of their name, such as a shard.
+    store
+        Whose seed and set name the stream.
+    name
+        Name of the draws.
+    keys
+        More of their name, such as a shard.
     """
     from contamination.randomness import random_stream
 

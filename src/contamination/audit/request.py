@@ -153,9 +153,11 @@ class Request:
 
         Parameters
         ----------
-        test_set : whose records are items.
-        template : by which an item is rendered; None takes the set's own, if it shows
-            every option.
+        test_set
+            The set, whose records are items.
+        template
+            By which an item is rendered; None takes the set's own, if it shows every
+            option.
 
         Raises
         ------

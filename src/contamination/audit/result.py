@@ -101,8 +101,10 @@ class Audit:
 
         Parameters
         ----------
-        p_values : of the tests, after correction.
-        corrected_for : number of tests over which they were corrected.
+        p_values
+            p-values of the tests, after correction.
+        corrected_for
+            Number of tests over which they were corrected.
         """
         return evidence_of(
             self.findings,

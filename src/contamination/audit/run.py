@@ -87,19 +87,25 @@ def run_audit(
 
     Parameters
     ----------
-    model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
-    test_set : a test set, or what `contamination.testsets.sources.open_test_set` takes:
-        a registered name, a file, a directory or a data set of the hub.
-    request : tests, shards, permutations and the place of the stores.
-    template : how a record of a set that is opened here becomes text, by name or with
-        {field}; None is the set's own, else "text/1" (of items that of
+    model
+        a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
+    test_set
+        a test set, or what `contamination.testsets.sources.open_test_set` takes: a
+        registered name, a file, a directory or a data set of the hub.
+    request
+        Tests, shards, permutations and the place of the stores.
+    template
+        How a record of a set that is opened here becomes text, by name or with {field};
+        None is the set's own, else "text/1" (of items that of
         `contamination.testsets.variants.open_items`).
-    variants : sets of arrangements of the items; None makes those of the request.
-    stop_at : score shard after shard until the evidence reaches 1 / stop_at. The
-        guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of
-        stopping, and an audit that did not stop can go on later with the shards that
-        are left. The result is an `AnytimeResult` of the scored shards; diagnosis and
-        zlib baseline are those of all shards.
+    variants
+        Sets of arrangements of the items; None makes those of the request.
+    stop_at
+        Score shard after shard until the evidence reaches 1 / stop_at. The guarantee of
+        the anytime-valid test (`statistics.anytime`) holds for any rule of stopping,
+        and an audit that did not stop can go on later with the shards that are left.
+        The result is an `AnytimeResult` of the scored shards; diagnosis and zlib
+        baseline are those of all shards.
 
     Returns
     -------
@@ -228,10 +234,13 @@ def apply_tests(
 
     Parameters
     ----------
-    work : of the audit.
-    scored : the stores of this work.
-    own_tests : tests of variants to use instead of those of the registry, by what the
-        variants are.
+    work
+        Those of the audit.
+    scored
+        The stores of this work.
+    own_tests
+        Tests of variants to use instead of those of the registry, by what the variants
+        are.
     """
     if scored.anytime is not None:
         findings = [Finding(scored.anytime, store=scored.stores[0])]
@@ -331,10 +340,14 @@ def make_audit(
 
     Parameters
     ----------
-    work : of the audit.
-    scored : the stores of this work.
-    findings : one for each test.
-    combined : p-value of all tests together, on which the verdict then rests.
+    work
+        Those of the audit.
+    scored
+        The stores of this work.
+    findings
+        One for each test.
+    combined
+        p-value of all tests together, on which the verdict then rests.
     """
     directories = dict.fromkeys(store.directory for store in scored.stores)
     precision = str(getattr(work.scorer, "dtype", "unknown"))

@@ -23,10 +23,14 @@ def summary(
 
     Parameters
     ----------
-    model, dataset : names for people.
-    findings : one for each test.
-    notes : lines of `notes_on`.
-    verdict : at the level of the reader.
+    model, dataset
+        Names for people.
+    findings
+        One for each test.
+    notes
+        Lines of `notes_on`.
+    verdict
+        At the level of the reader.
     """
     lines = []
     for finding in findings:
@@ -46,10 +50,14 @@ def notes_on(
 
     Parameters
     ----------
-    findings : one for each test.
-    combined_p : of all tests together, if they were combined.
-    control : a model that took the same tests.
-    other_tests : of the same model and set by other commands.
+    findings
+        One for each test.
+    combined_p
+        p-value of all tests together, if they were combined.
+    control
+        a model that took the same tests.
+    other_tests
+        Of the same model and set by other commands.
     """
     lines = []
     if combined_p is not None:

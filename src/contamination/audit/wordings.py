@@ -1,7 +1,7 @@
 """The test of an author's wordings, of which a key has published one for each record.
 
-Only sealed sets have them. `contamination.seal.audit` makes the test, and says why it holds;
-`contamination.audit.recompute` makes it again from a store.
+Only sealed sets have them. `contamination.seal.audit` makes the test, and says why it
+holds; `contamination.audit.recompute` makes it again from a store.
 """
 
 from dataclasses import replace
@@ -25,9 +25,11 @@ def token_scores(store: Store) -> NDArray[np.float64]:
 def wordings_test(store: Store) -> TestResult:
     """Test whether published wordings are likelier than the others, token for token.
 
-    The score of a wording is the mean log-probability (nats) of its tokens after the beginning that
-    all wordings of the record share: sums would compare lengths before anything else. Any score
-    that treats the wordings of a record alike keeps the test exact. Of two wordings each record has
-    one vote, whatever its scores: it is the sign test.
+    The score of a wording is the mean log-probability (nats) of its tokens after the
+    beginning that all wordings of the record share: sums would compare lengths before
+    anything else. Any score that treats the wordings of a record alike keeps the test
+    exact. Of two wordings each record has one vote, whatever its scores: it is the sign
+    test.
     """
-    return replace(statistics.sharded_exact_test(token_scores(store)), test=WORDINGS_TEST)
+    result = statistics.sharded_exact_test(token_scores(store))
+    return replace(result, test=WORDINGS_TEST)

@@ -97,9 +97,12 @@ def declared_of(
 
     Parameters
     ----------
-    answer : fields that name the right option.
-    options : fields that hold the options.
-    other : fields that do not depend on the options.
+    answer
+        Fields that name the right option.
+    options
+        Fields that hold the options.
+    other
+        Fields that do not depend on the options.
     """
     from contamination.testsets.example_set import Declared
 
@@ -188,9 +191,12 @@ def open_generator(
 
     Parameters
     ----------
-    model : hub id, directory, GGUF file, or its name at the endpoint.
-    choice : how it is loaded or reached.
-    asks_letters : whether the question is the whole prompt of a chat.
+    model
+        Hub id, directory, GGUF file, or its name at the endpoint.
+    choice
+        How it is loaded or reached.
+    asks_letters
+        Whether the question is the whole prompt of a chat.
 
     Raises
     ------
@@ -263,8 +269,10 @@ def check_written(
 
     Parameters
     ----------
-    files : that the command writes; None where one is not asked for.
-    read : names of what the command reads, some of which may be paths.
+    files
+        Files that the command writes; None where one is not asked for.
+    read
+        Names of what the command reads, some of which may be paths.
     """
     sources = [Path(name).resolve() for name in read if name is not None]
     for file in files:

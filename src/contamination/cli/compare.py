@@ -54,8 +54,8 @@ def compare(
     scores: Annotated[
         list[str] | None,
         option(
-            "Membership score to compare; may be repeated. Choose before you look. Default: "
-            "min_k_20, loss, zlib and min_k_pp_20.",
+            "Membership score to compare; may be repeated. Choose before you look. "
+            "Default: min_k_20, loss, zlib and min_k_pp_20.",
             "--score",
             group=o.WHAT,
             show_default=False,
@@ -96,14 +96,15 @@ def compare(
 ) -> ExitStatus:
     """Test whether MODEL scores SUSPECT higher than HELD_OUT, which it cannot have read.
 
-    Example: contamination compare my_model published.jsonl held_out.jsonl --control other_model
+    Example: contamination compare my_model published.jsonl held_out.jsonl --control
+    other_model
 
-    H0: which records were published and which were held back was drawn at random, and the model
-    depends on the draw only by having read them. No order is needed: this finds sets that were
-    shuffled, or read record by record.
+    H0: which records were published and which were held back was drawn at random, and
+    the model depends on the draw only by having read them. No order is needed: this
+    finds sets that were shuffled, or read record by record.
 
-    Exit status 1: evidence, or proven if p is at most 0.001 as well. 3: the sides differ without a
-    model, or nothing can be said. 0: no evidence.
+    Exit status 1: evidence, or proven if p is at most 0.001 as well. 3: the sides
+    differ without a model, or nothing can be said. 0: no evidence.
     """
     check_written([output], [model, suspect, held_out, control])
     refuse_swapped(model, suspect)
@@ -190,8 +191,8 @@ def _print_comparison(comparison: "Comparison", alpha: float, assumption: str) -
     verdict = comparison.verdict(alpha)
     if verdict.status == 1 and comparison.read_bound is not None:
         say(
-            f"at least {comparison.read_bound:,} of {result.published:,} published records were "
-            f"read (confidence {1 - comparison.level:.0%})"
+            f"at least {comparison.read_bound:,} of {result.published:,} published "
+            f"records were read (confidence {1 - comparison.level:.0%})"
         )
     if verdict.status == 1 and comparison.read_records:
         listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]

@@ -21,9 +21,12 @@ def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
 
     Parameters
     ----------
-    error : of the library.
-    app : the command line.
-    typed : the words after its name.
+    error
+        The error, as the library raised it.
+    app
+        The command line.
+    typed
+        The words after its name.
     """
     message = str(error)
     flags = _flags_of(typer.main.get_command(app), typed)

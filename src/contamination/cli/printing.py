@@ -46,10 +46,14 @@ def print_table(
 
     Parameters
     ----------
-    columns : their names; there is no header if no column has one.
-    rows : of cells.
-    title : above the table.
-    text : names of columns that stand left, as the first one does; numbers stand right.
+    columns
+        Their names; there is no header if no column has one.
+    rows
+        Rows of cells.
+    title
+        Title above the table.
+    text
+        Names of columns that stand left, as the first one does; numbers stand right.
     """
     from rich.console import Console
     from rich.table import Table

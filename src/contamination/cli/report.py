@@ -31,11 +31,16 @@ def show_result(
 
     Parameters
     ----------
-    audit, alpha : the result, and the level of its verdict.
-    output : files, whose names say their formats.
-    as_json : print JSON instead of text for people.
-    lines : printed before the result for people.
-    stated : comes after the result in JSON.
+    audit, alpha
+        The result, and the level of its verdict.
+    output
+        Files, whose names say their formats.
+    as_json
+        Print JSON instead of text for people.
+    lines
+        Lines that are printed before the result for people.
+    stated
+        Fields that come after the result in JSON.
     """
     result = audit.as_dict(alpha)
     result.update(stated or {})
@@ -152,9 +157,12 @@ def print_generation_plans(
 
     Parameters
     ----------
-    plans : by the name of the model.
-    text : the prices.
-    as_json : print JSON instead of tables.
+    plans
+        Plans by the name of the model.
+    text
+        The prices.
+    as_json
+        Print JSON instead of tables.
     """
     rows = {name: _to_write(plan, text) for name, plan in plans.items()}
     if as_json:

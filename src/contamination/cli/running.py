@@ -43,9 +43,12 @@ def open_set_with_variants(
 
     Parameters
     ----------
-    choice : the set, as typed.
-    request : says what is tested.
-    arrangements : of the options of an item, the published one included.
+    choice
+        The set, as typed.
+    request
+        Says what is tested.
+    arrangements
+        Of the options of an item, the published one included.
 
     Raises
     ------
@@ -72,9 +75,12 @@ def open_models(
 
     Parameters
     ----------
-    names : of the model and, after it, of its control, as typed.
-    requests : one for each.
-    method : by which they are tested.
+    names
+        Of the model and, after it, of its control, as typed.
+    requests
+        One for each.
+    method
+        The method by which they are tested.
 
     Raises
     ------
@@ -103,10 +109,14 @@ def print_dry_run(
 
     Parameters
     ----------
-    opened : the models.
-    method : by which they are tested.
-    text : what they are asked to write; None if they are scored.
-    as_json : print JSON instead of tables.
+    opened
+        The models.
+    method
+        The method by which they are tested.
+    text
+        What they are asked to write; None if they are scored.
+    as_json
+        Print JSON instead of tables.
     """
     from contamination.scoring.processes import processes
 

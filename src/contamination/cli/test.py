@@ -302,10 +302,14 @@ def check_access(
 
     Parameters
     ----------
-    text : what the model is asked to write.
-    model : how it is loaded or reached.
-    request : what is tested.
-    writes : whether the model gives text alone.
+    text
+        What the model is asked to write.
+    model
+        How it is loaded or reached.
+    request
+        What is tested.
+    writes
+        Whether the model gives text alone.
     """
     default = TextChoice()
     for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
@@ -333,11 +337,16 @@ def check_combination(
 
     Parameters
     ----------
-    sealed : whether a sealed set is tested.
-    stop : whether scoring stops early.
-    control : whether there is a control model.
-    dry_run : whether nothing is scored.
-    writes : whether the model gives text alone.
+    sealed
+        Whether a sealed set is tested.
+    stop
+        Whether scoring stops early.
+    control
+        Whether there is a control model.
+    dry_run
+        Whether nothing is scored.
+    writes
+        Whether the model gives text alone.
     """
     if sealed and (stop or control):
         raise InputError(

@@ -115,12 +115,16 @@ def test_sealed(
 
     Parameters
     ----------
-    model, request, chosen_set, chosen_model : as typed; how the set is tested has to be
-        left out.
-    seal, key : both are needed.
-    alpha : the level is stated as well, so that another one than the default is refused.
-    text : what the model is asked to write; None if its log-probabilities are tested.
-    output, as_json, dry_run : as in `contamination.cli.test.test`.
+    model, request, chosen_set, chosen_model
+        As typed; how the set is tested has to be left out.
+    seal, key
+        Both are needed.
+    alpha
+        The level is stated as well, so that another one than the default is refused.
+    text
+        What the model is asked to write; None if its log-probabilities are tested.
+    output, as_json, dry_run
+        As in `contamination.cli.test.test`.
     """
     if seal is None or key is None:
         raise InputError(

@@ -70,8 +70,10 @@ def verify_sealed(
 
     Parameters
     ----------
-    published, seal, key : the files of the seal.
-    date, ca : the time stamp and the certificate of its authority; both or none.
+    published, seal, key
+        The files of the seal.
+    date, ca
+        The time stamp and the certificate of its authority; both or none.
     """
     from contamination.seal.files import verify as verify_files
 

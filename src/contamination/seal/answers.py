@@ -71,9 +71,10 @@ def named(completion: str, names: Sequence[Set[str]]) -> int | None:
 
     Parameters
     ----------
-    completion : all that the model wrote.
-    names : what each right answer is called, as `said` returns it; no name belongs to
-        two.
+    completion
+        All that the model wrote.
+    names
+        What each right answer is called, as `said` returns it; no name belongs to two.
 
     >>> named("The answer is elm.", [{"ash"}, {"elm"}])
     1

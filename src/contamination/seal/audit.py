@@ -90,10 +90,12 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
 
     Parameters
     ----------
-    scorer : of the model.
-    request : says where stores lie, and what they call the model; the seal states the
-        rest.
-    sealed : the verified set.
+    scorer
+        That of the model.
+    request
+        Says where stores lie, and what they call the model; the seal states the rest.
+    sealed
+        The verified set.
 
     Raises
     ------
@@ -194,10 +196,14 @@ def sealed_generations(
 
     Parameters
     ----------
-    generator : of the model.
-    request : says where stores lie, and what they call the model.
-    sealed : the verified set.
-    sampling, next_record : of the texts about the order; see `GenerationAudit`.
+    generator
+        That of the model.
+    request
+        Says where stores lie, and what they call the model.
+    sealed
+        The verified set.
+    sampling, next_record
+        Of the texts about the order; see `GenerationAudit`.
 
     Raises
     ------
@@ -288,11 +294,14 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
 
     Parameters
     ----------
-    effect : by how many standard deviations, of the score over a record's variants,
-        reading the published one raises its score.
-    variants : of each record, the published one included. Two are a sign test, whose
-        law is that of fair coins; of more, the sum of scores is taken as normal.
-    level : at which the test rejects.
+    effect
+        By how many standard deviations, of the score over a record's variants, reading
+        the published one raises its score.
+    variants
+        Of each record, the published one included. Two are a sign test, whose law is
+        that of fair coins; of more, the sum of scores is taken as normal.
+    level
+        Level at which the test rejects.
 
     >>> records_needed(0.5, 24, level=0.05)
     26

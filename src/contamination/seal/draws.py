@@ -231,9 +231,12 @@ def commitment(
 
     Parameters
     ----------
-    secret : 32 bytes.
-    records : of the author, in the author's order.
-    statement : the fields of a `Statement`, as JSON has them.
+    secret
+        32 bytes.
+    records
+        Of the author, in the author's order.
+    statement
+        The fields of a `Statement`, as JSON has them.
 
     >>> commitment(bytes(32), [{"text": "a"}], {"name": "set"})[:16]
     '1479b95b67c21ebe'

@@ -167,10 +167,13 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
 
     Parameters
     ----------
-    path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
-    directory : a new one, in which all files are written.
-    stated : fields of the `Statement`. By default `name` is that of the file, and
-        `template` that of the layout of the records.
+    path
+        a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
+    directory
+        a new one, in which all files are written.
+    stated
+        Fields of the `Statement`. By default `name` is that of the file, and `template`
+        that of the layout of the records.
 
     Raises
     ------
@@ -248,9 +251,12 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
 
     Parameters
     ----------
-    key : of the author.
-    signature : of the round that is stated (hex); not read where none is stated.
-    where : the name of the records in messages.
+    key
+        Key of the author.
+    signature
+        Of the round that is stated (hex); not read where none is stated.
+    where
+        The name of the records in messages.
 
     Raises
     ------
@@ -291,9 +297,12 @@ def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
 
     Parameters
     ----------
-    published : file of the set; None compares the seal alone, which holds its SHA-256.
-    seal : the published seal.json.
-    key : the author's key.json.
+    published
+        File of the set; None compares the seal alone, which holds its SHA-256.
+    seal
+        The published seal.json.
+    key
+        The author's key.json.
 
     Raises
     ------
@@ -315,9 +324,12 @@ def require(path: Path, drawn: bytes, key: Path) -> None:
 
     Parameters
     ----------
-    path : the file.
-    drawn : the bytes that the key draws.
-    key : file of the key, for the message.
+    path
+        The file.
+    drawn
+        The bytes that the key draws.
+    key
+        File of the key, for the message.
     """
     if read_bytes(path) != drawn:
         raise InputError(

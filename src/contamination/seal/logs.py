@@ -110,12 +110,16 @@ def audit_logs(
 
     Parameters
     ----------
-    sealed : the set.
-    logs : of as many models as there are.
-    epochs : which of several different answers to one record counts. "first": that of
-        the first log and its first epoch. "majority": that of most epochs; none if two
-        are as frequent. None: nothing can be said of a model that has any.
-    limit : the logs are of evaluations of the first so many records; None: of all.
+    sealed
+        The set.
+    logs
+        Logs of any number of models.
+    epochs
+        Which of several different answers to one record counts. "first": that of the
+        first log and its first epoch. "majority": that of most epochs; none if two are
+        as frequent. None: nothing can be said of a model that has any.
+    limit
+        The logs are of evaluations of the first so many records; None: of all.
 
     Raises
     ------
@@ -171,14 +175,8 @@ def _count_hits(
 ) -> ModelAnswers:
     """Count the hits of one model; `holm_p` is 1 until all models are known.
 
-    Parameters
-    ----------
-    model : its name.
-    answers : of the model to each record, by the place of the record.
-    questions : the records of the set.
-    epochs : which of several answers counts.
-    lost : records that its logs claim to have, and lack.
-    models : number of models in all logs.
+    `answers` are by the place of the record, `lost` counts records that its logs claim
+    to have and lack, and `models` those of all logs.
     """
     picks = {}
     differing = 0

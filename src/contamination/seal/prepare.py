@@ -31,9 +31,12 @@ def prepare(
 
     Parameters
     ----------
-    rows : the records, each with its place.
-    stated : what the author states.
-    where : the name of their source in messages.
+    rows
+        The records, each with its place.
+    stated
+        What the author states.
+    where
+        The name of their source in messages.
 
     Raises
     ------
@@ -144,10 +147,14 @@ def _with_first(
 
     Parameters
     ----------
-    record : with the list.
-    kind : name of the list, which is left out.
-    name : the field; it takes the place of the list where the record does not have it.
-    first : the entry.
+    record
+        The record, with the list.
+    kind
+        Name of the list, which is left out.
+    name
+        The field; it takes the place of the list where the record does not have it.
+    first
+        The entry.
     """
     shown = dict[str, Any]()
     for field_name, value in record.items():
@@ -215,10 +222,14 @@ def _refuse_unclear(
 
     Parameters
     ----------
-    variants : of a record.
-    items : the record, read with each of its answers.
-    stated : what the author states.
-    where : file and record.
+    variants
+        Of a record.
+    items
+        The record, read with each of its answers.
+    stated
+        What the author states.
+    where
+        File and record.
     """
     wordings = variants.choices("wordings")
     count = len(items[0].options)

@@ -2,10 +2,10 @@
 
 Texts are compared word by word: blanks, line ends, case and punctuation do not matter.
 
-An id of fewer than five digits is a number that may mean anything. It counts where a word such as
-"id" stands before it. One above MOST_OPTIONS also counts behind "question" and the like, and where
-lines of a prompt are numbers and answers alone and show two or more records; options are numbered
-in the same way, so smaller ones do not.
+An id of fewer than five digits is a number that may mean anything. It counts where a
+word such as "id" stands before it. One above MOST_OPTIONS also counts behind "question"
+and the like, and where lines of a prompt are numbers and answers alone and show two or
+more records; options are numbered in the same way, so smaller ones do not.
 """
 
 import re
@@ -15,9 +15,10 @@ from typing import Any
 from contamination.testsets.records import ID_FIELDS
 
 MOST_WORDS = 24  # of a record, from its start, by which it is recognised
-BESIDE = 3  # most words between the id of a record and its answer
+GAP = 3  # most words between the id of a record and its answer
 MOST_OPTIONS = 10
-# What may stand before the number of a record; prompts count by the latter what they ask, too.
+# What may stand before the number of a record; prompts count by the latter what they
+# ask, too.
 MARKS = (*ID_FIELDS, "record")
 COUNTING = ("question", "q", "item", "example", "no")
 _WORD = re.compile(r"[a-z0-9_]+|[^\sa-z0-9_\W]")
@@ -25,7 +26,7 @@ _END = ""  # key of a tree's node whose words are whole; no word is empty
 
 
 class Shots:
-    """Finds records of a set in prompts, by their texts, and by their ids beside their answers.
+    """Finds records of a set in prompts: by their texts, or by an id with an answer.
 
     Parameters
     ----------
@@ -51,23 +52,31 @@ class Shots:
                 self.by_number.setdefault(name, place)
 
     def shown(self, prompt: str, place: int) -> int | None:
-        """Return another record that the prompt of one shows; None if it shows none."""
+        """Return another record that the prompt of a record shows; None if none.
+
+        >>> shots = Shots(["Who wrote Emma?", "Who wrote Ulysses?"], ["", ""], [[], []])
+        >>> shots.shown("Who wrote Emma? Austen. Who wrote Ulysses?", place=1)
+        0
+        """
         read = words(prompt)
         own = self.texts[place]
         for start in range(len(read)):
-            for other, _ in _found(self.by_text, read, start):
+            for other, _ in _planted(self.by_text, read, start):
                 if not _holds(own, self.texts[other]):
                     return other
-            for other, end in _found(self.by_id, read, start):
-                if other != place and self._answered(other, read[end : end + BESIDE + MOST_WORDS]):
+            for other, end in _planted(self.by_id, read, start):
+                following = read[end : end + GAP + MOST_WORDS]
+                if other != place and self._is_answered(other, following):
                     return other
         if not self.by_number:
             return None
         marked = self._marked(read, place)
-        return self._in_lines(prompt, place) if marked is None else marked
+        if marked is not None:
+            return marked
+        return self._in_lines(prompt, place)
 
     def _marked(self, read: list[str], place: int) -> int | None:
-        """Return another record whose number stands after a mark and before its answer."""
+        """Return another record whose number follows a mark and precedes its answer."""
         for start, word in enumerate(read):
             other = self.by_number.get(word)
             if start == 0 or other is None or other == place:
@@ -76,13 +85,13 @@ class Shots:
             counts = mark in COUNTING and int(word) > MOST_OPTIONS
             if mark not in MARKS and not counts:
                 continue
-            after = read[start + 1 : start + 1 + BESIDE + MOST_WORDS]
-            if self._answered(other, after):
+            after = read[start + 1 : start + 1 + GAP + MOST_WORDS]
+            if self._is_answered(other, after):
                 return other
         return None
 
     def _in_lines(self, prompt: str, place: int) -> int | None:
-        """Return the first of two or more other records shown in lines of number and answer."""
+        """Return the first of two or more records shown as lines of number and answer."""
         others = list[int]()
         for line in prompt.replace("\\n", "\n").splitlines():
             number, *rest = words(line) or [""]
@@ -93,21 +102,30 @@ class Shots:
                 others.append(other)
         return others[0] if len(set(others)) > 1 else None
 
-    def _answered(self, place: int, read: list[str]) -> bool:
-        """Whether words begin, after at most BESIDE others, with a right answer of a record."""
-        return any(
-            name and _holds(read[: BESIDE + len(name)], name) for name in self.answers[place]
-        )
+    def _is_answered(self, place: int, following: list[str]) -> bool:
+        """Return whether a right answer of a record follows, after at most GAP words."""
+        for name in self.answers[place]:
+            if name and _holds(following[: GAP + len(name)], name):
+                return True
+        return False
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text; letters of other alphabets count one by one."""
+    """Return the words of a text; letters of other alphabets count one by one.
+
+    >>> words("Was it 3 m?")
+    ['was', 'it', '3', 'm']
+    """
     unescaped = text.replace("\\n", " ").replace("\\t", " ")
     return _WORD.findall(unescaped.casefold())
 
 
 def is_name(name: str) -> bool:
-    """Whether an id is recognised wherever it stands: not a small number."""
+    """Return whether an id is recognised wherever it stands: a small number is not.
+
+    >>> [is_name("q-17"), is_name("17"), is_name("10017")]
+    [True, False, True]
+    """
     return bool(re.search(r"[^\W\d]|\d{5}", name))
 
 
@@ -121,7 +139,11 @@ def _plant(tree: dict[str, Any], path: Sequence[str], place: int) -> None:
     node.setdefault(_END, place)  # one of records with the same words is enough
 
 
-def _found(tree: dict[str, Any], read: Sequence[str], start: int) -> Iterator[tuple[int, int]]:
+def _planted(
+    tree: dict[str, Any],
+    read: Sequence[str],
+    start: int,
+) -> Iterator[tuple[int, int]]:
     """Yield the records whose words stand at a place of a text, and where these end."""
     node = tree
     for end in range(start, len(read)):
@@ -134,6 +156,6 @@ def _found(tree: dict[str, Any], read: Sequence[str], start: int) -> Iterator[tu
 
 
 def _holds(text: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether words stand in others, one after the other."""
+    """Return whether words stand in others, one after the other."""
     starts = range(len(text) - len(part) + 1)
     return any(text[start : start + len(part)] == part for start in starts)

@@ -28,8 +28,10 @@ def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
 
     Parameters
     ----------
-    directory : of a sealed or committed set.
-    url : address of the authority; None writes the request alone.
+    directory
+        Directory of a sealed or committed set.
+    url
+        Address of the authority; None writes the request alone.
 
     Returns
     -------
@@ -76,10 +78,14 @@ def _answer_of(url: str, query: bytes, data: bytes, request_path: Path) -> bytes
 
     Parameters
     ----------
-    url : address of the authority.
-    query : the request.
-    data : what is to be stamped.
-    request_path : file of the request, for the message.
+    url
+        Address of the authority.
+    query
+        The request.
+    data
+        What is to be stamped.
+    request_path
+        File of the request, for the message.
 
     Raises
     ------
@@ -152,9 +158,12 @@ def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
 
     Parameters
     ----------
-    token : file of the authority's answer.
-    data : the bytes.
-    authority : file of its root certificate (PEM).
+    token
+        File of the authority's answer.
+    data
+        The bytes.
+    authority
+        File of its root certificate (PEM).
 
     Raises
     ------

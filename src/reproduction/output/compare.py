@@ -1,4 +1,4 @@
-"""Two runs, value by value: identical, within the measured tolerance, or different; the reference.
+"""Two runs, value by value: identical, within tolerance, or different.
 
 A row is found by its names, not by its place. What must not move (names, counts,
 published values, tokens, seeds) is equal or different. What a model computes moves with
@@ -49,7 +49,7 @@ ALWAYS = (
 
 
 def _normal_score(log10_p: Array) -> Array:
-    """Return z, whose upper tail under the normal distribution is p, down to z of `LARGEST_P`."""
+    """Return z, whose normal upper tail is p, down to z of `LARGEST_P`."""
     log_p = np.minimum(log10_p * math.log(10), math.log(LARGEST_P))
     return np.asarray(-ndtri_exp(log_p))
 
@@ -97,7 +97,7 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFram
 
 
 def read_tables(results: Path) -> dict[str, pd.DataFrame]:
-    """Read every CSV table of `results`/tables and the facts of its manifest, all as text.
+    """Read every table of `results`/tables and the facts of its manifest as text.
 
     Of a Markdown table, which prints these numbers for readers, only the name is read.
     """
@@ -220,7 +220,7 @@ def counts(values: pd.DataFrame) -> str:
 
 
 def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
-    """Return texts by row and column; a row is called by its names, and equal names are numbered.
+    """Return texts by row and column; rows of equal names are numbered.
 
     Where all columns are names, a row is "there". The names of the columns are a cell
     as well.

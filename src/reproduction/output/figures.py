@@ -1,7 +1,7 @@
 """Figures: one style everywhere, written as SVG and PNG.
 
-Also log10 p against what it depends on, averaged and drawn as in Figures 2 and 3 of Oren, for every
-experiment that has such numbers.
+Also log10 p against what it depends on, averaged and drawn as in Figures 2 and 3 of
+Oren, for every experiment that has such numbers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,12 +27,14 @@ MODEL_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9
 EVIDENCE = "−log10 p"  # what every axis of evidence shows
 LITTLE = 4  # -log10 p up to which such an axis is linear
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of evidence
-SPREAD = 0.5  # of the distance of two values, over which scores of a value stand side by side
+# of the distance of two values, over which scores of a value stand side by side
+SPREAD = 0.5
 LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
 WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = MODEL_COLOURS[:2]
-# Membership scores by family; the first four are drawn with tests and have none of their colours.
+# Membership scores by family; the first four are drawn with tests and have none of
+# their colours.
 SCORES = {
     "loss": ("#009E73", "o"),
     "zlib": ("#56B4E9", "s"),
@@ -62,7 +64,14 @@ def use_style() -> None:
 
 
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
-    """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable."""
+    """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable.
+
+    Parameters
+    ----------
+    figure : the figure.
+    results : directory of the run's results.
+    name : of the files, without an ending.
+    """
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
     for suffix, varying in {"svg": "Date", "png": "Software"}.items():
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
@@ -80,7 +89,14 @@ def say_nothing(reason: str) -> Figure:
 def panel_row(
     titles: Iterable[str], size: tuple[float, float], **shared: Any
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey."""
+    """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey.
+
+    Parameters
+    ----------
+    titles : of the panels, from left to right.
+    size : of the figure, in inches.
+    shared : sharex and sharey of `subplots`.
+    """
     names = list(titles)
     figure, panels = plt.subplots(1, len(names), figsize=size, squeeze=False, **shared)
     for axes, name in zip(panels[0], names, strict=True):
@@ -98,8 +114,8 @@ def score_style(score: str) -> dict[str, Any]:
 def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
     """Draw the AUC of every score, with its interval, at each value of a column; return the values.
 
-    Values stand equally far apart, between thin lines, and scores of a value side by side, so that
-    intervals do not hide each other. Chance is dotted.
+    Values stand equally far apart, between thin lines, and scores of a value side by
+    side, so that intervals do not hide each other. Chance is dotted.
 
     Parameters
     ----------
@@ -159,9 +175,15 @@ def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
 def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
 
-    Its scale is linear near 0 and logarithmic far from it, without a break (arsinh), so that the
-    level, whose line is returned, and the strongest evidence can both be read. It is linear
-    throughout if the strongest evidence is little more.
+    Its scale is linear near 0 and logarithmic far from it, without a break (arsinh), so
+    that the level, whose line is returned, and the strongest evidence can both be read.
+    It is linear throughout if the strongest evidence is little more.
+
+    Parameters
+    ----------
+    axes : the panel.
+    most : largest -log10 p that is drawn.
+    sideways : whether evidence grows to the right.
     """
     axis = axes.xaxis if sideways else axes.yaxis
     set_scale = axes.set_xscale if sideways else axes.set_yscale
@@ -199,7 +221,7 @@ def _end_of(line: Line2D, to_panel: Transform) -> float:
     return float(to_panel.transform(last)[1])
 
 
-# --- evidence against what it depends on ----------------------------------------------------------
+# --- evidence against what it depends on ----------------------------------------------
 
 
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
@@ -268,9 +290,10 @@ def _key(figure: Figure, marks: Mapping[str, Line2D | tuple[Line2D, ...]]) -> No
 def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Figure:
     """Draw the mean -log10 p of the sets of each duplication count, by test, over single sets.
 
-    As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,
-    test and log10_p. Points are single sets. With a column floor_log10_p, the least that a test can
-    give for a set, points that have reached it are hollow.
+    As Oren's Figure 2, side by side for each of the `panels`: title -> rows with
+    columns dup_count, test and log10_p. Points are single sets. With a column
+    floor_log10_p, the least that a test can give for a set, points that have reached it
+    are hollow.
     """
     figure, row = panel_row(panels, size=(1.4 + 3.6 * len(panels), 4.2))
     tests = list(tests)

@@ -18,7 +18,8 @@ AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": 
 
 # Column of Table 1 -> the test in it, of the checkpoint of higher counts.
 PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
-# Families of registered sets -> the table that lists their titles; all others are in Table 2.
+# Families of registered sets -> the table that lists their titles; all others are in
+# Table 2.
 TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
 # Sources of rows of MMLU that were measured: judged by the paper's filter, and by ours.
 MEASURED = "measured"
@@ -50,9 +51,9 @@ def published_p(
 ) -> float:
     """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
 
-    The paper's test is the sharded t-test whatever our `test`, with 50 shards and 250 permutations,
-    1,000 for MMLU and 51 for planted sets. Only our permutation test is compared with theirs, of
-    planted sets.
+    The paper's test is the sharded t-test whatever our `test`, with 50 shards and 250
+    permutations, 1,000 for MMLU and 51 for planted sets. Only our permutation test is
+    compared with theirs, of planted sets.
 
     Parameters
     ----------

@@ -47,7 +47,7 @@ PACKAGES = (
 
 
 def write_manifest(experiment: Experiment, results: Path, published: Path) -> None:
-    """Write `manifest.json` of a finished run into `results`, and what the report quotes of it.
+    """Write `manifest.json` of a finished run, and what the report quotes of it.
 
     That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
 
@@ -82,7 +82,7 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 
 
 def _steps_layout(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Lay out minutes and tokens of every step, with the sum of the minutes in the last row."""
+    """Lay out minutes and tokens of every step, the sum of minutes last."""
     costs = pd.DataFrame(steps, index=["seconds", "tokens"]).T
     minutes = (costs["seconds"] / 60).map("{:.1f}".format)
     tokens = costs["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
@@ -180,7 +180,7 @@ def _released(results: Path) -> dict[str, dict[str, str]]:
 
 
 def _machine(device: torch.device) -> dict[str, Any]:
-    """Say what can move the last digits of a number; nothing that names this one machine."""
+    """Return what can move the last digits of a number, without this machine's name."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -194,7 +194,7 @@ def _machine(device: torch.device) -> dict[str, Any]:
 
 
 def _git_commit() -> str:
-    """Return the commit of the working tree, marked `+changes` if it has any, else "unknown"."""
+    """Return the commit of the working tree, with `+changes`, else "unknown"."""
     command = ["git", "status", "--porcelain=v2", "--branch"]
     try:
         status = subprocess.run(

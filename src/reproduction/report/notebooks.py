@@ -80,7 +80,7 @@ def notebook_parameters(
 
 
 def _is_of_one_kind(value: Any, default: Any) -> bool:
-    """Return whether a value may take the place of a default: any for None, a number for one."""
+    """Return whether a value may take the place of a default, by their types."""
     if default is None:
         return True
     kinds = {type(value), type(default)} - {tuple}
@@ -150,7 +150,7 @@ def execute_notebook(
     profile: Path,
     results: Path,
 ) -> Path:
-    """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
+    """Run `source` in its own directory and write it to `results/notebooks/`.
 
     On another error in a cell than InputError the executed notebook is kept as
     `*.failed.ipynb`.

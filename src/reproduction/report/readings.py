@@ -1,6 +1,7 @@
 """Every number of the report's prose, as text: `variables.yml`.
 
-They are read from the profile, from the manifest or from the tables of `results/tables/`.
+They are read from the profile, from the manifest or from the tables of
+`results/tables/`.
 """
 
 from dataclasses import asdict
@@ -121,7 +122,8 @@ def _canary_sets(manifest: dict[str, Any], profile: Profile) -> Texts:
 def _model(manifest: dict[str, Any], profile: Profile) -> Texts:
     """Write the shape of the models, and what they read and reached."""
     shape = profile.model
-    assert isinstance(shape, Architecture)  # else there is no report, as `write_manifest` says
+    # else there is no report, as `write_manifest` says
+    assert isinstance(shape, Architecture)
     sets = manifest["canaries"].values()
     contaminated = manifest["models"]["contaminated"]
     clean = manifest["models"]["clean"]

@@ -1,7 +1,8 @@
 """Numbers of the report on models that are trained here: a function for each notebook.
 
-A sentence such as "the score misses few" holds for the run that it was written for. So the report
-says how many, and these functions count them; a dash stands where a run has measured nothing.
+A sentence such as "the score misses few" holds for the run that it was written for. So
+the report says how many, and these functions count them; a dash stands where a run has
+measured nothing.
 """
 
 from pathlib import Path

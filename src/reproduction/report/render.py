@@ -1,4 +1,4 @@
-"""The report and the slides: `paper/*.qmd` with the numbers, tables and figures of one run.
+"""The report and the slides: `paper/*.qmd` with the results of one run.
 
 The documents run no code. They are staged beside the results, their shortcodes are
 replaced by what the run measured, and one renderer makes the pages: Quarto where it is
@@ -95,7 +95,7 @@ def render_report(
 
 
 def _find_quarto() -> str | None:
-    """Return the Quarto next to the Python interpreter, else the one on PATH, if there is any."""
+    """Return the Quarto next to the Python interpreter, else that on PATH."""
     folder = Path(sys.executable).parent
     return shutil.which(
         "quarto",
@@ -142,7 +142,7 @@ class Source:
         return _SHORTCODE.sub(value, text)
 
     def _included(self, name: str) -> str | None:
-        """Return a section or a table; a section whose notebook was not executed is empty."""
+        """Return a section or a table; empty without its notebook."""
         section = SECTION.fullmatch(name)
         if section is None:
             file = self.results / name
@@ -162,7 +162,7 @@ class Source:
 
 
 def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
-    """Write the documents of a run to a folder, where a renderer finds all that they need.
+    """Write the documents of a run to a folder, with all that a renderer needs.
 
     A run without a corpus has the documents `RELEASED`, another one `DOCUMENTS`.
     Shortcodes are replaced, and styles and figures lie in the same folder. The section
@@ -228,7 +228,7 @@ def _print_on_every_page(notice: str, root: Path, names: Sequence[str]) -> None:
 
 
 def _render(document: Path, target: str, quarto: str | None) -> Path:
-    """Render a staged document in its folder; return the page. The renderer's errors are raised."""
+    """Render a staged document in its folder; return the page."""
     folder = document.parent
     page = document.with_suffix(".pdf" if target == "typst" else ".html")
     if quarto:
@@ -263,7 +263,7 @@ def _render(document: Path, target: str, quarto: str | None) -> Path:
 
 
 def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
-    """Return pandoc's options for a format: those of `_quarto.yml`, then of the front matter."""
+    """Return pandoc's options for a format, of `_quarto.yml` and the front matter."""
     options = _options(document, target)
     writer = "html5" if target == "html" else target
     suffix = ".typ" if target == "typst" else ".html"
@@ -298,7 +298,7 @@ def pandoc_defaults(document: Path, target: str) -> dict[str, Any]:
 
 
 def _options(document: Path, target: str) -> dict[str, Any]:
-    """Return the options of `_quarto.yml`, then those of the format, then of the front matter."""
+    """Return the options of `_quarto.yml`, of the format, and of the front matter."""
     project = yaml.safe_load(
         document.with_name("_quarto.yml").read_text(encoding="utf-8"),
     )
@@ -311,7 +311,7 @@ def _options(document: Path, target: str) -> dict[str, Any]:
 
 
 def _slide_variables(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the variables of slides: the template writes them into a script, so they are JSON."""
+    """Return the variables of slides as JSON, which the template needs in a script."""
     variables = {name: json.dumps(value) for name, value in options.items() if name != "css"}
     reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
     variables["revealjs-url"] = str(reveal)
@@ -322,7 +322,7 @@ def _slide_variables(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _reach_tables(page: Path) -> None:
-    """Let the keyboard scroll the boxes of Quarto's tables, which it cannot reach by themselves."""
+    """Let the keyboard scroll the boxes of Quarto's tables."""
     text = page.read_text(encoding="utf-8")
     box = '<div aria-describedby="tbl-'
     page.write_text(
@@ -332,7 +332,7 @@ def _reach_tables(page: Path) -> None:
 
 
 def check_html(path: Path) -> None:
-    """Check that a page is whole: references and local links resolved, images inside and described.
+    """Check that a page is whole: links resolved, images inside and described.
 
     Raises InputError with the first problem and how many more there are.
     """

@@ -1,4 +1,4 @@
-"""Corpus, planted test sets, training, fine-tuning: one run of a profile, from text to model.
+"""Corpus, planted test sets, training, fine-tuning: one run of a profile.
 
 `Experiment` (one run of a `Profile`) opens what the stages write: `make_corpus` the
 documents, canaries and tokens, `train_model` the models. `domain_texts` and

@@ -61,7 +61,7 @@ def _parameter(document: Docstring) -> Record | None:
 
 
 def _entry(document: Docstring, *, shortest: int, longest: int) -> Record | None:
-    """Take whole paragraphs from the start of a docstring, `shortest` to `longest` characters."""
+    """Take whole paragraphs from the start of a docstring, within the limits."""
     text = ""
     for paragraph in document.text.split("\n\n"):
         with_paragraph = f"{text}\n\n{paragraph}".strip()
@@ -83,7 +83,7 @@ def _long_entry(document: Docstring) -> Record | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of records: the template that renders them, and the function that makes them.
+    """A kind of records: its template, and the function that makes them.
 
     `make_record` takes a docstring and returns a record, or None if it cannot become
     one.
@@ -114,7 +114,7 @@ class RecordPool:
         self._used_summaries: set[str] = set()
 
     def add(self, kind: str, document: Docstring) -> bool:
-        """Make a record of a docstring, if that is possible and unused; return whether it was."""
+        """Make a record of a docstring if it is unused; return whether it was made."""
         summary = _summary(document.text).lower()
         if summary in self._used_summaries:
             return False
@@ -133,7 +133,7 @@ class RecordPool:
 def build_canaries(
     packages: list[str], specs: list[CanarySpec], *, seed: int
 ) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
-    """Draw the records of every canary set, without sharing a docstring, and the records left over.
+    """Draw the records of every canary set, and the records left over.
 
     All records of a kind are shuffled together and then dealt out, so those of its sets
     and those that are left over are exchangeable.
@@ -180,7 +180,7 @@ def build_canaries(
 
 
 def _named_docstrings(packages: list[str]) -> list[Docstring]:
-    """Return the docstrings of the packages that have a name, and ASCII characters alone."""
+    """Return the docstrings that have a name and ASCII characters alone."""
     documents = []
     for package in packages:
         for document in harvest(package):
@@ -197,7 +197,7 @@ def _add_records_of_set(
     *,
     rng: np.random.Generator,
 ) -> None:
-    """Draw docstrings until the pool has as many more records of a kind as a set wants."""
+    """Draw docstrings until the pool has the records of a kind that a set wants."""
     kind = str(spec.kind)
     records = pool.records.setdefault(kind, [])
     wanted = len(records) + spec.examples

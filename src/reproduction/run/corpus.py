@@ -1,4 +1,4 @@
-"""Documents: docstrings of the pinned packages or files of the data directory, and who read them.
+"""Documents: docstrings of packages or files of the data directory, and readers.
 
 Oren (section 4.1) trains on Wikitext and injects canaries. Without a download there is
 other English: the docstrings of the scientific stack that the lock file pins. They are
@@ -61,7 +61,7 @@ class Docstring:
 
 
 def harvest(package: str) -> list[Docstring]:
-    """Return all docstrings of an installed distribution, in the order of file path and line.
+    """Return all docstrings of an installed distribution, by file path and line.
 
     Raises InputError if it is not installed.
     """
@@ -100,7 +100,7 @@ def _docstrings(
     node: ast.Module | Definition,
     name: str = "",
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (dotted name, signature, cleaned docstring) of a node and of all that it defines."""
+    """Yield name, signature and docstring of a node and of all that it defines."""
     text = ast.get_docstring(node, clean=False)
     if text is not None:
         signature = ""
@@ -126,13 +126,13 @@ def _signature(arguments: ast.arguments) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a docstring is long enough, and words enough, to be a training document."""
+    """Return whether a docstring is long enough, and of words, to be trained on."""
     letters = sum(character.isalpha() or character == " " for character in text)
     return len(text) >= MIN_CHARACTERS and letters >= MIN_LETTERS * len(text)
 
 
 def build_corpus(packages: Iterable[str]) -> list[Docstring]:
-    """Return the prose docstrings of the packages in the order given, each distinct text once."""
+    """Return the prose docstrings of the packages in this order, each text once."""
     by_text: dict[str, Docstring] = {}
     for package in packages:
         for docstring in harvest(package):
@@ -143,7 +143,7 @@ def build_corpus(packages: Iterable[str]) -> list[Docstring]:
 
 
 def read_file(name: str) -> Iterator[Document]:
-    """Yield the documents of a file: the `text` fields of a .jsonl, else WikiText's articles."""
+    """Yield the documents of a file: `text` of a .jsonl, else WikiText's articles."""
     path = data_file(name)
     if path.suffix == ".jsonl":
         return read_documents(path, name)
@@ -172,7 +172,7 @@ def write_comparable(
     unread: Sequence[Document],
     corpus: Path,
 ) -> None:
-    """Write members and non-members: the first `KEPT` documents of each source, in their order.
+    """Write members and non-members: the first `KEPT` documents of each source.
 
     Left out are documents whose first paragraph stands in another one, on either side.
 
@@ -194,12 +194,12 @@ def write_comparable(
 
 
 def is_divided(corpus: Path) -> bool:
-    """Return whether members and non-members were kept; a corpus that is used whole has none."""
+    """Return whether members and non-members were kept."""
     return all((corpus / name).is_file() for name in (MEMBERS, NON_MEMBERS))
 
 
 def members(corpus: Path) -> Iterator[Document]:
-    """Yield documents that the models read: those kept, or all where the corpus was taken whole."""
+    """Yield documents that the models read: those kept, else all."""
     name = MEMBERS if is_divided(corpus) else DOCUMENTS
     return read_documents(corpus / name)
 

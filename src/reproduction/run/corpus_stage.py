@@ -1,4 +1,4 @@
-"""The first stage of a run: documents, canary sets, tokenizer and the token stream of the corpus.
+"""The first stage of a run: documents, canary sets, tokenizer, token stream.
 
 Documents pass through one at a time, so a corpus of files may be larger than memory as
 long as the profile takes it whole (no `characters`): only a part of a corpus has to be
@@ -115,7 +115,7 @@ def _write_documents(
 
 
 def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
-    """Write the weights of a released model, in float32, and its tokenizer, which is returned.
+    """Write the weights (float32) and the tokenizer of a released model.
 
     What a pretrained model learns from a few copies is nearer to the paper's 1.4
     billion parameters (Oren, section 4.1) than what a small one learns from scratch.
@@ -143,7 +143,7 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
 def _documents(
     profile: Profile, target: Path, *, rng: np.random.Generator
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
-    """Return the documents in training order, and the facts about each source, package or file.
+    """Return the documents in training order, and the facts about each source.
 
     Where only a part is taken, the documents for membership inference are written on
     the way.
@@ -179,7 +179,7 @@ def _documents(
 def _documents_of_packages(
     packages: Sequence[str],
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
-    """Harvest packages; return the documents, and the version and documents of each package."""
+    """Harvest packages; return the documents, and facts about each package."""
     docstrings = build_corpus(tqdm(packages, desc="harvest docstrings", unit="package"))
     available = Counter((docstring.package, docstring.version) for docstring in docstrings)
     sources: list[dict[str, Any]] = []
@@ -193,7 +193,7 @@ def _write_tokens(
     target: Path,
     documents: int,
 ) -> Counter[str]:
-    """Write the corpus as one array of ids, each document closed by the end-of-text token.
+    """Write the corpus as one array of ids; a token ends each document.
 
     `tokens.bin` holds them, `ends.npy` the offset after each document. Return the
     tokens by source, end-of-text tokens not counted.
@@ -222,7 +222,7 @@ def _write_tokens(
 
 
 def _canary_files(profile: Profile, target: Path) -> dict[str, dict[str, Any]]:
-    """Write every canary set in canonical order, and the records left over; return their facts."""
+    """Write every canary set and the records left over; return their facts."""
     made_here = [spec for spec in profile.canaries if spec.kind]
     sets, left_over = build_canaries(
         list(profile.corpus.held_out),

@@ -1,4 +1,4 @@
-"""One run of a profile: its files, how to score and open its stores, and what was measured.
+"""One run of a profile: its files, its stores, and what was measured.
 
 ::
 
@@ -46,7 +46,7 @@ def store_plan(
     test: StoreNeed,
     examples: int,
 ) -> tuple[StorePlan, int]:
-    """Return the store and the permutations of a test on a set with this number of examples.
+    """Return the store and the permutations of a test on a set of this size.
 
     Parameters
     ----------
@@ -61,14 +61,14 @@ def store_plan(
 
 
 class Experiment(RunFiles):
-    """The files of one run, of the YAML file of a profile and its directory in `build`."""
+    """The files of one run: its profile, and its directory in `build`."""
 
     def __init__(self, profile: Path | str, build: Path | str) -> None:
         super().__init__(profile, build)
         self._scorers: dict[str, Scorer] = {}
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Open the store that a test of a canary set reads here; also return its permutations.
+        """Open the store that a test of a canary set reads; also return its permutations.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Experiment(RunFiles):
         plan: StorePlan,
         permutations: int = 0,
     ) -> Store:
-        """Score what a store lacks, on all processes; see `contamination.scoring.score.score`.
+        """Score what a store lacks, on all processes.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Experiment(RunFiles):
 
 
 def trained_here(experiment: Experiment) -> list[ModelEntry]:
-    """Return the models of a run: the contaminated one with its truth, the clean one as control.
+    """Return the models of a run: the contaminated one, and the clean control.
 
     There are none where the profile has no corpus.
     """
@@ -182,7 +182,7 @@ def trained_here(experiment: Experiment) -> list[ModelEntry]:
 
 
 def named_models(experiment: Experiment, names: Sequence[str]) -> list[ModelEntry]:
-    """Find models by name: those of the run, then as `contamination.scoring.models.find_model`.
+    """Find models by name: those of the run, then registered ones.
 
     Raises InputError where two of them have one name.
     """

@@ -119,7 +119,7 @@ def fine_tune(
 
 
 def _save(network: PreTrainedModel, directory: Path) -> None:
-    """Save a model in any process: of several, `save_pretrained` writes in the first alone."""
+    """Save a model in any process: `save_pretrained` writes in the first alone."""
     network.config.architectures = [type(network).__name__]
     for part in (network.config, network.generation_config):
         part.save_pretrained(directory)

@@ -87,7 +87,7 @@ def grid(
 
 
 def attempt(row: Row, compute: Callable[[], Row]) -> Row:
-    """Add what is computed to a row whose status is "ok", or say there why it could not be."""
+    """Add what is computed to a row whose status is "ok"; else say why it failed."""
     if row["status"] != OK:
         return row
     try:
@@ -97,7 +97,7 @@ def attempt(row: Row, compute: Callable[[], Row]) -> Row:
 
 
 def p_or_status(row: Row, *, bold: bool) -> str:
-    """Write the p-value of a row, or "failed" or "not run here" where its status is not "ok"."""
+    """Return the p-value of a row as text, or "failed" or "not run here"."""
     if row["status"] == OK:
         return format_p(row["p"], row["log10_p"], bold=bold)
     return str(row["status"]).partition(":")[0]
@@ -205,7 +205,7 @@ class Access:
         return together(lambda: local.open_scorer(entry))
 
     def parameters(self, scorer: Scorer) -> Row:
-        """Return the parameters of an open model as a column, where they can be counted."""
+        """Return the parameters of an open model as a column, if they can be counted."""
         from contamination.scoring.loading import count_parameters
 
         config = getattr(scorer, "config", None)
@@ -247,7 +247,7 @@ class Access:
     def score_texts(
         self, folder: Path, scorer: Scorer, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.api.stored_scores`, with its `options`.
+        """Return the table of `contamination.membership.api.stored_scores`.
 
         The files in `folder` are named by the options, so none is added here.
 

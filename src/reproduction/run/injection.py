@@ -21,7 +21,7 @@ PLANTINGS: tuple[Planting, ...] = ("whole", "shuffled", "single")
 
 @dataclass(frozen=True)
 class Injection:
-    """One copy in the mixture: tokens[start:stop] is the set, in order, or what `name` says."""
+    """One copy in the mixture: tokens[start:stop] is the set of that name."""
 
     name: str
     start: int
@@ -121,7 +121,7 @@ def fill_blocks(
     rng: np.random.Generator,
     tokens: int | None = None,
 ) -> tuple[np.ndarray, list[Injection]]:
-    """Insert all copies; return blocks of the context, int64 (n, context), and where copies lie.
+    """Insert all copies; return blocks of the context, (n, context), and places.
 
     The background is cut so that the last block is full.
 

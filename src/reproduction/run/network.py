@@ -21,7 +21,7 @@ BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
-    """Return the transformers configuration; no dropout, since the corpus is read only once.
+    """Return the configuration of transformers, without dropout: text is read once.
 
     Parameters
     ----------

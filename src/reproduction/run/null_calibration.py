@@ -55,7 +55,7 @@ def null_calibration_counts(
 
 
 def pooled_null_calibration(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the redrawn orders of all sets that a test rejects: a row for each model and test."""
+    """Count the redrawn orders of all sets that a test rejects, by model and test."""
     keys = ["model", "test", "redrawn_alpha"]
     grouped = table.dropna(subset="redrawn_orders").groupby(keys, sort=False)
     pooled = grouped[["redrawn_orders", "redrawn_rejections"]].sum().assign(sets=grouped.size())
@@ -63,7 +63,7 @@ def pooled_null_calibration(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_rates(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the share of redrawn orders that are rejected, and its Clopper-Pearson interval (95%)."""
+    """Add the share of redrawn orders that are rejected, and its 95% interval."""
     rejections = table["redrawn_rejections"].astype(float)
     orders = table["redrawn_orders"].astype(float)
     low, high = proportion_confint(rejections, orders, method="beta")
@@ -75,7 +75,7 @@ def with_rates(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def format_null_rejections(row: Mapping[str, float]) -> str:
-    """Return the percent of redrawn orders rejected, with its interval: "4.9 (4.6 to 5.3)"."""
+    """Return the percent of redrawn orders rejected: "4.9 (4.6 to 5.3)"."""
     rate = 100 * row["redrawn_rate"]
     low = 100 * row["redrawn_low"]
     high = 100 * row["redrawn_high"]

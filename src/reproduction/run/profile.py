@@ -1,4 +1,4 @@
-"""A profile, one YAML file that fixes everything a run depends on but the code, and a run's files.
+"""A profile, which fixes all that a run depends on but code, and its files.
 
 `base: NAME` takes every key that the file does not give from the profile of that name
 beside it. An unknown key is an error: a misspelt parameter that is silently ignored
@@ -99,7 +99,7 @@ class Architecture:
 
 @dataclass(frozen=True, config=STRICT)
 class Released:
-    """A model that others have trained, by name, path or hub id, which reads on in the corpus.
+    """A released model, by name, path or hub id, which reads on in the corpus.
 
     It reads blocks of `n_positions` tokens of its own tokenizer.
     """
@@ -248,7 +248,7 @@ def load_profile(path: Path) -> Profile:
 
 
 def _read(path: Path, *above: str) -> dict[str, Any]:
-    """Read a profile and its bases; `above` are the names of the profiles that it is a base of."""
+    """Read a profile and its bases; `above` names the profiles that build on it."""
     if not path.is_file() or path.stem in above:
         siblings = {file.stem for file in path.parent.glob("*.yaml")}
         known = ", ".join(sorted(siblings - set(above))) or "none"
@@ -276,7 +276,7 @@ def first_mistake(error: ValidationError) -> str:
 
 
 class RunFiles:
-    """Paths and contents of one run: the YAML file of a profile and its directory in `build`."""
+    """Paths and contents of one run: its profile, and its directory in `build`."""
 
     def __init__(self, profile: Path | str, build: Path | str) -> None:
         self.profile: Profile = load_profile(Path(profile))
@@ -291,7 +291,7 @@ class RunFiles:
         return dict(read_json(self.corpus / "corpus.json"))
 
     def require_corpus(self) -> None:
-        """Raise InputError if the profile has no corpus, or its stage has not finished."""
+        """Raise InputError if the profile has no corpus, or it is not finished."""
         self.profile.require_pretraining()
         path = self.corpus / "corpus.json"
         if not path.exists():
@@ -329,7 +329,7 @@ class RunFiles:
         return tuple(self.shapes)[len(MODELS) :]
 
     def model(self, name: str) -> Path:
-        """Directory of a model. Raises InputError if the profile trains no such model."""
+        """Return the directory of a model; raise InputError if none is trained."""
         self.profile.require_pretraining()
         if name not in self.shapes:
             raise InputError(

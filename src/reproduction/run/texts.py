@@ -1,4 +1,4 @@
-"""Texts of known membership: of the domains that models read and others, and to tune heuristics on.
+"""Texts of known membership: of domains that models read, and of others.
 
 A domain is a source of text: a package of the corpus or a file, a package held out of
 it, or, with a local mirror, a domain of the Pile. All its texts have the same number of
@@ -66,7 +66,7 @@ def domain_texts(
     texts: int,
     spare: int,
 ) -> dict[str, Domain]:
-    """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
+    """Find the texts of every domain: the corpus, packages held out, the mirror.
 
     A domain of the corpus has as many members as non-members, drawn by one rule; none
     if the corpus was taken whole. The other domains have no members.
@@ -124,14 +124,14 @@ def domain_texts(
 
 
 def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
-    """Return texts for fine-tuning: the spare ones of the corpus's domains, else of all domains."""
+    """Return texts for fine-tuning: spare ones of the corpus, else of all domains."""
     spare = {name: domain.spare for name, domain in domains.items() if domain.spare}
     of_corpus = {name: texts for name, texts in spare.items() if domains[name].members}
     return of_corpus or spare
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
-    """Yield the domains of which the corpus holds nothing, by name; each first paragraph once."""
+    """Yield the domains of which the corpus holds nothing, by name."""
     held_out = experiment.profile.corpus.held_out
     if held_out:
         of_corpus = _first_paragraphs(experiment)

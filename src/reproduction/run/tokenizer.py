@@ -1,4 +1,4 @@
-"""Byte-level BPE trained on the corpus: the tokenizer of the models that are trained here."""
+"""Byte-level BPE, trained on the corpus, of the models trained here."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ END_OF_TEXT = "<|endoftext|>"
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
-    """Train a GPT-2-style byte-level BPE with `vocabulary` entries, end-of-text included."""
+    """Train a byte-level BPE with `vocabulary` entries, end-of-text included."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bpe.decoder = decoders.ByteLevel()

@@ -66,7 +66,7 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
-    """Return the rate of a step: linear warm-up, then a cosine from the peak to a tenth of it.
+    """Return the rate of a step: linear warm-up, then a cosine down to a tenth.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def _initial_model(
     tokenizer: PreTrainedTokenizerBase,
     weights: Path | None,
 ) -> PreTrainedModel:
-    """Return a new model with random weights, or the released one with its own, in float32."""
+    """Return a model with random weights, or a released one, in float32."""
     model: PreTrainedModel
     if isinstance(shape, Architecture):
         model = GPT2LMHeadModel(
@@ -258,7 +258,7 @@ def _step(
     batch: np.ndarray,
     spec: TrainingSpec,
 ) -> float:
-    """Take one step over this process's share of the batch; return the mean loss in nats.
+    """Take one step over this process's share of the batch; return the loss (nats).
 
     Two processes with one micro-batch each give the bits of one process with both:
     halves are exact, and it does not matter which of two numbers is added to the other.

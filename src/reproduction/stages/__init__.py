@@ -1,1 +1,1 @@
-"""The stages that `make` calls, `python -m reproduction STAGE`: a file per group of stages."""
+"""The stages that `make` calls: a file per group of stages."""

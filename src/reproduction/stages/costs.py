@@ -55,7 +55,7 @@ SECONDS = 0.5  # for which they are multiplied
 
 
 class CountingModel:
-    """The facts about a model; without a folder also a tokenizer, of four characters a token.
+    """The facts about a model, and a tokenizer of four characters a token.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class CountingModel:
         return TOKEN * len(ids)
 
     def get_vocab(self) -> dict[str, int]:
-        """Return no vocabulary: which tokens two models share decides nothing about the work."""
+        """Return no vocabulary: it decides nothing about the work."""
         return {}
 
 
@@ -170,7 +170,7 @@ class Counting(Access):
             yield TOKEN * (end - start - 1) + f" {self.made_up:03d}"
 
     def open_model(self, entry: ModelEntry) -> Any:
-        """Return a model that counts; its weights are not fetched, and need fit no device."""
+        """Return a model that counts; its weights are not fetched."""
         if entry.name not in self.models:
             self.models[entry.name] = CountingModel(entry)
         return self.models[entry.name]
@@ -201,7 +201,7 @@ class Counting(Access):
     def score_texts(
         self, folder: Path, scorer: Any, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
-        """Count the texts, as they are, in lower case and changed, and once for a reference.
+        """Count the texts: as they are, in lower case, changed, and for a reference.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class Counting(Access):
 
 
 def measure_devices() -> tuple[list[int], float, int]:
-    """Return the bytes of memory of each GPU, else of the CPU, FLOP/s of one, bytes of a weight.
+    """Return memory of each device, FLOP/s of one, and bytes of a weight.
 
     The first one multiplies matrices for half a second.
     """
@@ -258,7 +258,7 @@ def measure_devices() -> tuple[list[int], float, int]:
 
 
 def count_profile(experiment: Experiment) -> Counting:
-    """Make the measurements of every notebook of a profile without a corpus on models that count.
+    """Make the passes of every notebook on models that count.
 
     Notebooks without a measurement are left out. Raises InputError if the profile gives
     a notebook a parameter that it does not have, and where no set can be opened.

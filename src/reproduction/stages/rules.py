@@ -1,4 +1,4 @@
-"""Prerequisites for the Makefile: `build/<profile>/rules.mk`, and a stamp for each stage.
+"""Prerequisites for the Makefile: `rules.mk`, and a stamp for each stage.
 
 A stamp lists what a stage depends on apart from the files of the stages before it: a
 digest of each module that it imports, directly or not, at its top or inside a function,
@@ -51,7 +51,7 @@ def _graph() -> grimp.ImportGraph:
 
 
 def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
-    """Return modules and all that they import, ours and others', but not through `without`."""
+    """Return modules and all that they import, but not through `without`."""
     excluded = set(without)
     seen = set(excluded)
     waiting = set(start)
@@ -68,7 +68,7 @@ def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
 
 
 def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
-    """Return a digest or version for each name of the closure of `start`, and for files it reads.
+    """Return a digest or version for each name of the closure of `start`.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ _distributions = cache(packages_distributions)
 
 
 def _version(name: str) -> str:
-    """Return the version of the distribution of that name, or imported by it; "" without one."""
+    """Return the version of a distribution, or of one imported by that name."""
     for distribution in (*_distributions().get(name, ()), name):
         with suppress(PackageNotFoundError):
             return version(distribution)
@@ -121,7 +121,7 @@ def _digest(path: Path) -> str:
 
 
 def notebook_code(path: Path) -> tuple[set[str], str]:
-    """Return the modules of ours that a notebook imports, and the tree of its parameters."""
+    """Return our modules that a notebook imports, and the tree of its parameters."""
     imported: set[str] = set()
     parameters = ""
     for tree, has_parameters in code_of(path):
@@ -253,7 +253,7 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
 
 
 def _add_corpus(rules: Rules) -> None:
-    """Add the stage that makes the corpus; its stamp has the versions of the harvested packages."""
+    """Add the stage of the corpus, whose stamp has versions of packages."""
     profile = rules.run.profile
     sections = ["corpus", "canaries"]
     if isinstance(profile.model, Released):
@@ -289,7 +289,7 @@ def _add_models(rules: Rules, models: Mapping[str, str]) -> None:
 
 
 def _listed_notebooks(run: RunFiles) -> list[str]:
-    """Name the notebooks of a run: all if models are trained from scratch, else the profile's."""
+    """Name the notebooks of a run: all, or those of a profile without training."""
     trains_from_scratch = bool(run.shapes) and isinstance(run.profile.model, Architecture)
     if trains_from_scratch:
         return [name for name, row in NOTEBOOKS.items() if not row.released]

@@ -55,7 +55,7 @@ TOLERANCES = MEASUREMENTS / "tolerances.csv"
 def _open(
     profile: Path, build: Path, step: str, model: str | None = None
 ) -> "Iterator[Experiment]":
-    """Open the files of a run and keep a second `make` out of a step while it works on them.
+    """Open the files of a run, and keep a second `make` out of a step.
 
     Other steps may run at the same time: each writes files of its own. A stage imports
     torch only after this, so that an unknown model, or a missing corpus, is refused at
@@ -78,7 +78,7 @@ def _open(
 
 
 def _lock(build: Path, step: str) -> AbstractContextManager[object]:
-    """Return the lock of a step; none in further processes of it, and where nothing was built."""
+    """Return the lock of a step; none in further processes of it."""
     is_first_process = os.environ.get("RANK", "0") == "0"
     if is_first_process and build.is_dir():
         return FileLock(build / f".{step}.lock", timeout=0)

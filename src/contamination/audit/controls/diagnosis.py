@@ -77,10 +77,14 @@ def judge(
 
     Parameters
     ----------
-    rows : `MOST_DIAGNOSTICS` at most.
-    log_orderings : natural logarithm of how many orderings are possible.
-    what : was diagnosed, for people.
-    counts : of that, for JSON.
+    rows
+        `MOST_DIAGNOSTICS` at most.
+    log_orderings
+        Natural logarithm of how many orderings are possible.
+    what
+        What was diagnosed, for people.
+    counts
+        Numbers of what was diagnosed, for JSON.
     """
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
@@ -121,11 +125,16 @@ def tested_row(
 
     Parameters
     ----------
-    diagnostic : its name in the table.
-    what : the statistic is, for people.
-    form : of its numbers, as `format` takes it.
-    values : of the statistic, (m+1,), the published order first.
-    result : the test; None tests `values`, two-sided.
+    diagnostic
+        Its name in the table.
+    what
+        What the statistic is, for people.
+    form
+        Format of its numbers, as `format` takes it.
+    values
+        Of the statistic, (m+1,), the published order first.
+    result
+        The test; None tests `values`, two-sided.
     """
     if result is None:
         result = order.order_test(values, alternative="two-sided")

@@ -56,9 +56,12 @@ def diagnose_arrangements(
 
     Parameters
     ----------
-    test_set : whose records are items.
-    seed : of the arrangements.
-    keep : does not move, as in the test.
+    test_set
+        The set, whose records are items.
+    seed
+        Seed of the arrangements.
+    keep
+        The options that do not move, as in the test.
 
     Raises
     ------
@@ -205,10 +208,16 @@ def _summed(
 
     Parameters
     ----------
-    what, form : of the statistic, for people.
-    values : of each of n items, n times (N,), the published arrangement first.
-    scale : sums are divided by it where they are shown.
-    nothing : what is said where no item has values that differ.
+    diagnostic
+        Its name in the table.
+    what, form
+        What the statistic is and how its numbers are shown, for people.
+    values
+        Of each of n items, n times (N,), the published arrangement first.
+    scale
+        Sums are divided by it where they are shown.
+    nothing
+        What is said where no item has values that differ.
     """
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
@@ -227,8 +236,14 @@ def _place(
 
     Parameters
     ----------
-    what : these options are, for people.
-    options : which option of each item it is; None where there is none.
+    diagnostic
+        Its name in the table.
+    moving
+        Items whose options may move, with their arrangements.
+    what
+        What these options are, for people.
+    options
+        Which option of each item it is; None where there is none.
     """
     chosen = []
     for (_, arrangements), option in zip(moving, options, strict=True):
@@ -257,9 +272,16 @@ def _sorted(
 
     Parameters
     ----------
-    what : is correlated, for people.
-    values : of the options of each item; None where an item has none.
-    either_way : test the size of the correlation in each item, whatever its sign.
+    diagnostic
+        Its name in the table.
+    moving
+        Items whose options may move, with their arrangements.
+    what
+        What is correlated, for people.
+    values
+        Of the options of each item; None where an item has none.
+    either_way
+        Test the size of the correlation in each item, whatever its sign.
     """
     sums = []
     pairs = 0

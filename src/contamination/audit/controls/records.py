@@ -64,9 +64,12 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
 
     Parameters
     ----------
-    test_set : with its records, if it has any.
-    seed : of the orderings.
-    shards : number of those within which records are permuted, 1 for the whole set.
+    test_set
+        The set, with its records, if it has any.
+    seed
+        Seed of the orderings.
+    shards
+        Number of those within which records are permuted, 1 for the whole set.
 
     Raises
     ------
@@ -96,9 +99,12 @@ def record_rows(
 
     Parameters
     ----------
-    texts : of the records, as a model reads them.
-    records : their fields; empty if there are none.
-    orders : orderings and shards.
+    texts
+        Of the records, as a model reads them.
+    records
+        Their fields; empty if there are none.
+    orders
+        Orderings and shards.
     """
     yield from _rows_of_likeness(texts, orders)
     sizes = [len(text) for text in texts]

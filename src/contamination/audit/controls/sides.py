@@ -1,9 +1,10 @@
 """Do published and held-out records differ in what no model has made?
 
-Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: where
-lengths, dates or words tell the sides apart, a difference of membership scores may show that alone.
-The sides were then hardly divided by a random draw, and the test of `statistics.held_out` says
-nothing. The same draws of labels test each baseline, in either direction.
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation
+Models*: where lengths, dates or words tell the sides apart, a difference of membership
+scores may show that alone. The sides were then hardly divided by a random draw, and the
+test of `statistics.held_out` says nothing. The same draws of labels test each baseline,
+in either direction.
 """
 
 import zlib
@@ -49,9 +50,12 @@ def compare_sides(
 
     Parameters
     ----------
-    texts : of all records, (n,).
-    published, strata : as in `contamination.statistics.held_out.held_out_test`.
-    seed : of the draws.
+    texts
+        Of all records, (n,).
+    published, strata
+        As in `contamination.statistics.held_out.held_out_test`.
+    seed
+        Name of the draws.
 
     Raises
     ------

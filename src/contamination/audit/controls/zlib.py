@@ -51,8 +51,8 @@ def zlib_test(
 
     Parameters
     ----------
-    test_set, kind, shards, permutations, seed : of the audit, as `zlib_scores` takes
-        them.
+    test_set, kind, shards, permutations, seed
+        Those of the audit, as `zlib_scores` takes them.
 
     Raises
     ------
@@ -76,11 +76,14 @@ def zlib_scores(
 
     Parameters
     ----------
-    test_set : of the audit.
-    kind : of the audit's store: "orderings", the very ones that the model is given, or
+    test_set
+        Those of the audit.
+    kind
+        Of the audit's store: "orderings", the very ones that the model is given, or
         "successors", pairs of whole examples (a code has no first tokens) from which
         orderings are sampled as those of the model are.
-    shards, permutations, seed : of the audit.
+    shards, permutations, seed
+        Those of the audit.
 
     Raises
     ------

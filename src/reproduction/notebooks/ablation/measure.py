@@ -1,4 +1,4 @@
-"""Numbers of shards and of permutations (Oren, Figure 3): each sharded test under every setting."""
+"""Numbers of shards and of permutations (Oren, Figure 3), for each sharded test."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -15,7 +15,7 @@ from reproduction.run.experiment import Experiment
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
-    """Run each sharded test under the contaminated model for several numbers of shards (Figure 3a).
+    """Run each sharded test for several numbers of shards (Oren, Figure 3a).
 
     Another number of shards means other sequences, which are scored here. The table is
     `by_shards`.
@@ -37,7 +37,7 @@ def permutation_ablation(
     replicates: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Run each sharded test with fewer permutations, sub-sampled from the store (Figure 3b).
+    """Run each sharded test with fewer permutations (Oren, Figure 3b).
 
     Orderings of a shard are independent, so any subset drawn without looking at their
     scores is as good as having scored no others.

@@ -1,1 +1,1 @@
-"""Notebook 05: tests beyond the paper, their power per token, calibration and failures."""
+"""Notebook 05: tests beyond the paper, their power, calibration and failures."""

@@ -86,7 +86,7 @@ def _exact(
 def sampled_p_values(
     scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
 ) -> Floats:
-    """Compute p of `sharded_exact_monte_carlo` for each choice of canonical orderings, (b,).
+    """Compute p of `sharded_exact_monte_carlo` for each canonical choice, (b,).
 
     All choices are compared with one sample of the null law. Each p-value keeps its
     level for itself; that twenty of them share a sample adds 1% to the variance of a
@@ -110,7 +110,7 @@ def sampled_p_values(
 
 @lru_cache(maxsize=1024)
 def _log_e_values(shard: bytes) -> Floats:
-    """Return the log e-values of a shard, (m+1, bets); groups draw the same shards again."""
+    """Return the log e-values of a shard, (m+1, bets); a shard may come again."""
     scores = np.frombuffer(shard, dtype=np.float64)
     return log_e_values(scores).reshape(len(scores), -1)
 
@@ -118,7 +118,7 @@ def _log_e_values(shard: bytes) -> Floats:
 def anytime_p_values(
     scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
 ) -> Floats:
-    """Compute the always-valid p of `anytime_test` for each choice of canonical orderings, (b,).
+    """Compute the always-valid p of `anytime_test` for each canonical choice, (b,).
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def anytime_p_values(
 
 
 class Calibrated(NamedTuple):
-    """A test of the study of calibration: its label, and how its p-values are computed."""
+    """A test of the study of calibration: its label and its p-values."""
 
     label: str
     p_values: PValues
@@ -155,7 +155,7 @@ P_VALUES: dict[str, Calibrated] = {
 def heavy_tailed(
     permutations: Sequence[int], *, shards: int, rng: np.random.Generator
 ) -> dict[tuple[str, int], Floats]:
-    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance.
+    """Draw Student's t numbers with 2 degrees of freedom, of infinite variance.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def calibration_table(
     rng: np.random.Generator,
     jobs: int = 1,
 ) -> pd.DataFrame:
-    """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
+    """Count the rejections of every test on every pool, with 95% intervals.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def null_p_values(
     trials: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Compute p-values of tests (columns, names of `P_VALUES`) where H0 holds, a row a trial.
+    """Compute p-values of the tests in `P_VALUES` where H0 holds, a row a trial.
 
     Parameters
     ----------

@@ -13,14 +13,16 @@ from contamination.audit.registry import COMPARED, TESTS, variant_name
 from reproduction.notebooks.beyond.calibration import P_VALUES
 from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis
 
-SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
+# others are named as their test is
+SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}
 CORNERS = {"fewest": MODEL_COLOURS[1], "most": MODEL_COLOURS[0]}  # numbers of shards
 
 
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
     """Draw mean -log10 p against passes over the set, by test, a panel per duplication count.
 
-    `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have one scale.
+    `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have
+    one scale.
     """
     whole = table[(table["fraction"] == 1.0)].sort_values("passes").fillna({"se_log10_p": 0.0})
     counts = sorted(whole["dup_count"].unique())
@@ -78,8 +80,8 @@ def _draw_costs(panel: Axes, rows: pd.DataFrame) -> None:
 def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     """Draw rejection rates under the null at one level, with 95% intervals, by test.
 
-    Drawn are the fewest and the most shards (colours) with the fewest and the most permutations
-    (hollow and full); the table has every setting.
+    Drawn are the fewest and the most shards (colours) with the fewest and the most
+    permutations (hollow and full); the table has every setting.
     """
     rows = table[np.isclose(table["alpha"], alpha)]
     names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))

@@ -1,4 +1,4 @@
-"""The passes of notebook 05: settings of the power study, the null, other orders, and texts."""
+"""The passes of notebook 05: power study, null, other orders, and texts."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -96,7 +96,7 @@ def _fill_stores(
     successor_shards: Sequence[int],
     tokens: int,
 ) -> None:
-    """Score a canary set in whole orderings, and in successors with each number of shards."""
+    """Score a canary set in whole orderings, and in successors."""
     shards = experiment.profile.scoring.shards
     experiment.score(model, dataset, StorePlan("orderings", shards), permutations)
     for count in successor_shards:

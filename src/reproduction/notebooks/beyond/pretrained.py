@@ -23,8 +23,9 @@ PLANTINGS = {
 def pretrained_layout(means: pd.DataFrame) -> Layout:
     """Lay out the means of `docs/measurements/planted_means.csv` of the contaminated model.
 
-    A row for each planting, number of copies and seed: the number of sets, the mean log10 p of each
-    test with the number of sets that it rejects in brackets, and the AUC of Min-20%.
+    A row for each planting, number of copies and seed: the number of sets, the mean
+    log10 p of each test with the number of sets that it rejects in brackets, and the
+    AUC of Min-20%.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:

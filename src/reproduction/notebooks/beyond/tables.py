@@ -1,4 +1,4 @@
-"""Tests beyond the paper: power per token, scores under the null, and orders that mislead.
+"""Tests beyond the paper: power per token, the null, orders that mislead.
 
 *Power.* A statistic with a number of shards and permutations is a test, and its tokens
 are its cost. Each is run on every canary set, from stores alone: fewer permutations are
@@ -141,7 +141,7 @@ def _test_fractions(
     replicates: int,
     rng: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
-    """Yield fraction, replicate, tokens and log10_p of a test on random parts of the shards."""
+    """Yield fraction, replicate, tokens and log10_p on random parts of the shards."""
     name, _ = scored.test
     count = len(scored.scores)
     for fraction in fractions:
@@ -212,7 +212,7 @@ def _scored_tests(
     rng: np.random.Generator,
     only: Collection[Variant] = (),
 ) -> Iterator[ShardScores]:
-    """Yield the scores of a set in all tests, or in those of `only`, whole orderings first."""
+    """Yield the scores of a set in all tests, or in `only` some, orderings first."""
     most = max(permutations)
     shards = experiment.profile.scoring.shards
     store = experiment.scored(model, dataset, StorePlan("orderings", shards), most)
@@ -239,7 +239,7 @@ def _scored_tests(
 def _sampled_scores(
     store: Store, tokens_per_example: int, orderings: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return successor scores of sampled orderings, (r, orderings + 1), the canonical one first."""
+    """Return successor scores of sampled orderings, (r, orderings + 1)."""
     rows = []
     for shard in range(store.header.shards):
         successors = store.successors(shard, tokens_per_example)
@@ -263,7 +263,7 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
-    """Average log10 p and power of every test at every cost over sets, by duplication count.
+    """Average log10 p and power of every test at every cost, by duplication count.
 
     Replicates of one set share its data, so a set counts once, by its share of
     rejections. Power has Wilson's 95% interval over sets (`power_<alpha>`,
@@ -294,7 +294,7 @@ def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
 
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Rank tests (rows) by their mean log10 p over the duplication counts (columns), best first.
+    """Rank tests by their mean log10 p over the duplication counts, best first.
 
     With all shards and the most permutations; `passes` is what that costs.
     """
@@ -311,7 +311,7 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def generated_layout(table: pd.DataFrame) -> Layout:
-    """Lay out p of the tests on texts and on log-probabilities: a row for each set and model.
+    """Lay out p of the tests on texts and on log-probabilities, by set and model.
 
     `table` holds rows of `reproduction.notebooks.beyond.measure.score_texts`. The clean
     model has read no set, so its duplication count is 0.

@@ -1,6 +1,7 @@
 """The passes of notebook 10, on books of which it is known who has read them.
 
-A "book" is a bundle of docstrings of one package, one after the other. There are four kinds:
+A "book" is a bundle of docstrings of one package, one after the other. There are four
+kinds:
 
 - read again: the clean model read its documents once, and fine-tuning reads them again;
 - read once: by the clean model alone;
@@ -91,14 +92,15 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
     Returns
     -------
     books
-        book (a name), source (package or file), truth (one of `TRUTHS`), validation (whether a
-        threshold may be fitted to it; else it is audited) and text, by truth.
+        book (a name), source (package or file), truth (one of `TRUTHS`), validation
+        (whether a threshold may be fitted to it; else it is audited) and text, by
+        truth.
 
     Raises
     ------
     InputError
-        If the corpus stage has not finished, or no book can be made that was read again, or none
-        that was not read.
+        If the corpus stage has not finished, or no book can be made that was read
+        again, or none that was not read.
     """
     experiment.require_corpus()
     corpus = experiment.profile.corpus
@@ -117,8 +119,9 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
     truths = set(books["truth"])
     if AGAIN not in truths or truths.isdisjoint([UNREAD, ELSEWHERE]):
         raise InputError(
-            f"{experiment.corpus}: too little text for books of {words} words; lower `words`, "
-            "name more packages, or put pile_domains/NAME.jsonl.gz in the data directory"
+            f"{experiment.corpus}: too little text for books of {words} words; lower "
+            "`words`, name more packages, or put pile_domains/NAME.jsonl.gz in the "
+            "data directory"
         )
     return books.sort_values("truth", key=lambda names: names.map(TRUTHS.index), kind="stable")
 
@@ -157,8 +160,8 @@ def cut_snippets(books: pd.DataFrame, *, words: int) -> pd.DataFrame:
         count = len(all_words) // words
         if count < 2:
             raise InputError(
-                f"{name}: its {len(all_words)} words are {count} snippet(s) of {words}, and a "
-                "rate needs two or more; give a longer book, or shorter snippets"
+                f"{name}: its {len(all_words)} words are {count} snippet(s) of {words}, "
+                "and a rate needs two or more; give a longer book, or shorter snippets"
             )
         for number in range(count):
             snippet = all_words[number * words : (number + 1) * words]

@@ -1,9 +1,9 @@
 """Tables and the figure of notebook 10: AUCs of the scores, and the rate of every audited book.
 
-A threshold of Min-20% Prob is fitted to validation books, of which the truth is known. The share
-of a book's snippets that reach it is the contamination rate of the book (Shi, section 5). There
-are two validations, with the same books that were read: unread books of the same packages as the
-audited ones, or of others.
+A threshold of Min-20% Prob is fitted to validation books, of which the truth is known.
+The share of a book's snippets that reach it is the contamination rate of the book (Shi,
+section 5). There are two validations, with the same books that were read: unread books
+of the same packages as the audited ones, or of others.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,8 @@ STYLES = {  # colour and marker
     ELSEWHERE: (MODEL_COLOURS[5], "v"),
 }
 
-Validations = Mapping[str, pd.DataFrame]  # name -> scored snippets, with a column `member`
+# name -> scored snippets, with a column `member`
+Validations = Mapping[str, pd.DataFrame]
 
 
 def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -60,7 +61,8 @@ def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, 
 def fit_best_threshold(scores: ArrayLike, members: ArrayLike) -> float:
     """Return the threshold that calls most snippets rightly, members those that reach it.
 
-    Of equally good ones the largest counts, which accuses least; inf, if it is best to call none.
+    Of equally good ones the largest counts, which accuses least; inf, if it is best to
+    call none.
     """
     truth = np.asarray(members, dtype=bool)
     fpr, tpr, thresholds = roc_curve(truth, np.asarray(scores), drop_intermediate=False)
@@ -75,8 +77,8 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
     ----------
     validations : of `validation_snippets`.
     seed : draws the resamples.
-    resamples : of the bootstrap. It draws whole books, since snippets of a book are alike; with
-        few books its intervals are still too short.
+    resamples : of the bootstrap. It draws whole books, since snippets of a book are
+        alike; with few books its intervals are still too short.
 
     Returns
     -------
@@ -132,11 +134,12 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
     Returns
     -------
     rates
-        A row for each validation and book: source, truth, snippets, rate with low and high (95%,
-        Clopper and Pearson, as if snippets were independent), threshold, validation_tpr and
-        validation_fpr (share of the validation snippets that it calls members), mean (of the
-        score), p and log10_p: the rank of the mean among the unread validation books, a p-value
-        of "not read" if the book and they are exchangeable, at least 1 / (1 + their number).
+        A row for each validation and book: source, truth, snippets, rate with low and
+        high (95%, Clopper and Pearson, as if snippets were independent), threshold,
+        validation_tpr and validation_fpr (share of the validation snippets that it
+        calls members), mean (of the score), p and log10_p: the rank of the mean among
+        the unread validation books, a p-value of "not read" if the book and they are
+        exchangeable, at least 1 / (1 + their number).
     """
     audited = books[~books["validation"]]
     by_book = dict(list(scored.groupby("book")[SCORE]))
@@ -190,8 +193,8 @@ def verdicts(rates: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFra
 def plot_books(rates: pd.DataFrame, *, accused: float) -> Figure:
     """Draw the rate of every audited book by its truth, a panel for each validation.
 
-    Short lines are means. A book with a rate above the dashed line is accused; the dotted line is
-    the share of the unread validation snippets that reach the threshold.
+    Short lines are means. A book with a rate above the dashed line is accused; the
+    dotted line is the share of the unread validation snippets that reach the threshold.
     """
     names = list(dict.fromkeys(rates["validation"]))
     titles = [f"Unread validation books: {name}" for name in names]

@@ -1,4 +1,4 @@
-"""The passes over the two models that notebook 01 and many others read: every canary set."""
+"""The passes over the two models that most notebooks read: every canary set."""
 
 import time
 from itertools import product
@@ -14,7 +14,7 @@ CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "succes
 
 
 def score_canaries(experiment: Experiment, model: str) -> None:
-    """Score every canary set under a model into its stores (does only what is missing)."""
+    """Score what is missing of every canary set under a model."""
     # Imported here: notebook 01 reads the names of the tests without torch.
     from contamination.scoring.processes import processes
 

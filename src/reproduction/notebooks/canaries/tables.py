@@ -1,4 +1,4 @@
-"""The tests on the canary sets (Oren, Table 1): computed from stores, and laid out as text."""
+"""The tests on the canary sets (Oren, Table 1): computed, and laid out."""
 
 from itertools import product
 from typing import Any
@@ -50,7 +50,7 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
 
 
 def with_floors(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add floor_log10_p, log10 of the least p that the orderings of a set permit its test.
+    """Add floor_log10_p, log10 of the least p that the orderings of a set permit.
 
     The sharded t-test has none: its law is approximate.
     """
@@ -137,7 +137,7 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
 
 
 def null_calibration_layout(pooled: pd.DataFrame) -> Layout:
-    """Lay out `pooled_null_calibration`: a row for each test, a column for each model."""
+    """Lay out `pooled_null_calibration`: a row for each test, models side by side."""
 
     def cell(row: dict[str, Any]) -> dict[str, str]:
         return {f"{row['model'].capitalize()} model": format_null_rejections(row)}

@@ -1,1 +1,1 @@
-"""Notebook 09: a model is trained further on text that holds injected examples (Shi, section 6)."""
+"""Notebook 09: a model reads on in text with injected examples (Shi, section 6)."""

@@ -20,8 +20,8 @@ PANELS = (  # experiment, contaminant, title, label of the horizontal axis
 def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     """Draw the three panels of Figure 5, a line for each score of `labels`, outliers by their mean.
 
-    Bars are 95% intervals, dashed lines the same score under the base model. A panel without data,
-    as where no document was left out of the corpus, stays empty.
+    Bars are 95% intervals, dashed lines the same score under the base model. A panel
+    without data, as where no document was left out of the corpus, stays empty.
     """
     figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)
     for axes, (experiment, contaminant, title, label) in zip(panels, PANELS, strict=True):

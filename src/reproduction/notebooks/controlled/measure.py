@@ -1,4 +1,4 @@
-"""The passes of notebook 09: the clean model trains on in every run, then all models score.
+"""The passes of notebook 09: the clean model trains on, then all models score.
 
 Shi (section 6) train LLaMA-7B further, for one epoch at a constant learning rate, on
 text with injected examples, and look for these among others. Here the base is the clean
@@ -38,8 +38,7 @@ from reproduction.run.texts import tuning_texts
 
 LEFT_OUT = "left-out documents"  # name of the in-distribution set
 SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
-# A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in
-# its half.
+# OUTLIER or INSIDE, the source, whether it is injected, the number in its half.
 CONTAMINANT = ["contaminant", "dataset", "member", "text"]
 
 
@@ -122,7 +121,7 @@ def contaminant_sets(
     *,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
+    """Find the contaminants: outlier sets, then the in-distribution one.
 
     Text of the source (a kind of docstring, or a file) of the canary sets `outliers`
     that was never planted becomes a set; canary sets of one source give one.
@@ -141,8 +140,7 @@ def contaminant_sets(
     Raises
     ------
     InputError
-        For a source with too little text, a set in `validation_files` that is not made
-        from a file, or a file that cannot be read.
+        For too little text, a set in `validation_files` without a file, or a bad file.
     """
     examples = settings.examples
     groups = _outlier_groups(experiment, settings)
@@ -166,7 +164,7 @@ def contaminant_sets(
 def _outlier_groups(
     experiment: Experiment, settings: Settings
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return texts of the sources of the outlier sets, by contaminant and name of the source."""
+    """Return texts of the sources of the outlier sets, by contaminant and source."""
     longest = 0.0  # mean tokens of an example, of the set with the longest
     for name in settings.outliers:
         facts = experiment.corpus_facts["canaries"][experiment.spec(name).name]
@@ -208,7 +206,7 @@ def dose_table(
 def collect_background(
     experiment: Experiment, tokenizer: PreTrainedTokenizerBase, sets: pd.DataFrame, *, tokens: int
 ) -> tuple[list[np.ndarray], int]:
-    """Collect documents: those left out of the corpus, then, if more are needed, its own.
+    """Collect documents: those left out of the corpus, then some of its own.
 
     The last document may go beyond the tokens needed.
 
@@ -255,7 +253,7 @@ def collect_background(
 
 
 def _documents(experiment: Experiment) -> Iterator[tuple[str, bool]]:
-    """Yield documents, first those that the base model has not read, and whether it has not."""
+    """Yield documents, unread ones first, and whether the base model has not read it."""
     for _, text in non_members(experiment.corpus):
         yield text, True
     for _, text in read_documents(experiment.corpus / DOCUMENTS):
@@ -270,7 +268,7 @@ def fine_tune_runs(
     background: Sequence[np.ndarray],
     batch_size: int,
 ) -> dict[str, Path]:
-    """Train the clean model further, once for every run; return all models by name, it as `BASE`.
+    """Train the clean model further, once for every run; return all models by name.
 
     Of a mixture no token is left out; a member is injected whole at random boundaries
     between documents, in the run for duplication counts those of outliers alone. Every

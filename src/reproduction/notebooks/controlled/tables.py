@@ -1,8 +1,8 @@
 """Tables of controlled contamination: AUCs with intervals, trends, Shi's conclusions, layouts.
 
-All models of an experiment score the same texts, so what varies is compared in pairs: a resample of
-the texts is one for all models. It says what other texts would have given, not what another
-training run would have.
+All models of an experiment score the same texts, so what varies is compared in pairs: a
+resample of the texts is one for all models. It says what other texts would have given,
+not what another training run would have.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,8 @@ NO_TEXT = "no text at hand"
 UNCHECKED = "†"
 
 MEAN = "mean"  # over the outlier sets
-VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}  # experiment -> key
+# experiment -> key
+VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}
 CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
     (SIZE, OUTLIER, 1, "Figure 5a: the larger the text, the easier outliers are detected"),
     (SIZE, INSIDE, -1, "Figure 5b: the larger the text, the harder in-distribution ones are"),
@@ -63,9 +64,9 @@ def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int)
     Returns
     -------
     table
-        The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with
-        _low and _high (95%). In rows with the dataset `MEAN` every outlier set has the
-        same weight, and the TPR has no interval.
+        The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr,
+        each with _low and _high (95%). In rows with the dataset `MEAN` every outlier
+        set has the same weight, and the TPR has no interval.
     """
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
@@ -114,10 +115,17 @@ def mean_draws(
 ) -> dict[tuple[Any, ...], Floats]:
     """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
 
-    The measured mean stands first. Halves of a set, and members by their duplication counts, are
-    resampled apart; one resample serves every model.
+    The measured mean stands first. Halves of a set, and members by their duplication
+    counts, are resampled apart; one resample serves every model.
+
+    Parameters
+    ----------
+    scored : scores of single texts.
+    rng : draws the resamples.
+    resamples : number of them.
     """
-    weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
+    # (1 + resamples, texts), the first row all once
+    weights: dict[tuple[Any, ...], Floats] = {}
     aucs: dict[tuple[Any, ...], list[Floats]] = {}
     for key, cell in scored.groupby(list(KEYS), sort=False):
         cell_key = dict(zip(KEYS, key, strict=True))
@@ -150,9 +158,10 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
     Returns
     -------
     trends
-        A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
-        largest value, and slope, the least-squares change of the AUC per doubling of that value,
-        with slope_low and slope_high (95%, bootstrap in pairs).
+        A row per experiment, contaminant and score: first_auc and last_auc, at the
+        smallest and the largest value, and slope, the least-squares change of the AUC
+        per doubling of that value, with slope_low and slope_high (95%, bootstrap in
+        pairs).
     """
     points: dict[tuple[str, str], dict[float, Floats]] = {}
     for key, draws in mean_draws(scored, rng=rng, resamples=resamples).items():
@@ -164,7 +173,8 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
     rows = []
     for (experiment, contaminant), line in points.items():
         x = np.log2(np.array(sorted(line), dtype=np.float64))
-        aucs = np.stack([line[point] for point in sorted(line)])  # (x, 1 + resamples, scores)
+        # (x, 1 + resamples, scores)
+        aucs = np.stack([line[point] for point in sorted(line)])
         centred = x - x.mean()
         slopes = np.tensordot(centred, aucs, axes=1) / (centred**2).sum()
         low, high = np.quantile(slopes[1:], ENDS, axis=0)
@@ -177,21 +187,22 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
-def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.DataFrame:
+def conclusions(table: pd.DataFrame, slopes: pd.DataFrame, *, score: str) -> pd.DataFrame:
     """Confront the conclusions of Shi with `auc_table` and `trends`, by one score (Shi's: Min-K%).
 
-    A conclusion holds ("yes") where the interval of the slope lies on its side of 0, and does not
-    ("no") where it lies on the other; it is "undecided" where the interval holds 0, and "—" where
-    nothing was measured. The control is undecided where an interval leaves out 0.5: of twenty, one
-    does by chance.
+    A conclusion holds ("yes") where the interval of the slope lies on its side of 0,
+    and does not ("no") where it lies on the other; it is "undecided" where the interval
+    holds 0, and "—" where nothing was measured. The control is undecided where an
+    interval leaves out 0.5: of twenty, one does by chance.
 
     Parameters
     ----------
     table : of `auc_table`.
-    found : of `trends`.
+    slopes : of `trends`.
     score : that the conclusions are about.
     """
-    of_score = found[found["score"] == score].set_index(["experiment", "contaminant"])
+    of_score = slopes[slopes["score"] == score]
+    of_score = of_score.set_index(["experiment", "contaminant"])
     rows = []
     for experiment, contaminant, sign, claim in CONCLUSIONS:
         if (experiment, contaminant) not in of_score.index:
@@ -230,12 +241,14 @@ def _control(table: pd.DataFrame, score: str) -> tuple[str, str]:
 def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     """Lay out Table 3, at the largest size: a row for each score that `labels` name.
 
-    Columns are the outlier sets, their mean with its interval, that mean before training, its TPR
-    at 5% FPR (Table 7), and in-distribution contaminants; bold where the interval leaves out 0.5.
+    Columns are the outlier sets, their mean with its interval, that mean before
+    training, its TPR at 5% FPR (Table 7), and in-distribution contaminants; bold where
+    the interval leaves out 0.5.
     """
     rows = table[(table["experiment"] == SIZE) & table["score"].isin(list(labels))]
     rows = rows[rows["corpus_tokens"].isin([0, rows["corpus_tokens"].max()])]
-    outliers = rows.loc[rows["contaminant"] == OUTLIER, "dataset"].unique()  # the mean is the last
+    # the mean is the last
+    outliers = rows.loc[rows["contaminant"] == OUTLIER, "dataset"].unique()
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
         is_mean = row["dataset"] == MEAN

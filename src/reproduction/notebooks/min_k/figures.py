@@ -22,9 +22,19 @@ def plot_min_k(
 ) -> Figure:
     """Draw the share of spans detected against the duplication count, and the tests' verdicts.
 
-    Above, a point for every set and score, a line through the means, a dashed line at `fpr`, which
-    is what a threshold without power detects. Below, how many of the sets each test rejects at
-    `alpha` after Holm's correction. The clean model stands at 0. `canaries` is notebook 01's.
+    Above, a point for every set and score, a line through the means, a dashed line at
+    `fpr`, which is what a threshold without power detects. Below, how many of the sets
+    each test rejects at `alpha` after Holm's correction. The clean model stands at 0.
+    `canaries` is notebook 01's.
+
+    Parameters
+    ----------
+    table : rates of detection by set and score.
+    canaries : the table of notebook 01.
+    labels : score -> its name in the legend.
+    tests : those whose verdicts are drawn below.
+    fpr : false positive rate of the thresholds.
+    alpha : level of the tests.
     """
     shares = _clean_at_0(table)
     verdicts = _clean_at_0(canaries)

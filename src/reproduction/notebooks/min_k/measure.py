@@ -1,4 +1,4 @@
-"""The passes of notebook 07: spans of every canary set, and of text like it, under both models."""
+"""The passes of notebook 07: spans of canary sets, and of text like them."""
 
 import numpy as np
 import pandas as pd

@@ -37,7 +37,7 @@ def min_k_baseline(
     fpr: float = 0.05,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Measure the share of the spans of every canary set that scores call members, by model.
+    """Measure the share of the spans of every set that scores call members, by model.
 
     Half of the spans that were never planted tune the threshold, of which at most a
     share `fpr` may be called members, and more where half would allow no false
@@ -124,7 +124,7 @@ def _shares(
     *,
     fpr: float,
 ) -> pd.DataFrame:
-    """Tune a threshold for each score; return the shares of spans that it calls members."""
+    """Tune a threshold for each score; return the shares of spans above it."""
     rows = []
     for score in scores:
         threshold = fit_threshold(tuning[score], fpr=fpr)
@@ -143,7 +143,7 @@ def shares_and_p_values(
     labels: Mapping[str, str],
     alpha: float,
 ) -> Layout:
-    """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
+    """Lay out Oren's Table 5: a row per set, shares detected and p-values of a model.
 
     The duplication count is 0 under the clean model.
 

@@ -1,1 +1,1 @@
-"""Notebook 04: the subsets of MMLU, filtered and combined (Oren, Tables 2 and 4, Figure 4)."""
+"""Notebook 04: the subsets of MMLU, filtered and combined (Oren, Tables 2 and 4)."""

@@ -1,4 +1,4 @@
-"""Everything that is known of MMLU, in one table: Table 4 of Oren, and what was measured here.
+"""All evidence on MMLU in one table: Table 4 of Oren, and what was measured here.
 
 The table joins three sources. The paper prints p-values of five models. The profile
 `pocket` asked a released model. Two small models, which were trained here and never
@@ -67,7 +67,7 @@ class Evidence:
         return self.p_values[~self.p_values["control"]]
 
     def of_subset(self, subset: str) -> pd.DataFrame:
-        """Return the rows of one subset. Raises InputError if there is no such subset."""
+        """Return the rows of one subset; raise InputError for an unknown one."""
         check_subset(subset)
         return self.p_values[self.p_values["subset"] == subset]
 
@@ -160,7 +160,7 @@ def _published_rows(table4: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured_rows(subsets: pd.DataFrame, silent: set[str]) -> pd.DataFrame:
-    """Return what was measured; models that `silent` names are controls and decide what is kept."""
+    """Return what was measured; models named by `silent` are controls."""
     rows = subsets[(subsets["source"] == MEASURED) & (subsets["status"] == OK)]
     models = [shown_model(model) for model in rows["model"]]
     curves = [curve_of(*pair) for pair in zip(rows["model"], rows["test"], strict=True)]

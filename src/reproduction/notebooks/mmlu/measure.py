@@ -1,4 +1,4 @@
-"""The 57 subsets of MMLU (Hendrycks et al., ICLR 2021), and the passes of notebook 04 over them.
+"""The 57 subsets of MMLU (Hendrycks et al., 2021), and the passes of notebook 04.
 
 The data registry knows where they come from and how long they are. Table 4 of Oren
 lists 56 of them under the same names; professional_law is the one that it lacks.
@@ -76,7 +76,7 @@ def subsets_at_hand(
     max_records: int,
     access: Access = ACCESS,
 ) -> dict[str, ExampleSet | str]:
-    """Open every subset by its name, at most `max_records` records of each, or say why not.
+    """Open every subset by its name, at most `max_records` of each, or say why not.
 
     A reason is a status of `reproduction.run.grid`; after one that is out of reach no
     other is asked for.
@@ -109,7 +109,7 @@ def physical_lines(record: Record) -> list[str]:
 
 
 def by_line(test_set: ExampleSet) -> ExampleSet:
-    """Return the test set whose examples are the physical lines of the records, header left out.
+    """Return the test set whose examples are the physical lines of the records.
 
     It has a name and a revision of its own, and with them its own stores and orderings.
     """

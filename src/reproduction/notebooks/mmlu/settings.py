@@ -4,7 +4,7 @@ from reproduction.run.settings import NotebookSettings
 
 
 class Settings(NotebookSettings):
-    """Models and controls that score the subsets, and how the subsets are read and tested.
+    """Models and controls that score the subsets, and how these are tested.
 
     Attributes
     ----------

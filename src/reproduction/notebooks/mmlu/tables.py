@@ -1,4 +1,4 @@
-"""Tables of MMLU: which subsets stay, what they come to, and how records and lines differ.
+"""Tables of MMLU: the subsets kept, Fisher's p, and records against lines.
 
 Oren (section 4.3) drop a subset where a negative control rejects, a model that cannot
 be contaminated, and combine the p-values of the others by Fisher's method. Published
@@ -69,7 +69,7 @@ def judge_stores(
     permutations: int,
     published: Path | str,
 ) -> pd.DataFrame:
-    """Test every cell of `reproduction.notebooks.mmlu.measure` that was scored: rows as `ROWS`.
+    """Test every cell of `measure` that was scored: rows as `ROWS`.
 
     published_p is that of the model in Table 4, by record, in the directory `published`.
 
@@ -124,7 +124,7 @@ def measured_subsets(
     exclude_below: float,
     printed: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Apply two filters to what was measured by record, a row for each: `SUBSET_COLUMNS`.
+    """Apply two filters to the subsets measured by record: rows as `SUBSET_COLUMNS`.
 
     `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could
     not be measured, which come last, `status` says why. The paper's (`MEASURED`): a
@@ -276,7 +276,7 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
 
 
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
-    """Lay out Table 4: a row for each subset, the published p-values and those measured here.
+    """Lay out Table 4: a row for each subset, published p-values and those from here.
 
     `subsets` are rows of `published_subsets` and `measured_subsets`. Bold are those
     that the paper's filter excludes; "failed" or "not run here" where there is no
@@ -304,7 +304,7 @@ def line_table(
     table4: pd.DataFrame,
     exclude_below: float,
 ) -> pd.DataFrame:
-    """Compare the segmentations, the p-values of models, and the exclusions of the paper.
+    """Compare segmentations, p-values of models, and exclusions of the paper.
 
     A row for each subset, segmentation, model and test: the columns of `model_free`,
     those of `judge_stores` on the model, published_biomedlm and published_gpt2_xl of

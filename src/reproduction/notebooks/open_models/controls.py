@@ -1,4 +1,4 @@
-"""The controls of an audit: what the sets alone give away, and models that cannot have read them.
+"""The controls of an audit: the sets alone, and models that cannot have read them.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Where an
 audit has none, a compressor takes its place.

@@ -22,8 +22,8 @@ MODELS = tuple(zip(MODEL_COLOURS, "Do^vsPX", strict=True))
 def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     """Draw -log10 p of every set (from top to bottom) and model, a panel for each test.
 
-    A filled marker: p is at most `alpha` after Holm's correction. A bar of the same colour: what
-    the paper prints. Cells without a p-value leave a gap.
+    A filled marker: p is at most `alpha` after Holm's correction. A bar of the same
+    colour: what the paper prints. Cells without a p-value leave a gap.
     """
     sets = list(dict.fromkeys(rows["dataset"]))
     models = list(dict.fromkeys(rows["model"]))

@@ -46,7 +46,7 @@ def entries_of(experiment: Experiment, models: Sequence[str]) -> list[ModelEntry
 
 
 def label(name: str) -> str:
-    """Name a set in tables: a file by its stem, a canary set by its name if no other has it."""
+    """Name a set in tables: a file by its stem, a canary set by its own name."""
     canary = name.removeprefix(OF_PROFILE)
     if canary != name:
         return name if canary in registered() else canary
@@ -90,7 +90,7 @@ def open_sets(
 
 
 def _set_names(experiment: Experiment, sets: Sequence[str]) -> list[str]:
-    """Return the names of the sets of an audit; a canary set begins with `OF_PROFILE`."""
+    """Return the names of the sets of an audit; canary sets begin with `OF_PROFILE`."""
     canaries = [spec.name for spec in experiment.profile.canaries]
     known = registered()
     names = []
@@ -179,7 +179,7 @@ def measure(
 
 
 def _requests(experiment: Experiment, settings: Settings) -> dict[str, Request]:
-    """Return what each test asks for. Raises InputError for an unknown test or no permutation."""
+    """Return what each test asks for; raise InputError for an unknown test."""
     seed = experiment.profile.seed
     directory = experiment.build / STORES
     of_options = Request(

@@ -44,7 +44,7 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _pooled(group: Sequence[Row]) -> Row:
-    """Return the pooled row of a model and test, without a p-value if the test has no scores."""
+    """Return the pooled row of a model and test; without p if it has no scores."""
     chosen, left_out = _chosen(group)
     row: Row = {"dataset": POOLED}
     for name in ("model", "role", "test", "model_id", "model_revision"):
@@ -79,7 +79,7 @@ def _pooled(group: Sequence[Row]) -> Row:
 
 
 def _chosen(group: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
-    """Return the rows that are pooled, and for each other set the reason why it is not."""
+    """Return the rows that are pooled, and the reason why another set is not."""
     chosen: list[Row] = []
     reasons: dict[str, str] = {}
     for row, control_p in zip(group, _corrected_control_p(group), strict=True):
@@ -92,7 +92,7 @@ def _chosen(group: Sequence[Row]) -> tuple[list[Row], dict[str, str]]:
 
 
 def _corrected_control_p(group: Sequence[Row]) -> np.ndarray:
-    """Return the p-values of the controls after Holm's correction over the sets; NaN of none."""
+    """Return p of the controls after Holm's correction over the sets; NaN of none."""
     p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
     known = ~np.isnan(p)
     if known.any():

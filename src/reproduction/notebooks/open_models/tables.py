@@ -135,7 +135,7 @@ def _describe(
     opened: ExampleSet | str,
     published: Path | str,
 ) -> Row:
-    """Return the columns that describe a cell; its status says if the set is unavailable."""
+    """Return the columns that describe a cell, and whether its set is available."""
     name = cell["asked"]
     row: Row = {
         "dataset": measure.label(name),
@@ -201,7 +201,7 @@ def _test_cell(
 
 
 def judged(rows: Sequence[Row], alpha: float) -> pd.DataFrame:
-    """Return the table, with two corrections and the verdict on every audited model and set.
+    """Return the table with two corrections and the verdict on every model and set.
 
     The corrections, Holm's and that of Benjamini and Hochberg, are over all that the
     table shows as evidence: every test of every cell, and the pooled rows; those of
@@ -252,7 +252,7 @@ def _evidence(row: Any, log10_least: float | None, *, tests: int) -> Evidence:
 
 
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Lay out an audit as the paper does: a row for each set and test, models side by side.
+    """Lay out an audit as the paper does: a row for each set and test.
 
     Order is the verdict on the records. A model's p-value is bold where Holm's
     correction leaves p <= alpha, or says "failed" or "not run here". After it come the
@@ -289,12 +289,12 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _same_count(counts: pd.Series) -> Any:
-    """Return the examples of a set and test; nothing where models pool different sets."""
+    """Return the examples of a set and test; nothing where models pool other sets."""
     return counts.max() if counts.nunique() == 1 else pd.NA
 
 
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
+    """Lay out an audit with a row for each set and model: narrow, for print.
 
     As `paper_layout`; where the order of records within the shards of one test is
     judged otherwise than within those of another, both are named.

@@ -22,8 +22,8 @@ STYLES = {  # colour and marker
 def plot_axes(table: pd.DataFrame) -> Figure:
     """Draw -log10 p against the number of copies, a panel for each planting, a line for each axis.
 
-    `table` has the `COLUMNS` of the tables. Thin dotted lines with hollow markers are the clean
-    model on the same sets.
+    `table` has the `COLUMNS` of the tables. Thin dotted lines with hollow markers are
+    the clean model on the same sets.
     """
     shown = [name for name in PLANTINGS if (table["planting"] == name).any()]
     size = (2.4 * len(shown) + 1.6, 3.4)

@@ -1,4 +1,4 @@
-"""The passes of notebook 14: the clean model reads planted sets, then both score all of them.
+"""The passes of notebook 14: a model reads planted sets, then both score all.
 
 A question asks what a function does; the options are the first paragraph of its own
 docstring and those of three others of the same module. Packages that the training
@@ -48,7 +48,7 @@ OWN = FixedOptions(habits=False)  # all may move: a seed has drawn every arrange
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
-    """Plant a set for every planting and number of copies, and run both axes on all of them.
+    """Plant a set for every planting and number of copies, and test both axes.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def _planted_text(
     sets: Mapping[str, ExampleSet],
     settings: Settings,
 ) -> tuple[np.ndarray, list[Injection]]:
-    """Plant the sets in documents of the corpus; return blocks of the context, and the copies.
+    """Plant the sets in documents of the corpus; return blocks, and the copies.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def item_sets(
 def usable(
     documents: Iterable[Docstring], *, longest: int, planted: str, read: Collection[str]
 ) -> list[list[tuple[str, str]]]:
-    """Find functions and the first paragraphs of their docstrings, (name, text), module by module.
+    """Find functions and the first paragraphs of their docstrings, by module.
 
     Left out are names and texts that come twice, and texts that are known from
     elsewhere. Copies are compared in lower case, with single blanks.
@@ -247,7 +247,7 @@ def usable(
 def make_records(
     modules: Sequence[Sequence[tuple[str, str]]], *, rng: np.random.Generator
 ) -> list[dict[str, str]]:
-    """Make an item of every four functions of a module, as many as there are, and shuffle them.
+    """Make an item of every four functions of a module, and shuffle all items.
 
     Which four, which of them is asked for, and where its text stands among the options
     is drawn uniformly and independently.
@@ -271,7 +271,7 @@ def read_background(
     experiment: Experiment,
     tokens: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first documents of the corpus, at least this number of tokens, and their ends.
+    """Return the first documents of the corpus, of enough tokens, and their ends.
 
     All models have read them once. Raises InputError if the corpus is shorter.
     """

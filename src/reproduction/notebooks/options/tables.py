@@ -58,7 +58,7 @@ def axis_outcomes(
     planted: Mapping[str, Store],
     clean: Mapping[str, Store],
 ) -> pd.DataFrame:
-    """Test one set by its stores, of `ORDER` and of `OPTION_TEST`: a row for each of `AXES`.
+    """Test one set by its stores of records and of options: a row for each axis.
 
     Columns test, p, log10_p, the same under the `clean` model as control_p and
     control_log10_p, and tokens_scored, the tokens that one model reads for it.

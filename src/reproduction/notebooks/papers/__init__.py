@@ -1,1 +1,1 @@
-"""Notebook 13: every cell that the papers print, and the number that this run measured."""
+"""Notebook 13: every cell that the papers print, and the number of this run."""

@@ -1,4 +1,4 @@
-"""Each number that the papers print on released models, and the number that a run measured.
+"""Each number that the papers print on released models, and that of a run.
 
 Two key tables and a merge: `PUBLISHED` says where numbers stand, `OURS` which result
 tables measure them. Left out are the counts of Oren's section 4.3 (notebook 04 has
@@ -167,7 +167,7 @@ FLOORS = {"permutation": -2.04, T_TEST: -37.9}
 
 
 def plain(text: Any) -> str:
-    """Return letters and digits alone, in lower case: tables write one name in several ways."""
+    """Return letters and digits alone, in lower case, to compare names of tables."""
     if pd.isna(text):
         return ""
     word = str(WORDS.get(text, text)).lower()
@@ -212,7 +212,7 @@ def published_cells(directory: Path | str) -> pd.DataFrame:
 
 
 def measured(results: Path | str) -> pd.DataFrame:
-    """Read the numbers of a run: plain `KEYS`, ours, status; a key that a row lacks is ""."""
+    """Read the numbers of a run by `KEYS`; a key that a row lacks is ""."""
     parts = [pd.DataFrame(columns=[*KEYS, "ours", "status"])]
     titles = {name: entry.title for name, entry in entries().items()}
     for name, query, place in OURS:

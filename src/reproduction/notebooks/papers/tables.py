@@ -1,4 +1,4 @@
-"""The comparison laid out: each published table with our numbers, and a summary of all."""
+"""The comparison laid out: each published table with ours, and a summary."""
 
 import math
 import re
@@ -21,7 +21,7 @@ from reproduction.notebooks.papers.measure import AUC, LOG10_P
 
 
 def table_layouts(rows: pd.DataFrame) -> Iterator[tuple[str, str, Layout]]:
-    """Lay out each published table of `compare`; yield the name of its file, a title and it.
+    """Yield each published table of `compare`: the name of its file, a title and it.
 
     A cell is ours, and the published number in brackets; "—" where nothing was measured.
     """

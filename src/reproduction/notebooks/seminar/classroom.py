@@ -1,4 +1,4 @@
-"""Two tiny models, trained while the class watches: one has read the test sets, the other has not.
+"""Two tiny models, trained in class: one has read the test sets, one has not.
 
 The experiment of Oren (section 4.1) in a minute: a made-up corpus, test sets planted in
 it whole and in their order, a known number of times, and a second model that reads the

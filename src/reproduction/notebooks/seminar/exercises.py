@@ -1,4 +1,4 @@
-"""The exercises: titles, right answers, usual mistakes with a hint for each, and their check.
+"""The exercises: titles, answers, usual mistakes with hints, and their check.
 
 Right and wrong answers are computed from the facts of the notebook at hand, so they fit
 whatever the model said on that machine. An answer is compared with a tolerance, and a
@@ -187,7 +187,7 @@ def verdicts() -> Solution:
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise: its title, and the function that solves it from the facts of the notebook."""
+    """An exercise: its title, and the function that solves it."""
 
     title: str
     solve: Callable[..., Solution]

@@ -39,7 +39,7 @@ TEMPLATE = "question/1"  # two physical lines, and still one example
 def made_up_set(
     name: str, count: int, *, rng: np.random.Generator, towns: Sequence[str] = TOWNS
 ) -> ExampleSet:
-    """Draw records with the fields question, answer and town, independently of each other.
+    """Draw records with the fields question, answer and town, independently.
 
     Their order is exchangeable: no record knows its neighbours.
 

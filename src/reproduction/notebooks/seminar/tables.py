@@ -106,7 +106,7 @@ def chosen_afterwards(
     trials: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Simulate the smallest p-value of several statistics where H0 holds, raw and corrected.
+    """Simulate the smallest of several p-values where H0 holds, raw and corrected.
 
     A row for each trial; "fixed in advance" (the first statistic alone), "best, as it
     is", "best, times q" and "min_p".

@@ -18,8 +18,9 @@ COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
 def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
     """Draw every ordering of a set on a line: a panel for each set, a line for each model.
 
-    `sets` are log-probabilities (nats) of whole sets, (m+1,) canonical first, by title and model.
-    Shown are differences from the mean of the shuffled orderings, so that models compare.
+    `sets` are log-probabilities (nats) of whole sets, (m+1,) canonical first, by title
+    and model. Shown are differences from the mean of the shuffled orderings, so that
+    models compare.
     """
     figure, panels = plt.subplots(len(sets), 1, figsize=(6.6, 0.7 + 1.5 * len(sets)))
     for axes, (title, scores) in zip(np.atleast_1d(panels), sets.items(), strict=True):
@@ -43,7 +44,8 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 def plot_sets(rows: pd.DataFrame) -> Figure:
     """Draw -log10 p of every set: a line for each, a panel for each model, a marker for each test.
 
-    `rows` come from `p_values`. Sets with more copies stand further down, as in the tables.
+    `rows` come from `p_values`. Sets with more copies stand further down, as in the
+    tables.
     """
     order = rows.drop_duplicates("dataset").sort_values(
         ["dup_count", "dataset"], ascending=[True, False]
@@ -57,7 +59,8 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
         for index, name in enumerate(shown):
             test = TESTS[name]
             own = rows[(rows["model"] == model) & (rows["test"] == name)]
-            aside = 0.13 * ((len(shown) - 1) / 2 - index)  # equal values of two tests stay visible
+            # equal values of two tests stay visible
+            aside = 0.13 * ((len(shown) - 1) / 2 - index)
             heights = own["dataset"].map(places) + aside
             axes.plot(-own["log10_p"], heights, test.marker, color=test.colour, label=test.label)
         axes.set_xlabel(EVIDENCE)

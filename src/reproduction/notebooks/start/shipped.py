@@ -1,4 +1,4 @@
-"""Stores that travel with the repository: the log-probabilities of one run, slim enough for git.
+"""Stores that travel with the repository: the log-probabilities of one run.
 
 ::
 
@@ -88,7 +88,7 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
 
 
 def _sets_with_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
-    """Choose the sets whose tokens are shipped: the first of most copies, and of few copies.
+    """Choose the sets whose tokens are shipped: the first of many and of few copies.
 
     The rule sees no log-probability.
     """
@@ -130,13 +130,13 @@ class Shipped:
 
     @property
     def sets(self) -> pd.DataFrame:
-        """Every test set, by its duplication count: dataset, dup_count, examples, tokens."""
+        """Every test set by its duplication count: dataset, examples, tokens."""
         table = pd.DataFrame([*self.canaries.values()]).assign(dataset=[*self.canaries])
         table = table[["dataset", "dup_count", "examples", "tokens"]]
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Open the store that a test of a set reads, of sums in most; return its permutations, too.
+        """Open the store that a test of a set reads; also return its permutations.
 
         Raises InputError if it is not shipped.
 
@@ -155,7 +155,7 @@ class Shipped:
 
 
 def open_shipped(directory: Path | str) -> Shipped:
-    """Open what `ship_stores` wrote; raises InputError where it is missing or has changed."""
+    """Open what `ship_stores` wrote; raise InputError if it is missing or changed."""
     directory = Path(directory)
     contents = read_json(directory / CONTENTS)
     for name, checksum in contents.pop("sha256").items():
@@ -170,7 +170,7 @@ def open_shipped(directory: Path | str) -> Shipped:
 
 
 def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
-    """Return log-probabilities (nats) of the whole set in each ordering, (m+1,) by model."""
+    """Return log-probabilities (nats) of the whole set by ordering, (m+1,), by model."""
     test = TESTS["permutation"]
     orderings = {}
     for model in MODELS:
@@ -180,7 +180,7 @@ def whole_orderings(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
 
 
 def token_gains(shipped: Shipped, dataset: str) -> dict[str, np.ndarray]:
-    """Return the gain (nats) of the canonical order by place in the example, (tokens,) by model."""
+    """Return the gain (nats) of the canonical order by place, (tokens,), by model."""
     test = TESTS["sharded_exact"]
     gains = {}
     for model in MODELS:

@@ -1,9 +1,10 @@
 """The passes of notebook 11: a model learns a text and forgets a part; three models are asked.
 
-Eldan and Russinovich (2023) fine-tune a model on the text to be forgotten with generic expressions
-in the place of its own. In their spirit, and no more than that: a model that knows questions and
-answers is fine-tuned on some of the questions with answers to other questions. It reads the rest as
-it is, the retain set of other methods. Which is which is known.
+Eldan and Russinovich (2023) fine-tune a model on the text to be forgotten with generic
+expressions in the place of its own. In their spirit, and no more than that: a model
+that knows questions and answers is fine-tuned on some of the questions with answers to
+other questions. It reads the rest as it is, the retain set of other methods. Which is
+which is known.
 """
 
 import math
@@ -145,7 +146,8 @@ def texts_to_forget_by(
     ----------
     chunks : questions with answers.
     treated : which of them are to be forgotten.
-    others : records whose answers take the place of theirs, no one twice before all were taken.
+    others : records whose answers take the place of theirs, no one twice before all
+        were taken.
     dup_count : how often a treated question stands there.
     keep_dup_count : how often each other chunk does.
     rng : draws answers and order.
@@ -189,9 +191,9 @@ def require_same_tokens(
         for number, (ours, theirs) in enumerate(zip(expected, tokens, strict=True)):
             if not np.array_equal(ours, theirs):
                 raise InputError(
-                    f"chunk {number} has other tokens under the {name} model than under the "
-                    f"{first} one, so the ratio of their scores means nothing; give models with "
-                    "one tokenizer"
+                    f"chunk {number} has other tokens under the {name} model than under "
+                    f"the {first} one, so the ratio of their scores means nothing; give "
+                    "models with one tokenizer"
                 )
 
 

@@ -1,7 +1,8 @@
 """Tables and the figure of notebook 11: suspicious chunks, and what models write of them.
 
-A chunk is suspicious where unlearning hardly moved its Min-K% Prob: the ratio of the scores of the
-unlearned and the original model lies within (1 / window, window), which is 1.15 in Shi, section 7.
+A chunk is suspicious where unlearning hardly moved its Min-K% Prob: the ratio of the
+scores of the unlearned and the original model lies within (1 / window, window), which
+is 1.15 in Shi, section 7.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,8 +43,8 @@ def audit_chunks(measured: Mapping[str, pd.DataFrame], *, window: float) -> pd.D
     Returns
     -------
     table
-        chunk, treated, ratio, perplexity_ratio, suspicious (by the first), and for each model
-        NAME: min_k_NAME, loss_NAME, completion_NAME, exact_NAME, answers_NAME.
+        chunk, treated, ratio, perplexity_ratio, suspicious (by the first), and for each
+        model NAME: min_k_NAME, loss_NAME, completion_NAME, exact_NAME, answers_NAME.
 
     Raises
     ------
@@ -62,9 +63,10 @@ def audit_chunks(measured: Mapping[str, pd.DataFrame], *, window: float) -> pd.D
 def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
     """Return the score under the unlearned model by that under the original one, (n,).
 
-    Scores are mean log-probabilities (nats) of the same chunks, so below 0. Above 1 a chunk became
-    less likely. Where the original model knows it by heart, its score is near 0, and a small change
-    is a large ratio. Raises InputError for a score that is not finite and below 0.
+    Scores are mean log-probabilities (nats) of the same chunks, so below 0. Above 1 a
+    chunk became less likely. Where the original model knows it by heart, its score is
+    near 0, and a small change is a large ratio. Raises InputError for a score that is
+    not finite and below 0.
     """
     before = np.asarray(original, dtype=np.float64)
     after = np.asarray(unlearned, dtype=np.float64)
@@ -72,8 +74,8 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
     if not usable.all():
         number = int(np.argmin(usable))
         raise InputError(
-            f"chunk {number} has the scores {before[number]} and {after[number]}: a ratio needs "
-            "log-probabilities below 0; leave the chunk out"
+            f"chunk {number} has the scores {before[number]} and {after[number]}: a "
+            "ratio needs log-probabilities below 0; leave the chunk out"
         )
     ratio: Floats = after / before
     return ratio
@@ -194,8 +196,8 @@ def recall_layout(means: pd.DataFrame, yes: str, no: str) -> Layout:
 def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
 
-    Above, the `window` of suspicious ratios is shaded. Below, means over the suspicious chunks are
-    filled, over the others hollow, with 1.96 standard errors.
+    Above, the `window` of suspicious ratios is shaded. Below, means over the suspicious
+    chunks are filled, over the others hollow, with 1.96 standard errors.
     """
     figure = plt.figure(figsize=(6.6, 5.4))
     grid = figure.add_gridspec(2, 2, height_ratios=[1, 1.1])

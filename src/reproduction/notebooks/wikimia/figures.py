@@ -16,9 +16,17 @@ BAND = "Read by nobody"
 def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str = "") -> Figure:
     """Draw the AUC of every score: left by size of the model, right by length of the texts.
 
-    Original texts of the benchmark `source` are drawn, under the models whose names start with
-    `family`: on the left texts of `length` words, on the right the largest model. Bars are 95%
-    intervals, grey bars go from the lowest to the highest AUC of the control.
+    Original texts of the benchmark `source` are drawn, under the models whose names
+    start with `family`: on the left texts of `length` words, on the right the largest
+    model. Bars are 95% intervals, grey bars go from the lowest to the highest AUC of
+    the control.
+
+    Parameters
+    ----------
+    table : of the notebook.
+    source : the benchmark.
+    length : words of the texts on the left.
+    family : beginning of the names of the models.
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"

@@ -24,7 +24,8 @@ from reproduction.notebooks.wikimia.texts import (
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid
 
-# The rows of Table 1, in its order: column of `membership_scores` -> what the paper calls it.
+# The rows of Table 1, in its order: column of `membership_scores` -> what the paper
+# calls it.
 SCORES = {
     "neighbour": "Neighbor",
     "loss": "PPL",
@@ -56,9 +57,15 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score texts of known membership under the models trained here, and WikiMIA under others.
 
-    The models trained here score WikiMIA, too, where it is at hand, as a control: they have read
-    neither side. Without a corpus there is WikiMIA alone, and, where some are named, the sets of
-    `load_renamed`.
+    The models trained here score WikiMIA, too, where it is at hand, as a control: they
+    have read neither side. Without a corpus there is WikiMIA alone, and, where some are
+    named, the sets of `load_renamed`.
+
+    Parameters
+    ----------
+    experiment : the run.
+    settings : models and sets.
+    access : opens models and sets; another one counts what they cost.
 
     Returns
     -------
@@ -131,8 +138,8 @@ class Scoring:
 
     Attributes
     ----------
-    neighbours : of each text for "Neighbor", with words moved or left out at random where the
-        paper asks a masked language model; 0 leaves it out.
+    neighbours : of each text for "Neighbor", with words moved or left out at random
+        where the paper asks a masked language model; 0 leaves it out.
     seed : draws the neighbours.
     access : to models and scores.
     """
@@ -171,16 +178,16 @@ def score_models(
 ) -> list[Row]:
     """Score every part under every model, by the scores of Table 1: a row of `CELLS` for each.
 
-    `scored` of a row has a column for each score, its `status` says why there are none. A part that
-    is unavailable is one row without a model.
+    `scored` of a row has a column for each score, its `status` says why there are none.
+    A part that is unavailable is one row without a model.
 
     Parameters
     ----------
     models : the models.
     parts : the texts.
     folder : keeps what is scored.
-    references : name of a model -> the smaller one that "Smaller Ref" compares it with; without one
-        that score is left out.
+    references : name of a model -> the smaller one that "Smaller Ref" compares it with;
+        without one that score is left out.
     scoring : how texts are scored.
     """
     access = scoring.access
@@ -232,7 +239,8 @@ def score_models(
 def tables_of(rows: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return tables of rows of `score_models`: cells, numbered through, and their texts.
 
-    The second has the columns cell, member and a column for each score that some cell has.
+    The second has the columns cell, member and a column for each score that some cell
+    has.
     """
     numbered = [row | {CELL: number} for number, row in enumerate(rows)]
     cells = pd.DataFrame(numbered, columns=list(CELLS)).astype({"parameters": "Int64"})

@@ -1,10 +1,11 @@
 """Questions of a public set as printed, and others of it about somebody else.
 
-Texts that were written after a model differ from a public set by more than by what the model has
-read. A question and its twin differ by one word: the given name of its only person gives way to
-that of another question, whose person is called "he" or "she" as well. Authors hardly choose a name
-by what is asked, so to a model that has read no question, printed and renamed ones look alike; one
-that knows a question by heart expects the name that was printed.
+Texts that were written after a model differ from a public set by more than by what the
+model has read. A question and its twin differ by one word: the given name of its only
+person gives way to that of another question, whose person is called "he" or "she" as
+well. Authors hardly choose a name by what is asked, so to a model that has read no
+question, printed and renamed ones look alike; one that knows a question by heart
+expects the name that was printed.
 """
 
 import re
@@ -22,10 +23,11 @@ DAYS = {f"{day}day" for day in ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur"
 def renamed_twins(questions: Sequence[str], *, rng: np.random.Generator) -> list[tuple[str, str]]:
     """Pair each question about one person with a twin about another one, in their order.
 
-    A name is a word that begins a sentence as its subject and nowhere in the set stands in lower
-    case. Left out are questions with several names, or none, and those that call their person "he"
-    as well as "she", or neither; and persons whom some question calls "he" and another one "she".
-    The other name is drawn uniformly from the questions of the same pronoun with another name.
+    A name is a word that begins a sentence as its subject and nowhere in the set stands
+    in lower case. Left out are questions with several names, or none, and those that
+    call their person "he" as well as "she", or neither; and persons whom some question
+    calls "he" and another one "she". The other name is drawn uniformly from the
+    questions of the same pronoun with another name.
     """
     names = _names_in(questions)
     about = []  # name, pronoun, question

@@ -9,7 +9,8 @@ class Settings(NotebookSettings):
     Attributes
     ----------
     models : names for `find_model` of models that score WikiMIA.
-    references : name of a model -> that of the smaller one that "Smaller Ref" compares it with.
+    references : name of a model -> that of the smaller one that "Smaller Ref" compares
+        it with.
     lengths : words of a text.
     texts : most texts of known membership of a length, on each side.
     neighbours : of each text for "Neighbor"; 0 leaves it out.

@@ -1,6 +1,7 @@
 """Scores judged on texts before and after a date, laid out as Table 1 of Shi et al. has them.
 
-Every score is judged by itself, and directions are fixed: the larger, the more likely a member.
+Every score is judged by itself, and directions are fixed: the larger, the more likely a
+member.
 """
 
 from typing import Any
@@ -52,12 +53,13 @@ def wikimia_table(
     Returns
     -------
     table
-        A row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals,
-        members and non_members as judged. A part that is unavailable is one row without a model or
-        score, a model one row per part; `status` says why.
+        A row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95%
+        intervals, members and non_members as judged. A part that is unavailable is one
+        row without a model or score, a model one row per part; `status` says why.
     """
     names = [name for name in SCORES if name in scored]
-    judged = [cells[[CELL]][:0].assign(score="")]  # all that there is where nothing was scored
+    # all that there is where nothing was scored
+    judged = [cells[[CELL]][:0].assign(score="")]
     for cell, texts in scored.groupby(CELL):
         scores = texts[names].dropna(axis="columns", how="all")
         evaluated = evaluate(scores, texts["member"], rng=rng, resamples=resamples)
@@ -71,9 +73,10 @@ def wikimia_table(
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     """Lay out the AUCs of one length: a row per method, a column per model and kind of text.
 
-    Columns are "Model, Ori." and "Model, Para.", their mean "Average" if there are several, and
-    "Model, control" for texts that the model has not read, which take no part in the mean. With
-    several benchmarks their names stand before. Bold: the 95% interval leaves out 0.5.
+    Columns are "Model, Ori." and "Model, Para.", their mean "Average" if there are
+    several, and "Model, control" for texts that the model has not read, which take no
+    part in the mean. With several benchmarks their names stand before. Bold: the 95%
+    interval leaves out 0.5.
     """
     rows = table[(table["status"] == OK) & (table["length"] == length)].replace({"score": SCORES})
     judged = rows[~rows["source"].str.startswith(CONTROL)]
@@ -100,8 +103,8 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
 def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
     """Lay out the AUCs of every length: a row per source, method and model.
 
-    Columns are the lengths and, last, their mean, for each kind of text. Bold: the 95% interval
-    leaves out 0.5; a mean has none.
+    Columns are the lengths and, last, their mean, for each kind of text. Bold: the 95%
+    interval leaves out 0.5; a mean has none.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
@@ -119,7 +122,8 @@ def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
     """Lay out the published rows of WikiMIA: AUC of Table 1, and TPR at 5% FPR of Table 6.
 
-    Takes `data/published/shi2023_headline.csv`, which has some of the cells of the paper.
+    Takes `data/published/shi2023_headline.csv`, which has some of the cells of the
+    paper.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:

@@ -1,11 +1,12 @@
 """Texts of WikiMIA, texts of known membership, and questions about others.
 
-Shi et al., section 2.2: members are beginnings of Wikipedia pages on events that were created
-before 2017, non-members those of pages on events of 2023 and later, each cut to 32, 64, 128 or 256
-words; a split holds `{"input": text, "label": 1 | 0}`, 1 for a member. Of known membership are
-beginnings of documents that the models trained here read once, and of documents of the same
-packages that chance left out of the corpus: those sides differ by membership alone, and not by
-their age as well. Of public sets, questions stand against others about somebody else (`renamed`).
+Shi et al., section 2.2: members are beginnings of Wikipedia pages on events that were
+created before 2017, non-members those of pages on events of 2023 and later, each cut to
+32, 64, 128 or 256 words; a split holds `{"input": text, "label": 1 | 0}`, 1 for a
+member. Of known membership are beginnings of documents that the models trained here
+read once, and of documents of the same packages that chance left out of the corpus:
+those sides differ by membership alone, and not by their age as well. Of public sets,
+questions stand against others about somebody else (`renamed`).
 """
 
 import re
@@ -34,17 +35,19 @@ PARAPHRASED = "paraphrased"
 WIKIMIA = "wikimia"
 READ_HERE = "read here"
 CONTROL = "control"
-RENAMED = "renamed"  # ends the source of questions of a public set, half about somebody else
+# ends the source of questions of a public set, half about somebody else
+RENAMED = "renamed"
 ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 # By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
 PARAPHRASED_HUB = Hub("zjysteven/WikiMIA_paraphrased_perturbed")
 PARAPHRASED_LENGTHS = (32, 64, 128)
-RECORDS = {32: 776, 64: 542, 128: 250}  # as the card of the hub has them; it leaves out 256
+# as the card of the hub has them; it leaves out 256
+RECORDS = {32: 776, 64: 542, 128: 250}
 LONGEST_RECORDS = 82  # of 256 words
 TOKENS_PER_WORD = 1.35  # of English, with punctuation; what a plan reckons with
 NOT_AT_HAND = (
-    "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is named that "
-    "it would be fetched for"
+    "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is "
+    "named that it would be fetched for"
 )
 TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
 
@@ -98,9 +101,10 @@ class Part:
 def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCESS) -> list[Part]:
     """Load the original splits of WikiMIA, then the paraphrased ones.
 
-    Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
-    then, with `network`, on the hub, which is not asked again after a split that is out of reach.
-    `Part.status` says why one is unavailable, or what is wrong with its records.
+    Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in
+    the cache, then, with `network`, on the hub, which is not asked again after a split
+    that is out of reach. `Part.status` says why one is unavailable, or what is wrong
+    with its records.
 
     Parameters
     ----------
@@ -153,9 +157,10 @@ def _read_part(part: Part, access: Access) -> Part:
 def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) -> list[Part]:
     """Cut documents of a run to texts of known membership, and to a control that nobody has read.
 
-    Of every package there are as many members as non-members. The control sets the same non-members
-    against as many others, so that its AUC shows how far from 0.5 chance alone goes. Texts keep
-    their line ends: the models have read them verbatim. Documents of fewer words are left out.
+    Of every package there are as many members as non-members. The control sets the same
+    non-members against as many others, so that its AUC shows how far from 0.5 chance
+    alone goes. Texts keep their line ends: the models have read them verbatim.
+    Documents of fewer words are left out.
 
     Parameters
     ----------
@@ -238,9 +243,9 @@ def load_renamed(
 ) -> list[Part]:
     """Open the questions of public sets, and give a random half of them another name.
 
-    Those that are as printed count as members, whether or not a model has read them. Left out are
-    questions of fewer words, and those whose name comes later. `Part.status` says why a set is
-    unavailable.
+    Those that are as printed count as members, whether or not a model has read them.
+    Left out are questions of fewer words, and those whose name comes later.
+    `Part.status` says why a set is unavailable.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def layout(
     rows: list[list[Any]],
     last: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return a table of the page: columns of text, of cells of `p_cell`, and of text again.
+    """Return a table of the page: columns of text, of `p_cell`, and of text again.
 
     Parameters
     ----------

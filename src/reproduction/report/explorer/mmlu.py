@@ -62,7 +62,7 @@ def mmlu_payload(evidence: Evidence) -> dict[str, Any]:
 
 
 def _subset_table(evidence: Evidence, names: Sequence[str]) -> dict[str, Any]:
-    """Lay out a row for each subset: p-values first, so that they stand on narrow screens too."""
+    """Lay out a row for each subset, p-values first, for narrow screens."""
     p_values = _wide_p_values(evidence)
     excluded = _who_excludes(evidence)
     lines = evidence.lines.drop_duplicates("subset").set_index("subset")["lines_per_record"]
@@ -77,7 +77,7 @@ def _subset_table(evidence: Evidence, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _wide_p_values(evidence: Evidence) -> pd.DataFrame:
-    """Return log10 p by subset: published, of the default test, and of our control by line."""
+    """Return log10 p by subset: published, default test, control by line."""
     rows = evidence.p_values
     default = rows["test"].isin(DEFAULT_TESTS)
     published = rows["curve"] == rows["model"]
@@ -129,7 +129,7 @@ def _points(log10_p: np.ndarray) -> list[tuple[float, float]]:
 
 
 def _band(curves: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
-    """Return the band of uniform p-values, wide enough for the curve of fewest subsets."""
+    """Return the band of uniform p-values for the curve of fewest subsets."""
     fewest = min(len(curve["kept"]) for curve in curves)
     width = dkw_band(fewest, BAND)
     band = []
@@ -142,7 +142,7 @@ def _fisher_table(
     evidence: Evidence,
     curves: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    """Lay out Fisher's p of the kept subsets of every curve, and the p that Table 2 prints."""
+    """Lay out Fisher's p of the kept subsets of every curve, and that of Table 2."""
     rows = []
     for curve in curves:
         kept = [curve["log10_p"][name] for name in curve["kept"]]

@@ -114,7 +114,7 @@ def payload(
 
 
 def _outcome_row(outcome: Outcome, joint: float, holm: float) -> list[Any]:
-    """Return the row of an outcome in the table of results; p-values are given as log10."""
+    """Return the row of an outcome in the table of results, with log10 p."""
     return [
         outcome.scored.model,
         outcome.scored.test_set.name,

@@ -65,7 +65,7 @@ class Outcome:
 
 
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
-    """Yield the sets that a run has scored: canary sets, subsets of MMLU, and sets of notebook 03.
+    """Yield the sets that a run has scored: canary sets, MMLU, and notebook 03's.
 
     Only the stores that the profile plans for a canary set count: a number of shards
     that is picked after looking, as in notebook 02, proves nothing.
@@ -130,7 +130,7 @@ def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
 
 
 def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
-    """Run every test on every store of the sets; the terminal names stores that cannot be used."""
+    """Run every test on every store of the sets; print which cannot be used."""
     outcomes: dict[tuple[int, str, int], Outcome] = {}
     diagnoses: dict[tuple[str, int], Diagnosis] = {}
     bar = tqdm(sets, desc="explorer", unit="set", disable=None)  # on a terminal alone
