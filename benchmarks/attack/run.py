@@ -1,6 +1,6 @@
 """Attack the audit by bad records, templates, items, seals, logs, models, commands, servers.
 
-    make attack                                  # all of it, about ten minutes
+    make attack                                  # all of it, about half an hour
     python benchmarks/attack/run.py --fronts stores --seed 7 --first 1234 --times 1   # one attempt
 
 All temporary files stand in one folder, which is removed at the end.

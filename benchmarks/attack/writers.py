@@ -59,6 +59,7 @@ def attack_writers(rng: Rng, folder: object) -> str:
                 spoilt.append(number)
             elif rng.random() < share / 4:
                 server.failures.append(failed_answer(answer, rng))
+                spoilt.append(number + 1)  # which may get this answer, hardly damaged
 
         server.tamper = tamper
         generator = _generator(server)

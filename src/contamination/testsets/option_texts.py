@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from contamination.testsets.records import ID_FIELDS
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NUMBERS = tuple(map(str, range(27)))
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
@@ -167,3 +169,22 @@ def to_declare(
     if words and all(word in known or {*word} <= letters for word in words):
         return "answer"
     return None
+
+
+def tells_apart(name: str, values: Sequence[str], most_options: int) -> bool:
+    """Return whether a field is an id that tells records apart.
+
+    It differs between them, or has more values than an item has options: a field with fewer may
+    name options, whatever it is called.
+
+    Parameters
+    ----------
+    name
+        Name of the field.
+    values
+        What it says in all records that have it.
+    most_options
+        Largest number of options of an item.
+    """
+    different = len(set(values))
+    return name in ID_FIELDS and (different == len(values) or different > most_options)

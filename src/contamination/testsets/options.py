@@ -32,9 +32,9 @@ from contamination.testsets.option_texts import (
     NUMBERS,
     begin_with_labels,
     names_letter,
+    tells_apart,
     to_declare,
 )
-from contamination.testsets.records import ID_FIELDS
 from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
@@ -371,8 +371,10 @@ def _refuse_undeclared(
     where: str,
 ) -> None:
     """Refuse a field that looks, in half of its records, as if it followed options."""
+    most_options = max(len(item.options) for item in items)
     for name in dict.fromkeys(itertools.chain(*other_fields)):
-        tells_apart = name in ID_FIELDS and _tells_apart(name, items, other_fields)
+        values = [str(fields[name]) for fields in other_fields if name in fields]
+        is_id = tells_apart(name, values, most_options)
         records = 0
         alike = list[tuple[int, Any, Literal["answer", "options"]]]()
         rows = zip(items, other_fields, strict=True)
@@ -380,9 +382,7 @@ def _refuse_undeclared(
             if name not in fields:
                 continue
             records += 1
-            option = to_declare(
-                name, fields[name], item.options, item.labels, tells_apart=tells_apart
-            )
+            option = to_declare(name, fields[name], item.options, item.labels, tells_apart=is_id)
             if option is not None:
                 alike.append((number, fields[name], option))
         if alike and 2 * len(alike) >= records:
@@ -394,14 +394,3 @@ def _refuse_undeclared(
                 "it says nothing of them",
                 parameter=option,
             )
-
-
-def _tells_apart(name: str, items: Sequence[Item], other_fields: Sequence[Record]) -> bool:
-    """Return whether a field differs between records, or has more values than items have options.
-
-    A field with fewer values may name options, whatever it is called.
-    """
-    values = [str(fields[name]) for fields in other_fields if name in fields]
-    most_options = max(len(item.options) for item in items)
-    different = len(set(values))
-    return different == len(values) or different > most_options
