@@ -1,4 +1,4 @@
-"""ROUGE-L: how much of an expected text another text gives back, word after word (Lin 2004)."""
+"""ROUGE-L: how much of an expected text another one gives back (Lin 2004)."""
 
 import re
 from collections.abc import Sequence
@@ -18,8 +18,9 @@ class RougeL(NamedTuple):
 def rouge_l(candidate: str, expected: str) -> RougeL:
     """Return ROUGE-L of a candidate against an expected text.
 
-    Words are runs of letters, digits and underscores in lower case, without stemming. Common words
-    are those of the longest common subsequence. A text without a word shares nothing with another.
+    Words are runs of letters, digits and underscores in lower case, without stemming.
+    Common words are those of the longest common subsequence. A text without a word
+    shares nothing with another.
     """
     candidate_words = WORD.findall(candidate.lower())
     expected_words = WORD.findall(expected.lower())
@@ -36,7 +37,7 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
 
     Time grows with the product of their lengths, memory with the length of `second`.
     """
-    # lengths[j]: the longest subsequence of the words of `first` so far and of second[:j].
+    # lengths[j]: of the words of `first` so far and of second[:j].
     lengths = [0] * (len(second) + 1)
     for word in first:
         previous = lengths

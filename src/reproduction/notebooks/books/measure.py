@@ -1,6 +1,7 @@
 """The passes of notebook 10, on books of which it is known who has read them.
 
-A "book" is a bundle of docstrings of one package, one after the other. There are four kinds:
+A "book" is a bundle of docstrings of one package, one after the other. There are four
+kinds:
 
 - read again: the clean model read its documents once, and fine-tuning reads them again;
 - read once: by the clean model alone;
@@ -73,7 +74,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         neighbours=settings.neighbours,
         seed=experiment.profile.seed,
     )
-    scored = pd.concat([snippets[["book", "snippet"]], scores.reset_index(drop=True)], axis=1)
+    keys = snippets[["book", "snippet"]]
+    scored = pd.concat([keys, scores.reset_index(drop=True)], axis=1)
     return {"books": books.drop(columns="text"), "scored": scored}
 
 
@@ -91,14 +93,15 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
     Returns
     -------
     books
-        book (a name), source (package or file), truth (one of `TRUTHS`), validation (whether a
-        threshold may be fitted to it; else it is audited) and text, by truth.
+        book (a name), source (package or file), truth (one of `TRUTHS`), validation
+        (whether a threshold may be fitted to it; else it is audited) and text, by
+        truth.
 
     Raises
     ------
     InputError
-        If the corpus stage has not finished, or no book can be made that was read again, or none
-        that was not read.
+        If the corpus stage has not finished, or no book can be made that was read
+        again, or none that was not read.
     """
     experiment.require_corpus()
     corpus = experiment.profile.corpus
@@ -147,9 +150,10 @@ def _books_of(
 
 
 def cut_snippets(books: pd.DataFrame, *, words: int) -> pd.DataFrame:
-    """Cut every book into snippets, without the rest: book, snippet (its number) and text.
+    """Cut every book into snippets, without the rest: book, snippet (number) and text.
 
-    Raises InputError for a book of fewer than two snippets: a share of one says nothing.
+    Raises InputError for a book of fewer than two snippets: a share of one says
+    nothing.
     """
     rows = []
     for name, text in zip(books["book"], books["text"], strict=True):

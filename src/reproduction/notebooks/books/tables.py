@@ -1,9 +1,9 @@
-"""Tables and the figure of notebook 10: AUCs of the scores, and the rate of every audited book.
+"""Tables and the figure of notebook 10: AUCs of scores, and rates of audited books.
 
-A threshold of Min-20% Prob is fitted to validation books, of which the truth is known. The share
-of a book's snippets that reach it is the contamination rate of the book (Shi, section 5). There
-are two validations, with the same books that were read: unread books of the same packages as the
-audited ones, or of others.
+A threshold of Min-20% Prob is fitted to validation books, of which the truth is known.
+The share of a book's snippets that reach it is the contamination rate of the book (Shi,
+section 5). There are two validations, with the same books that were read: unread books
+of the same packages as the audited ones, or of others.
 """
 
 from collections.abc import Mapping
@@ -42,11 +42,11 @@ STYLES = {  # colour and marker
     ELSEWHERE: (MODEL_COLOURS[5], "v"),
 }
 
-Validations = Mapping[str, pd.DataFrame]  # name -> scored snippets, with a column `member`
+Validations = Mapping[str, pd.DataFrame]  # scored snippets with `member`, by name
 
 
 def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the scored snippets of each validation, with `member`; none without unread books."""
+    """Return the scored snippets of each validation that has unread books, with `member`."""
     truth_of_book = books[books["validation"]].set_index("book")["truth"]
     truth = scored["book"].map(truth_of_book)
     validations = {}
@@ -58,9 +58,10 @@ def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, 
 
 
 def fit_best_threshold(scores: ArrayLike, members: ArrayLike) -> float:
-    """Return the threshold that calls most snippets rightly, members those that reach it.
+    """Return the threshold that calls most snippets rightly; members reach it.
 
-    Of equally good ones the largest counts, which accuses least; inf, if it is best to call none.
+    Of equally good ones the largest counts, which accuses least; inf, if it is best to
+    call none.
     """
     truth = np.asarray(members, dtype=bool)
     fpr, tpr, thresholds = roc_curve(truth, np.asarray(scores), drop_intermediate=False)
@@ -75,13 +76,13 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
     ----------
     validations : of `validation_snippets`.
     seed : draws the resamples.
-    resamples : of the bootstrap. It draws whole books, since snippets of a book are alike; with
-        few books its intervals are still too short.
+    resamples : of the bootstrap. It draws whole books, since snippets of a book are
+        alike; with few books its intervals are still too short.
 
     Returns
     -------
-    A row for each validation and score: member_books, non_member_books, members, non_members
-    (snippets), auc, and auc_low and auc_high (95%).
+    A row for each validation and score: member_books, non_member_books, members,
+    non_members (snippets), auc, and auc_low and auc_high (95%).
     """
     tables = []
     for name, snippets in validations.items():
@@ -110,7 +111,7 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
 def draw_books(
     snippets: pd.DataFrame, *, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Draw as many books as there are, of members and of others; count each snippet's draws."""
+    """Resample the books of members and of others; count the draws of each snippet."""
     counts = np.empty((resamples, len(snippets)))
     for side in (True, False):
         places = np.flatnonzero(snippets["member"] == side)
@@ -132,11 +133,12 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
     Returns
     -------
     rates
-        A row for each validation and book: source, truth, snippets, rate with low and high (95%,
-        Clopper and Pearson, as if snippets were independent), threshold, validation_tpr and
-        validation_fpr (share of the validation snippets that it calls members), mean (of the
-        score), p and log10_p: the rank of the mean among the unread validation books, a p-value
-        of "not read" if the book and they are exchangeable, at least 1 / (1 + their number).
+        A row for each validation and book: source, truth, snippets, rate with low and
+        high (95%, Clopper and Pearson, as if snippets were independent), threshold,
+        validation_tpr and validation_fpr (share of the validation snippets that it
+        calls members), mean (of the score), p and log10_p: the rank of the mean among
+        the unread validation books, a p-value of "not read" if the book and they are
+        exchangeable, at least 1 / (1 + their number).
     """
     audited = books[~books["validation"]]
     by_book = dict(list(scored.groupby("book")[SCORE]))
@@ -150,7 +152,12 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
             scores = by_book[book]
             rate, low, high = detected_share(scores, threshold)
             p = (1 + (unread_means >= scores.mean()).sum()) / (1 + len(unread_means))
-            row = {"book": book, "source": source, "truth": truth, "validation": validation}
+            row = {
+                "book": book,
+                "source": source,
+                "truth": truth,
+                "validation": validation,
+            }
             row |= {"snippets": len(scores), "rate": rate, "low": low, "high": high}
             row |= {"threshold": threshold, "validation_tpr": called[members].mean()}
             row |= {"validation_fpr": called[~members].mean(), "mean": scores.mean()}
@@ -159,7 +166,7 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> Layout:
-    """Lay out `validation_aucs` with the AUCs of Shi's figure 3, of `shi2023_headline`."""
+    """Lay out `validation_aucs` with the AUCs of Shi's figure 3."""
     figure_3 = published[published["table"] == "Figure 3"].set_index("method")["value"]
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
@@ -176,10 +183,14 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> Layout:
 
 
 def verdicts(rates: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:
-    """Count, by validation and truth, books with a rate above `accused` or p at most `alpha`."""
+    """Count the books with a rate above `accused`, and those with p at most `alpha`."""
     rows = []
     for (validation, truth), books in rates.groupby(["validation", "truth"], sort=False):
-        row = {"Unread validation books": validation, "Truth": truth, "Books": len(books)}
+        row = {
+            "Unread validation books": validation,
+            "Truth": truth,
+            "Books": len(books),
+        }
         row["Mean rate"] = f"{books['rate'].mean():.0%}"
         row[f"Rate above {accused:.0%}"] = f"{(books['rate'] > accused).sum()}/{len(books)}"
         row[f"p up to {alpha:g}"] = f"{(books['p'] <= alpha).sum()}/{len(books)}"
@@ -190,8 +201,8 @@ def verdicts(rates: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFra
 def plot_books(rates: pd.DataFrame, *, accused: float) -> Figure:
     """Draw the rate of every audited book by its truth, a panel for each validation.
 
-    Short lines are means. A book with a rate above the dashed line is accused; the dotted line is
-    the share of the unread validation snippets that reach the threshold.
+    Short lines are means. A book with a rate above the dashed line is accused; the
+    dotted line is the share of the unread validation snippets that reach the threshold.
     """
     names = list(dict.fromkeys(rates["validation"]))
     titles = [f"Unread validation books: {name}" for name in names]
@@ -209,7 +220,7 @@ def plot_books(rates: pd.DataFrame, *, accused: float) -> Figure:
 
 
 def _draw_rates(axes: Axes, rates: pd.DataFrame, accused: float) -> None:
-    """Draw a point for each book of a validation, by truth, and the mean of each kind."""
+    """Draw a point for each book of a validation, and the mean of each kind."""
     truths = [truth for truth in TRUTHS if (rates["truth"] == truth).any()]
     for place, truth in enumerate(truths):
         percent = 100 * rates.loc[rates["truth"] == truth, "rate"]

@@ -15,7 +15,8 @@ class Settings(NotebookSettings):
     ----------
     dataset : canary set of questions with answers; a chunk is a record.
     chunks : the first records of it, so many.
-    dup_count, learning_rate : how often, and at which rate, the original model reads all chunks.
+    dup_count, learning_rate : how often, and at which rate, the original model reads
+        all chunks.
     share : of the chunks that are to be forgotten.
     forget_dup_count : how often each of these is read with other answers.
     keep_dup_count : how often each other chunk is read as it is.
