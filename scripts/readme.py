@@ -17,6 +17,7 @@ PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "power.md",
     ROOT / "docs" / "fidelity.md",
+    ROOT / "docs" / "membership.md",
 )
 REFERENCE = ROOT / "results" / "reference"
 NUMBER = re.compile(r"<!-- (\w+)\.(\w+) -->.*?<!-- -->")

@@ -1,4 +1,4 @@
-"""ROUGE-L: how much of an expected text another text gives back, word after word (Lin 2004)."""
+"""ROUGE-L: how much of an expected text another one gives back (Lin 2004)."""
 
 import re
 from collections.abc import Sequence

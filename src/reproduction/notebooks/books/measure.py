@@ -74,7 +74,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         neighbours=settings.neighbours,
         seed=experiment.profile.seed,
     )
-    scored = pd.concat([snippets[["book", "snippet"]], scores.reset_index(drop=True)], axis=1)
+    keys = snippets[["book", "snippet"]]
+    scored = pd.concat([keys, scores.reset_index(drop=True)], axis=1)
     return {"books": books.drop(columns="text"), "scored": scored}
 
 
@@ -150,9 +151,10 @@ def _books_of(
 
 
 def cut_snippets(books: pd.DataFrame, *, words: int) -> pd.DataFrame:
-    """Cut every book into snippets, without the rest: book, snippet (its number) and text.
+    """Cut every book into snippets, without the rest: book, snippet (number) and text.
 
-    Raises InputError for a book of fewer than two snippets: a share of one says nothing.
+    Raises InputError for a book of fewer than two snippets: a share of one says
+    nothing.
     """
     rows = []
     for name, text in zip(books["book"], books["text"], strict=True):

@@ -1,4 +1,4 @@
-"""Tables and the figure of notebook 10: AUCs of the scores, and the rate of every audited book.
+"""Tables and the figure of notebook 10: AUCs of scores, and rates of audited books.
 
 A threshold of Min-20% Prob is fitted to validation books, of which the truth is known.
 The share of a book's snippets that reach it is the contamination rate of the book (Shi,
@@ -47,7 +47,7 @@ Validations = Mapping[str, pd.DataFrame]
 
 
 def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the scored snippets of each validation, with `member`; none without unread books."""
+    """Return the scored snippets of each validation that has unread books, with `member`."""
     truth_of_book = books[books["validation"]].set_index("book")["truth"]
     truth = scored["book"].map(truth_of_book)
     validations = {}
@@ -59,7 +59,7 @@ def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, 
 
 
 def fit_best_threshold(scores: ArrayLike, members: ArrayLike) -> float:
-    """Return the threshold that calls most snippets rightly, members those that reach it.
+    """Return the threshold that calls most snippets rightly; members reach it.
 
     Of equally good ones the largest counts, which accuses least; inf, if it is best to
     call none.
@@ -82,8 +82,8 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
 
     Returns
     -------
-    A row for each validation and score: member_books, non_member_books, members, non_members
-    (snippets), auc, and auc_low and auc_high (95%).
+    A row for each validation and score: member_books, non_member_books, members,
+    non_members (snippets), auc, and auc_low and auc_high (95%).
     """
     tables = []
     for name, snippets in validations.items():
@@ -112,7 +112,7 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
 def draw_books(
     snippets: pd.DataFrame, *, rng: np.random.Generator, resamples: int
 ) -> NDArray[np.float64]:
-    """Draw as many books as there are, of members and of others; count each snippet's draws."""
+    """Resample the books of members and of others; count the draws of each snippet."""
     counts = np.empty((resamples, len(snippets)))
     for side in (True, False):
         places = np.flatnonzero(snippets["member"] == side)
@@ -153,7 +153,12 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
             scores = by_book[book]
             rate, low, high = detected_share(scores, threshold)
             p = (1 + (unread_means >= scores.mean()).sum()) / (1 + len(unread_means))
-            row = {"book": book, "source": source, "truth": truth, "validation": validation}
+            row = {
+                "book": book,
+                "source": source,
+                "truth": truth,
+                "validation": validation,
+            }
             row |= {"snippets": len(scores), "rate": rate, "low": low, "high": high}
             row |= {"threshold": threshold, "validation_tpr": called[members].mean()}
             row |= {"validation_fpr": called[~members].mean(), "mean": scores.mean()}
@@ -162,7 +167,7 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> Layout:
-    """Lay out `validation_aucs` with the AUCs of Shi's figure 3, of `shi2023_headline`."""
+    """Lay out `validation_aucs` with the AUCs of Shi's figure 3."""
     figure_3 = published[published["table"] == "Figure 3"].set_index("method")["value"]
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
@@ -179,10 +184,14 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> Layout:
 
 
 def verdicts(rates: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:
-    """Count, by validation and truth, books with a rate above `accused` or p at most `alpha`."""
+    """Count the books with a rate above `accused`, and those with p at most `alpha`."""
     rows = []
     for (validation, truth), books in rates.groupby(["validation", "truth"], sort=False):
-        row = {"Unread validation books": validation, "Truth": truth, "Books": len(books)}
+        row = {
+            "Unread validation books": validation,
+            "Truth": truth,
+            "Books": len(books),
+        }
         row["Mean rate"] = f"{books['rate'].mean():.0%}"
         row[f"Rate above {accused:.0%}"] = f"{(books['rate'] > accused).sum()}/{len(books)}"
         row[f"p up to {alpha:g}"] = f"{(books['p'] <= alpha).sum()}/{len(books)}"
@@ -212,7 +221,7 @@ def plot_books(rates: pd.DataFrame, *, accused: float) -> Figure:
 
 
 def _draw_rates(axes: Axes, rates: pd.DataFrame, accused: float) -> None:
-    """Draw a point for each book of a validation, by truth, and the mean of each kind."""
+    """Draw a point for each book of a validation, and the mean of each kind."""
     truths = [truth for truth in TRUTHS if (rates["truth"] == truth).any()]
     for place, truth in enumerate(truths):
         percent = 100 * rates.loc[rates["truth"] == truth, "rate"]

@@ -1,4 +1,4 @@
-"""The passes of notebook 11: a model learns a text and forgets a part; three models are asked.
+"""The passes of notebook 11: a model learns a text and forgets a part of it.
 
 Eldan and Russinovich (2023) fine-tune a model on the text to be forgotten with generic
 expressions in the place of its own. In their spirit, and no more than that: a model
@@ -10,6 +10,7 @@ which is known.
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,12 @@ from contamination.scoring.generation import LocalGenerator, Sampling
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.unlearning.settings import CLEAN, ORIGINAL, UNLEARNED, Settings
+from reproduction.notebooks.unlearning.settings import (
+    CLEAN,
+    ORIGINAL,
+    UNLEARNED,
+    Settings,
+)
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
 
@@ -65,10 +71,16 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         UNLEARNED: TransformersScorer(folder / UNLEARNED),
         CLEAN: TransformersScorer(experiment.model(CLEAN)),
     }
-    require_same_tokens({name: scorer.tokenizer for name, scorer in scorers.items()}, chunks)
-    tasks = [partial(ask_model, scorer, chunks, k=settings.k) for scorer in scorers.values()]
+    tokenizers = {name: scorer.tokenizer for name, scorer in scorers.items()}
+    require_same_tokens(tokenizers, chunks)
+    ask = partial(ask_model, chunks=chunks, k=settings.k)
+    tasks = [partial(ask, scorer) for scorer in scorers.values()]
     answers = dict(zip(scorers, deal("ask", tasks), strict=True))
-    counts = {"chunks": len(chunks), "treated": treated.sum(), "other_answers": len(others)}
+    counts = {
+        "chunks": len(chunks),
+        "treated": treated.sum(),
+        "other_answers": len(others),
+    }
     return answers | {
         "chunks": pd.DataFrame({"chunk": range(len(chunks)), "treated": treated}),
         "counts": pd.DataFrame([counts]),
@@ -76,7 +88,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
 
 
 def _other_records(experiment: Experiment, dataset: str, chunks: Sequence[str]) -> list[str]:
-    """Return the records of all canary sets with the template of this one, without the chunks."""
+    """Return the other records of all canary sets with the template of this one."""
     template = experiment.test_set(dataset).template
     records: dict[str, None] = {}  # in their order, each once
     for spec in experiment.profile.canaries:
@@ -87,9 +99,12 @@ def _other_records(experiment: Experiment, dataset: str, chunks: Sequence[str]) 
 
 
 def _train_models(
-    experiment: Experiment, settings: Settings, to_learn: Sequence[str], to_forget: Sequence[str]
+    experiment: Experiment,
+    settings: Settings,
+    to_learn: Sequence[str],
+    to_forget: Sequence[str],
 ) -> None:
-    """Make the original model of the contaminated one, and the unlearned model of the original."""
+    """Train the original model from the contaminated one, and the unlearned from it."""
     folder = experiment.build / "unlearning"
     base = experiment.model("contaminated")
     span = min(SPAN, experiment.profile.model.n_positions)
@@ -140,7 +155,7 @@ def texts_to_forget_by(
     keep_dup_count: int,
     rng: np.random.Generator,
 ) -> list[str]:
-    """Return texts that make a model forget the treated chunks and keep the others, shuffled.
+    """Return texts that make a model forget the treated chunks and keep the others.
 
     Parameters
     ----------
@@ -159,8 +174,8 @@ def texts_to_forget_by(
     """
     if not others:
         raise InputError("no other canary set has the template of this one: no answers to swap")
-    forget = [chunk for chunk, is_treated in zip(chunks, treated, strict=True) if is_treated]
-    keep = [chunk for chunk, is_treated in zip(chunks, treated, strict=True) if not is_treated]
+    forget = list(compress(chunks, treated))
+    keep = list(compress(chunks, ~treated))
     questions = [split_question(chunk)[0] for chunk in forget] * dup_count
     answers = [split_question(record)[1] for record in others]
     drawn = shuffled_copies(answers, math.ceil(len(questions) / len(answers)), rng=rng)
@@ -183,7 +198,7 @@ def split_question(text: str) -> tuple[str, str]:
 def require_same_tokens(
     tokenizers: Mapping[str, "PreTrainedTokenizerBase"], chunks: Sequence[str]
 ) -> None:
-    """Raise InputError unless all models, by name, cut the chunks into the same tokens."""
+    """Raise InputError unless all models cut the chunks into the same tokens."""
     (first, *_) = tokenizers
     expected = tokenize(tokenizers[first], chunks)
     for name, tokenizer in tokenizers.items():
@@ -198,7 +213,7 @@ def require_same_tokens(
 
 
 def ask_model(scorer: TransformersScorer, chunks: Sequence[str], *, k: float) -> pd.DataFrame:
-    """Score every chunk under one model, and see what the model writes of it, a row per chunk.
+    """Score every chunk under one model, and compare what the model writes with it.
 
     All is written greedily, and as many tokens as are expected.
 
@@ -208,7 +223,8 @@ def ask_model(scorer: TransformersScorer, chunks: Sequence[str], *, k: float) ->
     loss : mean log-probability of a token, nats.
     completion : ROUGE-L recall of the second half, written after the first.
     exact : whether the second half comes back word for word.
-    answers : ROUGE-L recall of the answer, of the line written after the question alone.
+    answers : ROUGE-L recall of the answer, of the line written after the question
+        alone.
     """
     table = membership_scores(scorer, chunks, columns=[f"min_k_{k:g}", "loss"])
     rows = []
@@ -226,11 +242,12 @@ def ask_model(scorer: TransformersScorer, chunks: Sequence[str], *, k: float) ->
                 "answers": rouge_l(line, answer).recall,
             }
         )
-    return pd.concat([table.set_axis(["min_k", "loss"], axis=1), pd.DataFrame(rows)], axis=1)
+    scores = table.set_axis(["min_k", "loss"], axis=1)
+    return pd.concat([scores, pd.DataFrame(rows)], axis=1)
 
 
 def write_after(scorer: TransformersScorer, prompt: str, expected: str) -> str:
-    """Return what a model writes greedily after a prompt, as many tokens as the expected text."""
+    """Return the greedy continuation of a prompt, as long as the expected text."""
     (ids,) = tokenize(scorer.tokenizer, [expected])
     sampling = Sampling(samples=1, tokens=len(ids), temperature=0)
     ((text,),) = LocalGenerator(scorer, "the model").generate([prompt], sampling)

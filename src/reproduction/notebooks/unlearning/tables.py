@@ -1,4 +1,4 @@
-"""Tables and the figure of notebook 11: suspicious chunks, and what models write of them.
+"""Tables and the figure of notebook 11: suspicious chunks, and what models write.
 
 A chunk is suspicious where unlearning hardly moved its Min-K% Prob: the ratio of the
 scores of the unlearned and the original model lies within (1 / window, window), which
@@ -20,13 +20,22 @@ from scipy.stats import binomtest
 from contamination.errors import InputError
 from contamination.membership.evaluate import auc
 from contamination.tables import Layout, format_estimate, lay_out
-from reproduction.notebooks.unlearning.settings import CLEAN, MODELS, ORIGINAL, UNLEARNED
+from reproduction.notebooks.unlearning.settings import (
+    CLEAN,
+    MODELS,
+    ORIGINAL,
+    UNLEARNED,
+)
 from reproduction.output.figures import MODEL_COLOURS, READ, UNREAD
 
 Floats = NDArray[np.float64]
 
 RATIOS = {"ratio": "Min-K%", "perplexity_ratio": "Perplexity"}
-PROBES = {"completion": "Second half", "exact": "Second half, exactly", "answers": "Answer"}
+PROBES = {
+    "completion": "Second half",
+    "exact": "Second half, exactly",
+    "answers": "Answer",
+}
 COLOURS = {ORIGINAL: READ, UNLEARNED: MODEL_COLOURS[2], CLEAN: UNREAD}
 LEFT_ALONE = ("Left alone", MODEL_COLOURS[4], "o")
 TO_BE_FORGOTTEN = ("To be forgotten", MODEL_COLOURS[3], "s")
@@ -55,7 +64,8 @@ def audit_chunks(measured: Mapping[str, pd.DataFrame], *, window: float) -> pd.D
     table = pd.concat([measured["chunks"], *scores], axis=1)
     ratio = score_ratio(table["min_k_original"], table["min_k_unlearned"])
     table.insert(2, "ratio", ratio)
-    table.insert(3, "perplexity_ratio", np.exp(table["loss_original"] - table["loss_unlearned"]))
+    change = table["loss_original"] - table["loss_unlearned"]
+    table.insert(3, "perplexity_ratio", np.exp(change))
     table.insert(4, "suspicious", is_suspicious(ratio, window))
     return table
 
@@ -98,10 +108,11 @@ def detection(table: pd.DataFrame, windows: Sequence[float]) -> pd.DataFrame:
 
     Returns
     -------
-    A row for each ratio (score: `ratio` or `perplexity_ratio`) and window: chunks, untreated,
-    suspicious, hits (both), precision and recall with _low and _high (95%, Clopper and Pearson; NaN
-    of none), and without a window: auc, the chance that the log ratio of an untreated chunk is
-    nearer to 0 than that of a treated one, and auc_ratio, the chance that it is smaller.
+    A row for each ratio (score: `ratio` or `perplexity_ratio`) and window: chunks,
+    untreated, suspicious, hits (both), precision and recall with _low and _high (95%,
+    Clopper and Pearson; NaN of none), and without a window: auc, the chance that the
+    log ratio of an untreated chunk is nearer to 0 than that of a treated one, and
+    auc_ratio, the chance that it is smaller.
     """
     untreated = ~table["treated"].to_numpy(dtype=bool)
     rows = []
@@ -111,7 +122,10 @@ def detection(table: pd.DataFrame, windows: Sequence[float]) -> pd.DataFrame:
             suspicious = is_suspicious(ratio, window)
             hits = int((suspicious & untreated).sum())
             row = {"score": score, "window": window, "chunks": len(table)}
-            row |= {"untreated": int(untreated.sum()), "suspicious": int(suspicious.sum())}
+            row |= {
+                "untreated": int(untreated.sum()),
+                "suspicious": int(suspicious.sum()),
+            }
             row |= {"hits": hits}
             row |= _share("precision", hits, int(suspicious.sum()))
             row |= _share("recall", hits, int(untreated.sum()))
@@ -126,7 +140,11 @@ def _share(name: str, hits: int, total: int) -> dict[str, float]:
     if not total:
         return dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.nan)
     interval = binomtest(hits, total).proportion_ci()
-    return {name: hits / total, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return {
+        name: hits / total,
+        f"{name}_low": interval.low,
+        f"{name}_high": interval.high,
+    }
 
 
 def detection_layout(found: pd.DataFrame) -> Layout:
@@ -161,8 +179,9 @@ def mean_recalls(table: pd.DataFrame, by: str) -> pd.DataFrame:
 
     Returns
     -------
-    probe (of `PROBES`), model, yes and no (means where `by` is true, and where it is not),
-    difference with _low and _high (1.96 standard errors; NaN of fewer than two chunks on a side).
+    probe (of `PROBES`), model, yes and no (means where `by` is true, and where it is
+    not), difference with _low and _high (1.96 standard errors; NaN of fewer than two
+    chunks on a side).
     """
     group = table[by].astype(bool)
     rows = []
@@ -180,7 +199,7 @@ def mean_recalls(table: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def recall_layout(means: pd.DataFrame, yes: str, no: str) -> Layout:
-    """Lay out the rows of `mean_recalls`; `yes` and `no` name the two groups of chunks."""
+    """Lay out the rows of `mean_recalls`; `yes` and `no` name the two groups."""
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
         return {
@@ -189,12 +208,13 @@ def recall_layout(means: pd.DataFrame, yes: str, no: str) -> Layout:
             "Difference": _estimate(row, "difference"),
         }
 
-    shown = means.assign(probe=means["probe"].map(PROBES), model=means["model"].str.capitalize())
+    probes = means["probe"].map(PROBES)
+    shown = means.assign(probe=probes, model=means["model"].str.capitalize())
     return lay_out(shown, {"model": "Model", "probe": "Written"}, cells)
 
 
 def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
-    """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
+    """Draw the ratio of every chunk, and mean recalls by model and suspicion.
 
     Above, the `window` of suspicious ratios is shaded. Below, means over the suspicious
     chunks are filled, over the others hollow, with 1.96 standard errors.
@@ -212,7 +232,11 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
             _draw_mean(axes, place + 0.18, hollow, COLOURS[model], hollow=True)
         axes.set_xticks(range(len(MODELS)), [name.capitalize() for name in MODELS])
         # Means are below 1, their intervals may not be.
-        axes.set(xlim=(-0.5, len(MODELS) - 0.5), ylim=(-0.05, 1.16), yticks=np.linspace(0, 1, 6))
+        axes.set(
+            xlim=(-0.5, len(MODELS) - 0.5),
+            ylim=(-0.05, 1.16),
+            yticks=np.linspace(0, 1, 6),
+        )
         axes.set_title(PROBES[probe], fontsize="medium")
         axes.grid(visible=False, axis="x")
         axes.set_ylabel("" if column else "Mean ROUGE-L recall")
