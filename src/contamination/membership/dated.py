@@ -1,10 +1,11 @@
 """A benchmark like WikiMIA from dated pages of one's own (Shi et al., section 2.2).
 
-Pages created before a day are members for a model trained after it on such pages. Pages created on
-the cutoff or later are non-members for a model whose training ended before. So the benchmark can be
-made anew for each new model. The sides may differ in more than membership, since newer pages are
-about other things: the blind baselines of `contamination.membership.blind` say by how much, and are
-computed when the benchmark is built.
+Pages created before a day are members for a model trained after it on such pages. Pages
+created on the cutoff or later are non-members for a model whose training ended before.
+So the benchmark can be made anew for each new model. The sides may differ in more than
+membership, since newer pages are about other things: the blind baselines of
+`contamination.membership.blind` say by how much, and are computed when the benchmark is
+built.
 """
 
 import json
@@ -106,10 +107,11 @@ class DatedSet:
 def build_dated_set(pages: Path, out: Path, rules: Rules) -> DatedSet:
     """Write a benchmark of texts from before and after a day, with its blind baselines.
 
-    A text is the first words of a page, with single blanks between them. A page that has too few is
-    left out of that length. In each split both sides have equally many texts. The new directory has
-    `WikiMIA_length32.jsonl` and so on, with `input` and `label` (1 for a member) in each line;
-    `blind.csv`; and `provenance.json`. The same pages and rules give the same bytes.
+    A text is the first words of a page, with single blanks between them. A page that
+    has too few is left out of that length. In each split both sides have equally many
+    texts. The new directory has `WikiMIA_length32.jsonl` and so on, with `input` and
+    `label` (1 for a member) in each line; `blind.csv`; and `provenance.json`. The same
+    pages and rules give the same bytes.
 
     Parameters
     ----------
@@ -159,8 +161,8 @@ def build_dated_set(pages: Path, out: Path, rules: Rules) -> DatedSet:
 def cut_pages(pages: Sequence[Page], rules: Rules) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each split by its name: as many of both sides, in the order of the pages.
 
-    One random order of the pages decides at every length which are taken. A split with too few
-    texts on a side is left out.
+    One random order of the pages decides at every length which are taken. A split with
+    too few texts on a side is left out.
     """
     order = random_stream(rules.seed, "dated pages").permutation(len(pages))
     splits = {}
@@ -203,8 +205,8 @@ def _is_member(page: Page, rules: Rules) -> bool:
 def _reasons(pages: Sequence[Page], rules: Rules) -> list[str]:
     """Return why each page is left out, or "".
 
-    Of pages that begin alike the oldest stays, even one of the gap: a text that existed before the
-    cutoff is no non-member, whenever it was copied.
+    Of pages that begin alike the oldest stays, even one of the gap: a text that existed
+    before the cutoff is no non-member, whenever it was copied.
     """
     shortest = min(rules.lengths)
     beginnings = []

@@ -1,8 +1,8 @@
 """Pages of a MediaWiki export: read as a stream, without entities, and without markup.
 
-An export has all revisions of a page, or its latest one alone. The day of creation is that of the
-first revision. Where the export lacks the first revision, a page is known to have existed before
-its oldest revision there, and nothing else is known.
+An export has all revisions of a page, or its latest one alone. The day of creation is
+that of the first revision. Where the export lacks the first revision, a page is known
+to have existed before its oldest revision there, and nothing else is known.
 """
 
 import html
@@ -38,8 +38,8 @@ REST = re.compile(r"<[^<>]*>|'{2,}|^[*#:;]+", re.MULTILINE)
 def read_export(path: Path, cutoff: date) -> list[Page]:
     """Read the articles of an export, in the order of the file; redirects are left out.
 
-    The text of a page that existed before `cutoff` is that of its last revision before then: what a
-    model may have read. That of any other page is its latest one.
+    The text of a page that existed before `cutoff` is that of its last revision before
+    then: what a model may have read. That of any other page is its latest one.
 
     Raises
     ------

@@ -37,8 +37,9 @@ class Page:
 def read_page_records(path: Path) -> list[Page]:
     """Read pages from a .jsonl, .json, .csv or .parquet file, in the order of the file.
 
-    A record has `title`, `text` and `date` (YYYY-MM-DD, a time may follow), and may have a
-    `paraphrase`. Raises InputError with file and line for a field that is missing or malformed.
+    A record has `title`, `text` and `date` (YYYY-MM-DD, a time may follow), and may
+    have a `paraphrase`. Raises InputError with file and line for a field that is
+    missing or malformed.
     """
     pages = []
     for place, record in read_records(path):
@@ -49,8 +50,9 @@ def read_page_records(path: Path) -> list[Page]:
 def read_page_folder(folder: Path) -> tuple[list[Page], list[Path]]:
     """Read the text files of a folder, in the order of its index; return them and the files.
 
-    The index, `pages.csv`, has the columns `file`, `title` and `date`, and may have `paraphrase`.
-    Raises InputError if there is no index, or if a file that it names is not in the folder.
+    The index, `pages.csv`, has the columns `file`, `title` and `date`, and may have
+    `paraphrase`. Raises InputError if there is no index, or if a file that it names is
+    not in the folder.
     """
     index = folder / INDEX
     if not index.is_file():
