@@ -56,9 +56,9 @@ def build(
 
     Example: contamination wikimia build pages.jsonl --cutoff 2023-01-01 --lengths 32 64 128 256
 
-    Newer pages differ from older ones in topics and words as well. So three baselines that never
-    ask a model are printed for every length. Exit status 3 if the words of a text alone tell both
-    sides apart: a score on such a benchmark shows no membership.
+    Newer pages differ from older ones in topics and words as well. So three baselines
+    that never ask a model are printed for every length. Exit status 3 if the words of a
+    text alone tell both sides apart: a score on such a benchmark shows no membership.
     """
     from contamination.membership.dated import LENGTHS, Rules, build_dated_set, split_name
 

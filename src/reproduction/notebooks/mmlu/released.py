@@ -1,5 +1,7 @@
 """The released model that the profile `pocket` asked about MMLU, in runs that do not."""
 
+from typing import Any
+
 import pandas as pd
 
 from contamination.audit.registry import TESTS
@@ -35,10 +37,10 @@ def released_layout(rows: pd.DataFrame) -> Layout:
     Bold: the paper's filter excludes the subset.
     """
 
-    def cell(row: dict[str, object]) -> dict[str, str]:
-        test = TESTS[str(row["test"])].label.lower()
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        test = TESTS[row["test"]].label.lower()
         heading = f"{row['model']}, {test} ({NAMED})"
-        return {heading: format_p(row["p"], row["log10_p"], bold=bool(row["excluded"]))}
+        return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
 
     index = {"subset": "Subset", "examples": "Records"}
     return lay_out(rows, index, cell)
