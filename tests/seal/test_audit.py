@@ -45,7 +45,7 @@ from fakes.made_up_registry import jsonl
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
 
-KEYS = 250
+KEYS = 150
 ITEMS = 10
 TEMPLATE = "{question}\n{choices:\n}\nAnswer: {answer}\n"
 STATED = {
