@@ -62,7 +62,15 @@ def test_orderings_are_uniform_within_shards_after_the_canonical_one():
 
 
 def neighbours(order, bounds):
-    return [(order[i], order[i + 1]) for a, b in bounds for i in range(a, b - 1)]
+    return pairs_at(order, bounds, lag=1)
+
+
+def pairs_at(order, bounds, *, lag):
+    """Return what stands so far apart inside a shard."""
+    pairs = []
+    for start, stop in bounds:
+        pairs += [(order[i], order[i + lag]) for i in range(start, stop - lag)]
+    return pairs
 
 
 @given(CASES)
@@ -141,15 +149,16 @@ def test_neighbour_similarity_by_brute_force(seed, one_shard):
     rows = unit_rows(rng, 9)
     copies = rng.integers(0, 4, 9)
     orderings = random_orderings(bounds, 3, rng=rng)
-    choices = {"lags": (1, 2, 3), "threshold": 0.9, "copies": copies}
     features = scipy.sparse.csr_matrix(rows)
-    means, close, has_twin = neighbour_similarity(features, orderings, bounds, **choices)
+    means, close, has_twin = neighbour_similarity(
+        features, orderings, bounds, lags=(1, 2, 3), threshold=0.9, copies=copies
+    )
     cosine = rows @ rows.T
     near = (cosine > 0.9) & (copies[:, None] != copies)
     np.testing.assert_array_equal(has_twin, near.any(axis=1))
     for j, order in enumerate(orderings):
         for index, lag in enumerate((1, 2, 3)):
-            pairs = [(order[i], order[i + lag]) for a, b in bounds for i in range(a, b - lag)]
+            pairs = pairs_at(order, bounds, lag=lag)
             assert means[index, j] == pytest.approx(np.mean([cosine[p] for p in pairs]))
             if lag == 1:
                 assert close[j] == pytest.approx(np.mean([near[p] for p in pairs]))

@@ -68,7 +68,7 @@ def test_between_the_bounds_of_full_enumeration(law, weights):
         shapes = rng.integers(1, [5, 6], size=(int(rng.integers(1, 4)), 2))
         shapes[1:] = np.minimum(shapes[1:], 2)
         sets = [canonical_first(law(rng, r, m), rng, rng.random()) for r, m in shapes]
-        rows = [row for scores in sets for row in scores]
+        rows = list(itertools.chain.from_iterable(sets))
         result = pooled_exact_test(sets, weights=weights)
         assert result.p >= enumerated(rows, weights) * (1 - 1e-12)
         assert result.p <= enumerated(rows, weights, result.resolution) * (1 + 1e-6)
