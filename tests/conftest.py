@@ -32,6 +32,16 @@ hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect() -> None:
+    """Hide what modules before this one have made from the collector: code collects garbage itself.
+
+    Half a second each time, once torch and the tests of all modules are in memory.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def the_same_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the same secrets of quizzes in every run: else an honest test fails one time in twenty.

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import furo
 import nbformat.v4
 import pandas as pd
 import pytest
@@ -23,6 +24,18 @@ BARE = {"genindex", "py-modindex", "search"}  # pages that the builder makes
 
 
 WIDE = pd.DataFrame({f"a long heading, number {i}": [f"**cell {i}**"] for i in range(30)})
+
+
+def leave_out_navigation_of_reference(patch: pytest.MonkeyPatch) -> None:
+    """Give the hundred pages of modules no list of all pages, which is that of the others."""
+    navigation = furo._compute_navigation_tree
+
+    def compute(context):
+        if context["pagename"].startswith("reference/"):
+            return ""
+        return navigation(context)
+
+    patch.setattr(furo, "_compute_navigation_tree", compute)
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +62,7 @@ def site(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("http_proxy", "https_proxy", "ALL_PROXY"):
             patch.setenv(name, "http://127.0.0.1:9")
+        leave_out_navigation_of_reference(patch)
         options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
         # Here, where most of what the reference describes is imported already.

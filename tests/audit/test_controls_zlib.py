@@ -1,5 +1,6 @@
 import math
 import zlib
+from functools import partial
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -39,10 +40,10 @@ def size_of(text):
 
 def test_scores_by_brute_force():
     """Bytes of every example given the one before: of orderings of the model, and of pairs."""
-    settings = {"shards": 2, "permutations": 5, "seed": 3}
-    scores = zlib_scores(set_of(SEVEN), kind="orderings", **settings)
+    of_seven = partial(zlib_scores, set_of(SEVEN), shards=2, permutations=5, seed=3)
+    scores = of_seven(kind="orderings")
     assert scores.shape == (2, 6)
-    sampled = zlib_scores(set_of(SEVEN), kind="successors", **settings)
+    sampled = of_seven(kind="successors")
     for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
         sizes = np.array([[size_of(a + b) - size_of(a) for b in SEVEN] for a in SEVEN])
         for index in range(6):
@@ -59,8 +60,8 @@ def test_scores_by_brute_force():
 @pytest.mark.parametrize("kind", ["successors", "orderings"])
 def test_the_control_finds_shared_passages(kind):
     texts = list(passages(np.random.default_rng(2), 48, 2))
-    settings = {"kind": kind, "shards": 4, "permutations": 25, "seed": 0}
-    assert zlib_test(set_of(texts), **settings).log10_p < -4
+    found = zlib_test(set_of(texts), kind=kind, shards=4, permutations=25, seed=0)
+    assert found.log10_p < -4
 
 
 def test_alternatives_by_brute_force():

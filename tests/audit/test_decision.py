@@ -58,7 +58,9 @@ SILENT = {ZLIB_BASELINE: 0.5, "gpt2": 0.9}
 )
 def test_one_p_value(evidence, conclusion, status):
     verdict = decide([evidence], alpha=0.05)
-    assert (verdict.conclusion, verdict.status, verdict.p) == (conclusion, status, evidence.p)
+    assert verdict.conclusion == conclusion
+    assert verdict.status == status
+    assert verdict.p == evidence.p
     assert str(verdict).startswith(conclusion)
 
 
@@ -71,7 +73,8 @@ def test_one_p_value(evidence, conclusion, status):
 )
 def test_an_objection_to_one_test_leaves_the_others_and_is_named(loud):
     verdict = decide([loud, Evidence("successor", 1e-3)], alpha=0.05)
-    assert (verdict.conclusion, verdict.p) == ("proven", 1e-3)
+    assert verdict.conclusion == "proven"
+    assert verdict.p == 1e-3
     assert decide([loud], alpha=0.05).reason.partition("but ")[2] in verdict.reason
 
 
@@ -83,7 +86,8 @@ def test_a_control_model_that_rejects_any_test_objects_to_the_set_and_is_named(p
     ]
     verdict = decide(evidence, alpha=0.05)
     word = "order is no evidence here" if p < 0.05 else "no evidence"
-    assert (verdict.conclusion, verdict.power) == (word, ())
+    assert verdict.conclusion == word
+    assert verdict.power == ()
     assert "gpt2" in verdict.reason and "p = 0.01, sharded_t" in verdict.reason
     if p > 0.05:
         assert "could not have shown any" in verdict.reason and "no power" in verdict.reason
@@ -127,7 +131,8 @@ def test_an_order_that_carries_information_is_named_where_p_is_large():
         "successor", 0.4, order="order carries information", simulated_power=planted([0])
     )
     verdict = decide([evidence], alpha=0.05)
-    assert (verdict.conclusion, verdict.power) == ("no evidence", ())
+    assert verdict.conclusion == "no evidence"
+    assert verdict.power == ()
     assert "this order could not have shown any" in verdict.reason
 
 

@@ -95,8 +95,10 @@ def test_the_database_gets_what_is_proven_and_no_share_of_a_split(conclusion):
     assert len(rows) == (conclusion == "proven")
     for row in rows:
         assert row["Evaluation Dataset"] == "org/name"
-        assert (row["Subset"], row["Contaminated Source"]) == ("config;\\n=1", "'=org/model")
-        assert (row["Model or corpus"], row["Approach"]) == ("model", "model-based")
+        assert row["Subset"] == "config;\\n=1"
+        assert row["Contaminated Source"] == "'=org/model"
+        assert row["Model or corpus"] == "model"
+        assert row["Approach"] == "model-based"
         assert not any(row[name] for name in CONDA if "Split" in name)
 
 

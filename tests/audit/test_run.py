@@ -86,7 +86,9 @@ def test_where_no_ordering_differs_nothing_can_be_said(tokenizer, tmp_path):
     words = made_up_set(40)
     found = run_audit(MadeUpScorer(tokenizer), words, Request(["successor"], directory=tmp_path))
     verdict = found.verdict()
-    assert (verdict.conclusion, verdict.status, verdict.power) == ("cannot say", 3, ())
+    assert verdict.conclusion == "cannot say"
+    assert verdict.status == 3
+    assert verdict.power == ()
     assert "same probability" in verdict.reason
 
 
@@ -146,7 +148,9 @@ def test_without_evidence_all_shards_are_looked_at_and_the_set_is_opened_once(un
     monkeypatch.setattr(Store, "done", counted("done", Store.done))
     found, scorer = until(0.0, permutations=5)
     (result,) = found.results
-    assert (result.stopped_at, result.shards, scorer.scored) == (None, 10, 60)
+    assert result.stopped_at is None
+    assert result.shards == 10
+    assert scorer.scored == 60
     assert calls == ["tokenize", "done"]
     store = open_store(found.stores[0])
     assert result.log10_p == pytest.approx(anytime_test(store.log_probs(5), alpha=0.01).log10_p)
@@ -162,7 +166,9 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
     suspect = run_audit(MadeUpScorer(tokenizer), words, replace(request, name="suspect"))
     control = run_audit(Remembers(tokenizer, words, 40.0), words, replace(request, name="old"))
     verdict = with_control(suspect, control).verdict()
-    assert (verdict.conclusion, verdict.status, verdict.power) == ("no evidence", 0, ())
+    assert verdict.conclusion == "no evidence"
+    assert verdict.status == 0
+    assert verdict.power == ()
     assert "the control old prefers the order" in verdict.reason
 
 

@@ -58,7 +58,8 @@ def test_list(call, mirror) -> None:
 
 def test_fetch_and_again(call, server, tmp_path) -> None:
     status, out, _ = call("data", "fetch", "questions", "org/unpinned")
-    assert (status, out.split()[1]) == (0, f"{tmp_path}/cache/questions/test.jsonl")
+    assert status == 0
+    assert out.split()[1] == f"{tmp_path}/cache/questions/test.jsonl"
     assert (tmp_path / "cache" / "hub" / "org--unpinned" / "default" / "test.jsonl").is_file()
     server.repositories["org/questions"].push({"test.jsonl": jsonl(QUESTIONS[::-1])})
     assert call("data", "fetch", "questions")[0] == 0
@@ -69,7 +70,8 @@ def test_fetch_and_again(call, server, tmp_path) -> None:
 
 def test_check_what_is_here(call, mirror) -> None:
     status, out, err = call("data", "check", "--mirror", mirror)
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err == ""
     assert rows(out) == {
         "questions": ["6", "mirror", "checksum agrees"],
         "unpinned": ["6", "mirror", "counted; no checksum is known"],

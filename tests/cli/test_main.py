@@ -26,7 +26,8 @@ COMMANDS = _commands(typer.main.get_command(application()))
 def test_help_is_whole_at_80_columns(path, call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     status, out, err = call(*path, "--help")
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err == ""
     assert "Usage" in out and "…" not in out
     assert all(command[-1] in out for command in COMMANDS if command and command[:-1] == path)
 
@@ -88,5 +89,6 @@ def test_a_bad_option_or_path_is_one_line(arguments, named, here, refused, monke
 
 def test_without_a_command_the_help_is_shown_as_it_is(call) -> None:
     status, out, err = call()
-    assert (status, out) == (2, "")
+    assert status == 2
+    assert out == ""
     assert len(err.splitlines()) > 10

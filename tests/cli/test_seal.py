@@ -38,7 +38,8 @@ def _directory(monkeypatch):
 @pytest.fixture
 def sealed(call) -> str:
     status, out, err = call(*SEAL)
-    assert (status, err) == (0, "")
+    assert status == 0
+    assert err == ""
     return out
 
 

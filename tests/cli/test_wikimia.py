@@ -27,7 +27,8 @@ def test_lengths_need_no_quotes_and_words_that_tell_the_sides_apart_are_status_3
 ) -> None:
     typed = ("wikimia", "build", str(pages), "--cutoff", "2023-01-01", "--lengths", "4", "8", "90")
     status, out, err = call(*typed, "--out", "made")
-    assert (status, err) == (3, "")
+    assert status == 3
+    assert err == ""
     assert "no split of 90 words" in out
     written = read_json(Path("made/provenance.json"))
     assert written["lengths"] == [4, 8, 90]

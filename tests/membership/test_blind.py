@@ -103,7 +103,8 @@ def test_the_auc_over_folds_is_of_pairs_within_a_fold() -> None:
     value, low, high = auc_over_folds(scores, members, fold)
     assert value == pytest.approx(np.mean(aucs))
     half = stats.t.ppf(0.975, 2) * np.std(aucs, ddof=1) * np.sqrt(1 / 3 + 1 / 2)
-    assert (low, high) == pytest.approx((max(0, value - half), min(1, value + half)))
+    assert low == pytest.approx(max(0, value - half))
+    assert high == pytest.approx(min(1, value + half))
     # What a classifier adds to all scores of its fold does not count.
     assert auc_over_folds(scores + 100.0 * fold, members, fold) == (value, low, high)
 

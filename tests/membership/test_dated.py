@@ -84,7 +84,7 @@ def test_both_sides_of_a_length_have_as_many_texts(drawn, seed) -> None:
     pages = []
     for is_member, words in drawn:
         created = date(2010, 1, 1) if is_member else CUTOFF
-        pages.append(Page("", "word " * words, created))
+        pages.append(Page("", " ".join(["word"] * words), created))
     splits = cut_pages(pages, Rules(CUTOFF, lengths=(4, 8), seed=seed))
     for length in (4, 8):
         long_enough = [is_member for is_member, words in drawn if words >= length]

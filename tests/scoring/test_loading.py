@@ -92,7 +92,8 @@ class TestDownload:
         """The branch moves on after the scorer was made and before its weights are loaded."""
         first = self.push(server, directory)
         scorer = open_model("org/name")
-        assert (scorer.source.revision, scorer.context) == (first, CONTEXT)
+        assert scorer.source.revision == first
+        assert scorer.context == CONTEXT
         bias = "transformer.ln_f.bias"
         rewrite(directory, lambda found: found | {bias: found[bias] + torch.arange(32.0)})
         second = self.push(server, directory)
@@ -387,7 +388,8 @@ def test_a_gguf_file_scores_as_its_weights_and_is_unpacked_once(
     for kind, nats in {"F32": 1e-5, "Q8_0": 0.2}.items():
         path = write_gguf(tmp_path / "model", kind)
         scorer = open_model(path)
-        assert (scorer.context, scorer.start) == (CONTEXT, twin.start)
+        assert scorer.context == CONTEXT
+        assert scorer.start == twin.start
         np.testing.assert_array_equal(tokenize(scorer.tokenizer, prose[:1])[0], ids)
         ((_, values),) = scorer.token_logprobs([ids])
         assert np.abs(values - reference).mean() <= nats

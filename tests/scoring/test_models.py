@@ -20,7 +20,9 @@ def test_a_name_is_that_of_the_registry_a_hub_id_or_a_path(tmp_path: Path) -> No
     assert find_model("org/other") == ModelEntry("org/other", "org/other", role="audited")
     (tmp_path / "mine").mkdir()
     found = find_model(str(tmp_path / "mine"))
-    assert (found.name, found.id, found.role) == ("mine", str(tmp_path / "mine"), "audited")
+    assert found.name == "mine"
+    assert found.id == str(tmp_path / "mine")
+    assert found.role == "audited"
     assert found.dup_count("gsm8k") is None
 
 
@@ -71,7 +73,8 @@ def test_dup_counts_are_those_of_the_very_order() -> None:
 
 def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
     contaminated, clean = trained_here(MadeUpRun(tmp_path).experiment)
-    assert (contaminated.role, clean.role) == ("contaminated", "negative_control")
+    assert contaminated.role == "contaminated"
+    assert clean.role == "negative_control"
     for name, count in SETS.items():
         assert contaminated.dup_count(f"profile/{name}") == count
         assert clean.dup_count(f"profile/{name}") == 0

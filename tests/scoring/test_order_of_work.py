@@ -34,7 +34,7 @@ class Drifting(MadeUpScorer):
 def test_a_drifting_scorer_keeps_the_level(tokenizer, tmp_path, test, shards, m):
     p = [
         p_value(test, Drifting(tokenizer), null_set(4 * shards, i), tmp_path / f"{i}", shards, m)
-        for i in range(100)
+        for i in range(50)
     ]
     check_level(p, 0.05, 0.25, 0.5)
 
@@ -78,7 +78,7 @@ def opened(directory, precision: str, batch_tokens: int | None) -> TransformersS
 @WIDE
 def test_identical_records_are_ties(directory, tmp_path, precision, batch_tokens):
     scorer = opened(directory, precision, batch_tokens)
-    for text in ("yes\n", "lamp 12.\n", "A B C D\n"):
+    for text in ("yes\n", "A B C D\n"):
         for test, shards in SUMS + PAIRS:  # a token's place in the ordering is more than rounding
             assert p_value(test, scorer, same(text), tmp_path / text / test, shards, 9) == 1
 

@@ -107,8 +107,13 @@ def run(scorer, groups=GROUPS) -> np.ndarray:
     """Return all values in order, as one array, checked for their form."""
     results = sorted(continuation_logprobs(scorer, groups), key=itemgetter(0))
     assert [index for index, _ in results] == list(range(len(groups)))
-    values = [each for _, of_group in results for each in of_group]
-    assert [len(each) for each in values] == [len(c) for _, cs in groups for c in cs]
+    values = []
+    for _, of_group in results:
+        values += of_group
+    lengths = []
+    for _, continuations in groups:
+        lengths += [len(continuation) for continuation in continuations]
+    assert [len(each) for each in values] == lengths
     assert all(each.dtype == np.float32 for each in values)
     return np.concatenate(values)
 

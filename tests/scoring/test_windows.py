@@ -1,6 +1,6 @@
 """Windows against a loop over the tokens of a sequence, for every small length and context."""
 
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import pytest
 from hypothesis import example, given
@@ -26,9 +26,10 @@ def scored_alone(length: int, context: int) -> list[tuple[int, int]]:
 def test_every_length_agrees_with_the_loop(context):
     for length in range(1, 61):
         found = list(windows([length], context))
-        assert [(w.start, t) for w in found for t in range(w.first, w.stop)] == scored_alone(
-            length, context
-        )
+        scored = []
+        for window in found:
+            scored += [(window.start, token) for token in range(window.first, window.stop)]
+        assert scored == scored_alone(length, context)
         for window in found:
             assert window.start <= window.first < window.stop <= window.start + context
             for token in range(window.first, window.stop):
@@ -47,8 +48,13 @@ def test_windows_before_the_first_token_asked_for_are_left_out(pairs, context):
         whole = [w._replace(sequence=i) for w in windows([length], context)]
         expected += [w._replace(first=max(w.first, first)) for w in whole if w.stop > first]
     assert list(windows(lengths, context, firsts)) == expected
-    scored = [(w.sequence, t) for w in expected for t in range(w.first, w.stop)]
-    assert scored == [(i, t) for i, (n, first) in enumerate(pairs) for t in range(first, n)]
+    scored = []
+    for window in expected:
+        scored += [(window.sequence, token) for token in range(window.first, window.stop)]
+    wanted = []
+    for i, (length, first) in enumerate(pairs):
+        wanted += [(i, token) for token in range(first, length)]
+    assert scored == wanted
 
 
 def jobs_of(widths: list[int]) -> list[Window]:
@@ -70,7 +76,7 @@ def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
     batches = []
     while left:
         batches.append(take_batch(left, budget))
-    flat = [j for batch in batches for j in batch]
+    flat = list(chain.from_iterable(batches))
     assert sorted(flat) == jobs
     assert [j.width for j in flat] == sorted(widths, reverse=True)
     for batch in batches:

@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -93,7 +94,8 @@ def test_the_seal_states_what_is_tested_and_holds_no_secret(quiz, tmp_path):
     assert seal["commitment"] == commitment(bytes.fromhex(key["secret"]), ITEMS, key["statement"])
     public = made.published.read_text() + made.seal.read_text()
     asked = {one["question"] for one in read(made.published)}
-    unpublished = {text for each in ITEMS for text in each["wordings"]} - asked
+    wordings = itertools.chain.from_iterable(each["wordings"] for each in ITEMS)
+    unpublished = set(wordings) - asked
     assert len(unpublished) == 2 * RECORDS
     assert not [text for text in {key["secret"], *unpublished} if text in public]
 
@@ -169,8 +171,8 @@ def test_steps_in_the_wrong_order_and_other_signatures_are_refused(
         gone.unlink()
         assert draw().startswith(f"{gone}: cannot be read")
     monkeypatch.setattr(beacon, "GENESIS", 0)
-    late = {"beacon_round": 5, **SETTINGS}
-    assert "round 5 is over" in refusal(seal_file, quiz, tmp_path / "late", **late)
+    late = tmp_path / "late"
+    assert "round 5 is over" in refusal(seal_file, quiz, late, beacon_round=5, **SETTINGS)
 
 
 def dump(value: dict) -> bytes:
@@ -292,11 +294,9 @@ def test_what_is_declared_moves_along(tmp_path):
         for i in range(10)
     ]
     file = write(tmp_path / "quiz.jsonl", records)
-    stated = {
-        "declared": Declared(("gold",), ("choices", "why")),
-        "template": "{question}{choices:, }",
-    }
-    made = seal_file(file, tmp_path / "out", **stated)
+    declared = Declared(("gold",), ("choices", "why"))
+    template = "{question}{choices:, }"
+    made = seal_file(file, tmp_path / "out", declared=declared, template=template)
     for one in read(made.published):
         i = int(one["question"][:-1])
         assert one["choices"][one["gold"]] == records[i]["choices"][i % 2]

@@ -78,7 +78,7 @@ EXACT: dict[str, Draw] = {
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_p_values_have_their_level_and_find_what_is_planted(name):
     rng = np.random.default_rng(7)
-    check_level([EXACT[name](rng, 0.0) for _ in range(400)], 0.05, 0.2)
+    check_level([EXACT[name](rng, 0.0) for _ in range(250)], 0.05, 0.2)
     assert np.median([EXACT[name](rng, 3.0) for _ in range(21)]) < 0.02
 
 
@@ -93,7 +93,7 @@ def test_the_t_test_needs_one_degree_less():
 def test_several_statistics_and_peeking_cost_no_level():
     rng = np.random.default_rng(9)
     joint = [
-        westfall_young_test(heavy(rng, (3, 4, 8)), resamples=99, rng=rng).p for _ in range(400)
+        westfall_young_test(heavy(rng, (3, 4, 8)), resamples=99, rng=rng).p for _ in range(250)
     ]
     check_level(joint, 0.05, 0.2, reached=False)
     runs = heavy(rng, (1_000, 8, 8))

@@ -68,16 +68,18 @@ def test_between_the_bounds_of_full_enumeration(law, weights):
         shapes = rng.integers(1, [5, 6], size=(int(rng.integers(1, 4)), 2))
         shapes[1:] = np.minimum(shapes[1:], 2)
         sets = [canonical_first(law(rng, r, m), rng, rng.random()) for r, m in shapes]
-        rows = [row for scores in sets for row in scores]
+        rows = list(itertools.chain.from_iterable(sets))
         result = pooled_exact_test(sets, weights=weights)
         assert result.p >= enumerated(rows, weights) * (1 - 1e-12)
         assert result.p <= enumerated(rows, weights, result.resolution) * (1 + 1e-6)
         null_sd = np.sqrt(sum((contributions([s], weights=weights) ** 2).mean() for s in rows))
         assert result.resolution <= 0.02 * max(null_sd, 1e-300)
-        assert (result.shards, result.permutations) == (len(rows), shapes[:, 1].min())
+        assert result.shards == len(rows)
+        assert result.permutations == shapes[:, 1].min()
         alone = sharded_exact_test(sets[0], weights=weights)
         again = pooled_exact_test(sets[:1], weights=weights)
-        assert (alone.log10_p, alone.z) == (again.log10_p, again.z)
+        assert alone.log10_p == again.log10_p
+        assert alone.z == again.z
 
 
 @BOTH
@@ -176,7 +178,9 @@ def test_ties_survive_float_noise(weights):
     noisy[2] = [0.1, 0.3, 0.3]  # no longer the maximum: through the lattice
     assert sharded_exact_test(noisy, weights=weights).p == pytest.approx(1 - 1 / 27 - 6 / 27)
     silent = sharded_exact_test(np.full((3, 5), -0.1), weights=weights)
-    assert (silent.p, silent.log10_p, silent.z) == (1.0, 0.0, 0.0)
+    assert silent.p == 1.0
+    assert silent.log10_p == 0.0
+    assert silent.z == 0.0
 
 
 @BOTH
@@ -188,7 +192,8 @@ def test_moments(law, weights):
     assert sums.mean() == pytest.approx(0, abs=1e-9)
     assert result.statistic == pytest.approx(shares[:, 0].sum())
     assert result.z == pytest.approx(result.statistic / sums.std())
-    assert (result.shards, result.permutations) == (3, 5)
+    assert result.shards == 3
+    assert result.permutations == 5
     z = contributions(scores, weights="inverse_sd")[:, 0]
     varies = np.ptp(scores, axis=1) > 0
     np.testing.assert_allclose(z[varies], scipy.stats.zscore(scores[varies], axis=1)[:, 0])
@@ -220,7 +225,8 @@ def test_monte_carlo_counts_ties_and_adds_one():
     strongest = np.zeros((30, 20))
     strongest[:, 0] = 1
     result = sharded_exact_monte_carlo(strongest, resamples=999, rng=rng)
-    assert (result.p, result.log10_p) == (0.001, pytest.approx(-3))
+    assert result.p == 0.001
+    assert result.log10_p == pytest.approx(-3)
 
 
 def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():

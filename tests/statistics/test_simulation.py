@@ -21,11 +21,26 @@ def band(rate, trials):
     return 4 * np.sqrt(max(rate * (1 - rate), 0.01) / trials) + 0.02
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("shards", "orderings"), [(4, 200), (10, 25)])
-@pytest.mark.parametrize("effect", [0.0, 0.9])
-def test_raised_scores_are_found_at_the_stated_rate(law, shards, orderings, effect):
+FEW = (4, 200)  # shards, and orderings of each
+MANY = (10, 25)
+
+
+@pytest.mark.parametrize(
+    ("law", "shape", "effect"),
+    [  # every law under both shapes and both effects, and every shape under both effects
+        ("normal", FEW, 0.9),
+        ("normal", MANY, 0.0),
+        ("heavy tails", FEW, 0.0),
+        ("heavy tails", MANY, 0.9),
+        ("ties", FEW, 0.9),
+        ("ties", MANY, 0.0),
+        ("skew, shards of their own", FEW, 0.0),
+        ("skew, shards of their own", MANY, 0.9),
+    ],
+)
+def test_raised_scores_are_found_at_the_stated_rate(law, shape, effect):
     """The reference raises one entry of each shard for real and runs the test, set by set."""
+    shards, orderings = shape
     rng = np.random.default_rng([shards, int(10 * effect)])
     scores = LAWS[law](rng, (shards, orderings + 1))
     effects = np.full((20_000, shards), effect)

@@ -150,7 +150,9 @@ def test_the_p_value_is_that_of_all_orderings(monkeypatch):
     true = np.mean(walks >= walks[0] - 1e-9)
     found = generated_successor_test(scores, resamples=20_000, rng=np.random.default_rng(0))
     assert found.p == pytest.approx(true, abs=4 * math.sqrt(true / 20_000) + 1e-4)
-    assert (found.shards, found.permutations) == (1, 20_000)
+    assert found.shards == 1
+    assert found.permutations == 20_000
     monkeypatch.setattr("contamination.statistics.successor._BLOCK", 6 * 3_000)
     blocks = generated_successor_test(scores, resamples=20_000, rng=np.random.default_rng(0))
-    assert (blocks.p, blocks.permutations) == (found.p, 20_000)
+    assert blocks.p == found.p
+    assert blocks.permutations == 20_000

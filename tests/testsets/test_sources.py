@@ -71,9 +71,12 @@ def test_a_registered_set_is_the_same_from_a_mirror_and_from_the_hub(
 ) -> None:
     from_hub = open_test_set("questions")
     found = open_test_set("questions", mirror=mirror)
-    assert (found.name, found.template, found.examples) == ("questions", "question/1", EXAMPLES)
+    assert found.name == "questions"
+    assert found.template == "question/1"
+    assert found.examples == EXAMPLES
     assert [record["question"] for record in found.records] == [r["question"] for r in QUESTIONS]
-    assert (from_hub.examples, from_hub.revision) == (EXAMPLES, found.revision)
+    assert from_hub.examples == EXAMPLES
+    assert from_hub.revision == found.revision
     monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
     assert open_test_set("questions") == found
 
@@ -91,7 +94,8 @@ def test_a_directory(tmp_path) -> None:
         (tmp_path / "clone" / config).mkdir(parents=True)
         (tmp_path / "clone" / config / "dev.jsonl").write_bytes(jsonl(records))
     found = open_test_set(tmp_path / "clone" / "two", template="question/1", split="validation")
-    assert (found.name, found.examples) == ("two", EXAMPLES[:2])
+    assert found.name == "two"
+    assert found.examples == EXAMPLES[:2]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -103,7 +107,8 @@ def test_a_file_whose_name_is_not_utf_8(tmp_path, suffix) -> None:
         with path.open("wb") as handle:
             pd.DataFrame(QUESTIONS).to_parquet(handle)
     found = open_test_set(path, template="question/1")
-    assert (found.name, found.examples) == ("quiz?", EXAMPLES)
+    assert found.name == "quiz?"
+    assert found.examples == EXAMPLES
 
 
 def saved(tmp_path: Path) -> Path:
@@ -149,9 +154,11 @@ def test_a_damaged_folder_of_save_to_disk_is_refused(tmp_path, file, contents) -
 
 def test_a_set_of_the_hub_then_needs_no_network(repository, server, cache, monkeypatch) -> None:
     found = open_test_set("org/questions", template="question/1")
-    assert (found.name, found.examples) == ("org/questions", EXAMPLES)
+    assert found.name == "org/questions"
+    assert found.examples == EXAMPLES
     other = open_test_set("org/questions", template="question/1", split="train")
-    assert (other.name, other.examples) == ("org/questions/train", EXAMPLES[:2])
+    assert other.name == "org/questions/train"
+    assert other.examples == EXAMPLES[:2]
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     server.seen.clear()
     assert open_test_set("org/questions", template="question/1") == found
@@ -281,7 +288,9 @@ def test_lines_are_kept_as_a_mirror_or_an_address_writes_them(
         for name in ("here", "away"):
             found = open_test_set(name, template="line/1")
             rendered = open_test_set(name)
-            assert (found.name, found.template, found.examples) == (name, "line/1", lines)
+            assert found.name == name
+            assert found.template == "line/1"
+            assert found.examples == lines
             assert found.revision == sha256_of("line/1", *lines) != rendered.revision
             pairs = zip(rendered.records, lines, strict=True)
             assert found.records == tuple(r | {"line": line.strip()} for r, line in pairs)

@@ -214,7 +214,8 @@ MESSAGES = [{"role": "user", "content": "Hi {}"}, {"role": "assistant", "content
 )
 def test_a_known_layout_brings_its_template(record, template, text, save) -> None:
     found = open_test_set(save("a.jsonl", json.dumps(record)))
-    assert (found.template, found.examples) == (template, (text,))
+    assert found.template == template
+    assert found.examples == (text,)
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,9 @@ def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
 
 def test_texts_are_the_records_rearranged() -> None:
     made = option_variants(set_of(*QUIZ), seed=0)
-    assert (made.template, made.what, made.name) == (OPTIONS_TEMPLATE, "options", "quiz")
+    assert made.template == OPTIONS_TEMPLATE
+    assert made.what == "options"
+    assert made.name == "quiz"
     assert made.distinct == (6, 2, 1, 2)
     assert {len(row) for row in made.texts} == {24}
     first, pinned, numbers, two = made.texts

@@ -98,7 +98,7 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
 
 def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flattered() -> None:
     rng = np.random.default_rng(3)
-    audits = 60
+    audits = 30
     sets = 12
     one = row("set", EVEN, control="old")  # its own p-value is not asked
 
