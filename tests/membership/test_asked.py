@@ -10,7 +10,6 @@ from contamination.membership.choice import text_among
 from contamination.membership.columns import COLUMNS, OF_TEXTS
 from contamination.membership.evaluate import auc
 from contamination.randomness import random_stream
-from contamination.scoring.batch_generation import BatchGenerator
 from contamination.scoring.generation import LocalGenerator, Sampling
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.options import Item
@@ -38,9 +37,9 @@ class Writer:
 
 
 @pytest.fixture(scope="module")
-def opened(trained) -> tuple[TransformersScorer, BatchGenerator]:
+def opened(trained) -> tuple[TransformersScorer, LocalGenerator]:
     scorer = TransformersScorer(trained)
-    return scorer, BatchGenerator(scorer, "trained")
+    return scorer, LocalGenerator(scorer, "trained")
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +74,13 @@ def test_samples_are_compared_with_the_greedy_text(members):
     assert table["verbatim"].tolist() == [1, 0]
     assert [sampling.samples for _, sampling in writer.asked] == [1, 3]
     assert writer.asked[0][1].temperature == 0
+
+
+def test_a_text_that_a_score_cannot_take_has_none(tokenizer):
+    texts = ["by a river", "orbit", "in 5 6", "by a stone"]
+    table = asked.text_scores(OF_TEXTS, MadeUpScorer(tokenizer), Writer(texts), texts)
+    assert table["cloze"].notna().tolist() == [True, False, False, True]
+    assert table["verbatim"].notna().tolist() == [True, False, True, True]
 
 
 def test_the_gain_of_a_gap_is_that_of_whole_passages(tokenizer):
@@ -131,22 +137,15 @@ def test_a_text_among_changed_copies_is_an_item():
     assert item.options[item.answer] == "a red stone lay there"
 
 
-def test_prompts_side_by_side_are_continued_as_alone(make_model, prose, float32):
-    scorer = TransformersScorer(make_model(64))
-    prompts = [text[: 20 + i % 3] for i, text in enumerate(prose[:12])]
-    for sampling in (Sampling(1, 6, 0), Sampling(3, 6, 0.8, 4)):
-        together = BatchGenerator(scorer, "tiny").generate(prompts, sampling)
-        assert together == LocalGenerator(scorer, "tiny").generate(prompts, sampling)
-
-
 @pytest.mark.parametrize(
     ("call", "named"),
     [
         (lambda *of: asked.text_scores(["poetry"], *of, ["a b"]), "poetry"),
         (lambda *of: asked.text_scores([], *of, ["a b"]), "completion"),
         (lambda *of: asked.text_scores(["choice"], *of, ["a b"]), "choice"),
-        (lambda *of: asked.text_scores(["completion"], *of, ["a b", "orbit"]), "text 1: 'orbit'"),
-        (lambda *of: asked.text_scores(["cloze"], *of, ["by a river", "a b"]), "text 1: 'a b'"),
+        (lambda *of: asked.text_scores(["completion"], *of, ["orbit", ""]), "text 0: 'orbit'"),
+        (lambda *of: asked.text_scores(["cloze"], *of, ["by a river", "a b"]), "'river'"),
+        (lambda *of: asked.text_scores(["cloze"], *of, []), "no text"),
         (lambda *of: asked.item_scores(["cloze"], *of, []), "cloze"),
         (lambda *of: asked.choice_scores(of[0], [Item("Q?", ("a", "b"), None)]), "'Q\\?'"),
         (

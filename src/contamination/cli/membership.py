@@ -245,11 +245,11 @@ def _asked_scores(
 
 def _generator(scorer: "Scorer", model: str, choice: ModelChoice) -> "Generator":
     """Return what makes the model of a scorer write."""
-    from contamination.scoring.batch_generation import BatchGenerator
+    from contamination.scoring.generation import LocalGenerator
     from contamination.scoring.local import TransformersScorer
 
     if isinstance(scorer, TransformersScorer):
-        return BatchGenerator(scorer, model)
+        return LocalGenerator(scorer, model)
     return open_generator(model, choice, asks_letters=False)
 
 

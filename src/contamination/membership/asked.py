@@ -5,8 +5,8 @@ so each is computed by name. What defines them stands in `completion`, `variatio
 `choice`; here the model is asked. All have one direction: **the larger, the more likely a member**.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,10 @@ from contamination.testsets.option_texts import LETTERS
 from contamination.testsets.options import Item
 from contamination.testsets.tokens import tokenize
 
-WORDS = 32  # of a suffix that count
-TOKENS = 64  # that are written
+Prepared = TypeVar("Prepared")
+
+WORDS = 16  # of a suffix that count
+TOKENS = 32  # that are written
 SAMPLES = 20  # of CDD, whose authors take 50
 TEMPERATURE = 0.8  # theirs
 FILLS = 7  # of a gap, besides its key
@@ -48,27 +50,29 @@ def text_scores(
     scorer : the model, for the gap.
     generator : the same model, for what it writes.
     texts : of two words at least, and with a word of four letters in the second half for a gap.
+        Other texts have NaN.
     seed : of the samples.
     samples : texts that are sampled after each prefix, for the variation.
 
     Raises
     ------
     InputError
-        For an unknown score, a text that a score cannot take (named by its number), and whatever
-        scoring and writing refuse.
+        For an unknown score, no text that a score can take, and whatever scoring and writing
+        refuse.
     """
     wanted = checked(names, OF_TEXTS)
     tables = {}
     if "cloze" in wanted:
         tables["cloze"] = cloze_scores(scorer, texts)
     if wanted != ["cloze"]:
-        halves = _each(texts, completion.cut_in_half, most=WORDS)
+        halves = _prepared(texts, completion.cut_in_half, most=WORDS)
         greedy = _written(generator, halves, Sampling(1, TOKENS, 0, seed))
         tables["completion"] = _completion_table(halves, greedy)
     if "variation" in wanted:
         sampled = _written(generator, halves, Sampling(samples, TOKENS, TEMPERATURE, seed))
         tables["variation"] = _variation_table(halves, greedy, sampled)
-    return pd.concat([tables[name] for name in wanted], axis=1).rename_axis("text")
+    joined = pd.concat([tables[name] for name in wanted], axis=1)
+    return joined.reindex(pd.RangeIndex(len(texts), name="text"))
 
 
 def item_scores(
@@ -99,10 +103,10 @@ def cloze_scores(scorer: Scorer, texts: Sequence[str]) -> pd.DataFrame:
     `cloze` is the log-probability of the passage with the key less the mean over the other fills
     (nats), and `cloze_first` is 1 where the key is the likeliest.
     """
-    passages = _each(texts, cloze.hide_key, words_after=WORDS_AFTER)
-    keys = [passage.key for passage in passages]
+    passages = _prepared(texts, cloze.hide_key, words_after=WORDS_AFTER)
+    keys = [passage.key for passage in passages.values()]
     groups = []
-    for number, passage in enumerate(passages):
+    for number, passage in enumerate(passages.values()):
         fills = [passage.key, *cloze.other_keys(keys, number, FILLS)]
         # A tokenizer keeps a blank with the word that it precedes.
         prompt = passage.before.removesuffix(" ")
@@ -111,7 +115,7 @@ def cloze_scores(scorer: Scorer, texts: Sequence[str]) -> pd.DataFrame:
     rows = []
     for log_probs in _sums(scorer, groups):
         rows.append((cloze.key_gain(log_probs), float(cloze.key_rank(log_probs) == 1)))
-    return pd.DataFrame(rows, columns=list(COLUMNS["cloze"]))
+    return pd.DataFrame(rows, index=list(passages), columns=list(COLUMNS["cloze"]))
 
 
 def choice_scores(scorer: Scorer, items: Sequence[Item]) -> pd.DataFrame:
@@ -159,18 +163,18 @@ def slot_scores(
 
 
 def _completion_table(
-    halves: Sequence[completion.Halves], greedy: Sequence[Sequence[str]]
+    halves: Mapping[int, completion.Halves], greedy: Sequence[Sequence[str]]
 ) -> pd.DataFrame:
     """Compare what was written with the suffix of each text."""
     rows = []
-    for half, (text,) in zip(halves, greedy, strict=True):
+    for half, (text,) in zip(halves.values(), greedy, strict=True):
         verbatim = completion.is_verbatim(text, half.suffix)
         rows.append((verbatim, completion.suffix_recall(text, half.suffix)))
-    return pd.DataFrame(rows, columns=list(COLUMNS["completion"]))
+    return pd.DataFrame(rows, index=list(halves), columns=list(COLUMNS["completion"]))
 
 
 def _variation_table(
-    halves: Sequence[completion.Halves],
+    halves: Mapping[int, completion.Halves],
     greedy: Sequence[Sequence[str]],
     sampled: Sequence[Sequence[str]],
 ) -> pd.DataFrame:
@@ -179,29 +183,34 @@ def _variation_table(
     As many words count as the suffix has: what a model writes behind it, it has not read there.
     """
     rows = []
-    for half, (text,), samples in zip(halves, greedy, sampled, strict=True):
+    for half, (text,), samples in zip(halves.values(), greedy, sampled, strict=True):
         count = len(half.suffix.split())
         expected = completion.first_words(text, count)
         written = [completion.first_words(sample, count) for sample in samples]
         rows.append((variation.peak(expected, written), variation.agreement(expected, written)))
-    return pd.DataFrame(rows, columns=list(COLUMNS["variation"]))
+    return pd.DataFrame(rows, index=list(halves), columns=list(COLUMNS["variation"]))
 
 
 def _written(
-    generator: Generator, halves: Sequence[completion.Halves], sampling: Sampling
+    generator: Generator, halves: Mapping[int, completion.Halves], sampling: Sampling
 ) -> list[list[str]]:
     """Return what the model writes after each prefix."""
-    return generator.generate([half.prefix for half in halves], sampling)
+    return generator.generate([half.prefix for half in halves.values()], sampling)
 
 
-def _each(texts: Sequence[str], prepare: Callable[..., Any], **options: int) -> list[Any]:
-    """Prepare every text. Raises InputError that names a text by its number."""
-    prepared = []
+def _prepared(
+    texts: Sequence[str], prepare: Callable[..., Prepared], **options: int
+) -> dict[int, Prepared]:
+    """Prepare the texts that can be, by their numbers. Raises InputError where none can be."""
+    prepared: dict[int, Prepared] = {}
+    problems = []
     for number, text in enumerate(texts):
         try:
-            prepared.append(prepare(text, **options))
+            prepared[number] = prepare(text, **options)
         except InputError as error:
-            raise InputError(f"text {number}: {error}") from error
+            problems.append(f"text {number}: {error}")
+    if not prepared:
+        raise InputError(problems[0] if problems else "there is no text to score; give one or more")
     return prepared
 
 
