@@ -25,8 +25,8 @@ from contamination.testsets.tokens import tokenize
 
 Prepared = TypeVar("Prepared")
 
-WORDS = 16  # of a suffix that count
-TOKENS = 32  # that are written
+WORDS = 12  # of a suffix that count
+TOKENS = 24  # that are written
 SAMPLES = 20  # of CDD, whose authors take 50
 TEMPERATURE = 0.8  # theirs
 FILLS = 7  # of a gap, besides its key

@@ -21,9 +21,9 @@ from contamination.scoring.processes import deal
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 from reproduction.run.texts import Domain, Texts
 
-SAMPLES = 8  # after each prefix
+SAMPLES = 6  # after each prefix
 COPIES = 3  # among which a text stands
-COPIED = 8  # part of the context that a text takes: a prompt holds it and its copies
+COPIED = 12  # part of the context that a text takes: a prompt holds it and its copies
 # Column of `contamination.membership.columns` -> assumption, and the name of the score.
 ROWS = {
     "verbatim": ("A4", "Continued word for word"),
