@@ -103,6 +103,14 @@ class Small(MadeUpScorer):
     context = 64
 
 
+def test_a_long_context_is_cut_before_the_gap(tokenizer):
+    texts = ["by the river " * 40 + "a stone lay here", "in a tower there was an apple here"]
+    kept = asked.cloze_scores(Small(tokenizer), texts)
+    whole = asked.cloze_scores(MadeUpScorer(tokenizer), texts)
+    # A made-up scorer looks at one token before each, which is there in both.
+    assert kept["cloze"].tolist() == pytest.approx(whole["cloze"].tolist())
+
+
 class KnowsLetter(MadeUpScorer):
     """Gives the letter of the line that holds `published` 50 nats more."""
 

@@ -113,7 +113,7 @@ def cloze_scores(scorer: Scorer, texts: Sequence[str]) -> pd.DataFrame:
         blank = passage.before[len(prompt) :]
         groups.append((prompt, [f"{blank}{fill}{passage.after}" for fill in fills]))
     rows = []
-    for log_probs in _sums(scorer, groups):
+    for log_probs in _sums(scorer, groups, cut=True):
         rows.append((cloze.key_gain(log_probs), float(cloze.key_rank(log_probs) == 1)))
     return pd.DataFrame(rows, index=list(passages), columns=list(COLUMNS["cloze"]))
 
@@ -214,29 +214,35 @@ def _prepared(
     return prepared
 
 
-def _sums(scorer: Scorer, groups: Sequence[tuple[str, list[str]]]) -> list[np.ndarray]:
+def _sums(
+    scorer: Scorer, groups: Sequence[tuple[str, list[str]]], *, cut: bool = False
+) -> list[np.ndarray]:
     """Return the log-probability (nats) of each text that may follow a prompt, by prompt."""
     sums = []
-    for values in _log_probs(scorer, groups):
+    for values in _log_probs(scorer, groups, cut=cut):
         sums.append(np.array([value.sum(dtype=np.float64) for value in values]))
     return sums
 
 
-def _log_probs(scorer: Scorer, groups: Sequence[tuple[str, list[str]]]) -> list[list[np.ndarray]]:
+def _log_probs(
+    scorer: Scorer, groups: Sequence[tuple[str, list[str]]], *, cut: bool = False
+) -> list[list[np.ndarray]]:
     """Return the log-probabilities (nats) of the tokens of each text that may follow a prompt.
 
-    Raises InputError where a prompt would be cut off, and for each text elsewhere.
+    Of a prompt that leaves no room, the last tokens count, as many before each text, if it may be
+    `cut`; else InputError is raised.
     """
     prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in groups])
     tokens = []
     for (prompt, texts), ids in zip(groups, prompts, strict=True):
         following = tokenize(scorer.tokenizer, texts)
-        longest = len(ids) + max(map(len, following))
-        if longest > scorer.context:
+        room = scorer.context - max(map(len, following))
+        if room < len(ids) and not cut:
             raise InputError(
-                f"{prompt[:40]!r} has {longest} tokens with what follows, and the model reads "
-                f"{scorer.context} at once; give shorter texts"
+                f"{prompt[:40]!r} has {len(ids) - room} tokens too many with what follows: the "
+                f"model reads {scorer.context} at once; give shorter texts"
             )
-        tokens.append((ids, following))
+        kept = ids[-room:] if room < len(ids) else ids
+        tokens.append((kept, following))
     values = dict(continuation_logprobs(scorer, tokens))
     return [values[number] for number in range(len(tokens))]
