@@ -10,7 +10,7 @@ stores holds
 and `stores.json`, which says how often the contaminated model has read each set.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def score_statistics(
     for test in [*_registered(), *own]:
         for model in (CONTAMINATED, CLEAN):
             for dataset in facts:
-                row = {"test": test.name, "model": model, "dataset": dataset}
+                row: dict[str, object] = {"test": test.name, "model": model, "dataset": dataset}
                 row["dup_count"] = facts[dataset]["dup_count"] if model == CONTAMINATED else 0
                 rows.append(row | _result(test, stores / model / dataset))
     results = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -71,7 +71,7 @@ def _registered() -> list[Test]:
     return [test for test in TESTS.values() if test.kind != "alternatives"]
 
 
-def _result(test: Test, folder: Path) -> Mapping[str, object]:
+def _result(test: Test, folder: Path) -> dict[str, object]:
     """Return p and log10 p of a statistic on a set, or the reason why it has none."""
     try:
         store = _store_of(test, folder)

@@ -4,6 +4,7 @@ Examples are the lines of the released files, as in the profile `checkpoints` (d
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ def measure(
         [*settings.ablation_sets, *spanned],
         lambda name: access.open_set(name, max_records=settings.max_records, lines=True),
     )
-    wanted = [(name, shards) for shards in settings.shards for name in settings.ablation_sets]
+    wanted = list(product(settings.ablation_sets, settings.shards))
     wanted += [(name, SPANS) for name in dict.fromkeys(spanned)]
     parts = parts_of(experiment, "checkpoints")
     column = f"min_k_{settings.k:g}"
