@@ -46,13 +46,19 @@ def text_scores(
 
     Parameters
     ----------
-    names : of the scores.
-    scorer : the model, for the gap.
-    generator : the same model, for what it writes.
-    texts : of two words at least, and with a word of four letters in the second half for a gap.
-        Other texts have NaN.
-    seed : of the samples.
-    samples : texts that are sampled after each prefix, for the variation.
+    names
+        Of the scores.
+    scorer
+        The model, for the gap.
+    generator
+        The same model, for what it writes.
+    texts
+        Of two words at least, and with a word of four letters in the second half for
+        a gap. Other texts have NaN.
+    seed
+        Of the samples.
+    samples
+        Texts that are sampled after each prefix, for the variation.
 
     Raises
     ------
