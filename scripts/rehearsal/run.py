@@ -56,6 +56,18 @@ OTHERWISE = {
     "06_wikimia": {"lengths": [128, 256]},
 }
 AUDIT = "03_open_model_audit"
+# A notebook of the profile `checkpoints`, with the sets of its figures and small numbers.
+RELEASED = "12_released_checkpoints"
+RELEASED_SETTINGS = {
+    "shards": [5, 10],
+    "shown_shards": 10,
+    "fewer_permutations": [1, 2],
+    "replicates": 3,
+    "length": 64,
+    "spans": 20,
+    "max_records": 50,
+    "permutations": 3,
+}
 TOKEN = "hf_rehearsal"
 
 # What goes wrong, each once.
@@ -116,7 +128,8 @@ def learnt() -> list[str]:
 def shortened() -> dict[str, Any]:
     """Return the profile with smaller numbers and all of its notebooks, models and sets.
 
-    The audit gets the model that is taught as well, and the sets that it has learnt.
+    The audit gets the model that is taught as well, and the sets that it has learnt. The notebook
+    of the released checkpoints, of another profile, takes part as well.
     """
     experiment = Experiment(PROFILE, BUILD)
     notebooks = {}
@@ -124,6 +137,7 @@ def shortened() -> dict[str, Any]:
         known = notebook_parameters(ROOT / "notebooks" / f"{name}.ipynb", experiment, PROFILE)
         small = {key: min(known[key], most) for key, most in LIMITS.items() if key in known}
         notebooks[name] = {**given, **small, **OTHERWISE.get(name, {})}
+    notebooks[RELEASED] = {**RELEASED_SETTINGS, "models": [TAUGHT]}
     audit = notebooks[AUDIT]
     audit |= {"models": [*audit["models"], TAUGHT], "sets": [*audit["sets"], *learnt()]}
     return {"seed": experiment.profile.seed, "notebooks": notebooks}

@@ -14,6 +14,11 @@ PRECISION = ("--precision", "float32")
 
 
 @pytest.fixture
+def long_model(make_model) -> Path:
+    return make_model(128)
+
+
+@pytest.fixture
 def membership(call, model_directory, prose):
     records = [{"text": text[:60], "seen": i % 2, "one": 1} for i, text in enumerate(prose[:12])]
     Path("texts.jsonl").write_bytes(jsonl(records))
@@ -39,9 +44,24 @@ def test_labels_give_an_evaluation(membership):
     assert by_score["ppl_200"]["auc"] is output["texts"][0]["ppl_200"] is None  # no NaN in JSON
 
 
+def test_scores_by_name_stand_beside_the_others(call, long_model):
+    words = ("apples", "towers", "clouds")
+    records = [{"question": word, "choices": ["a", "b"], "answer": 0} for word in words]
+    Path("items.jsonl").write_bytes(jsonl(records))
+    names = ("--score", "cloze", "--score", "slot", "--score", "choice")
+    arguments = (long_model, "items.jsonl", "--template", "It is about {question}")
+    status, out, _ = call("membership", *arguments, *names, "--json", *PRECISION)
+    assert status == 0
+    (row, *_) = json.loads(out)["texts"]
+    assert {"loss", "cloze", "cloze_first", "slot", "slot_rouge_l", "choice"} <= row.keys()
+    assert "verbatim" not in row
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
+        (("--score", "poetry"), "poetry"),
+        (("--score", "slot"), "options"),
         (("--label", "one"), "'one'"),
         (("--label", "text"), "record 0: 'text'"),
         (("--neighbours", "100000000"), "1000"),

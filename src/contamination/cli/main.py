@@ -21,6 +21,7 @@ COMMANDS = (
     "audit-logs",
     "membership",
     "wikimia",
+    "leaderboard",
     "data",
 )
 

@@ -10,6 +10,7 @@ from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     check_written,
+    open_generator,
     open_scorer,
     open_set,
 )
@@ -17,11 +18,15 @@ from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
+from contamination.membership.columns import COLUMNS, OF_ITEMS, OF_TEXTS, checked
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from contamination.scoring.contract import Scorer
+    from contamination.scoring.generation import Generator
     from contamination.testsets.example_set import ExampleSet
+    from contamination.testsets.options import Item
 
 LABELS = {
     "1": True,
@@ -51,6 +56,9 @@ UNITS = {
     "reference_ratio": "ratio",
     "neighbour": "nats per token",
 }
+ASKED_UNITS: dict[str, str] = {}
+for _units in COLUMNS.values():
+    ASKED_UNITS |= _units
 
 
 def membership(
@@ -69,6 +77,15 @@ def membership(
             max=1000,
         ),
     ] = 0,
+    asked: Annotated[
+        list[str] | None,
+        option(
+            "Score for which the model is asked more, many times as slow: "
+            f"{', '.join(OF_TEXTS)}, and of items {', '.join(OF_ITEMS)}; may be repeated.",
+            "--score",
+            group=o.WHAT,
+        ),
+    ] = None,
     label: Annotated[
         str | None,
         option("Field that is 1 for members and 0 for non-members.", group=o.WHAT),
@@ -108,8 +125,11 @@ def membership(
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which
     none proves anything by itself. With --label, also how well each of them separates
     members from the others.
+    With --score, scores for which MODEL goes on with a text, fills a gap, or chooses an
+    option.
     """
     check_written([csv], [model, dataset, reference])
+    further = checked(asked, OF_TEXTS + OF_ITEMS) if asked else []
     chosen_set = SetChoice(
         dataset=dataset,
         template=template,
@@ -135,8 +155,11 @@ def membership(
         api_key_env=api_key_env,
     )
     refuse_swapped(model, dataset)
+    from contamination.testsets.options import items_of
+
     texts = open_set(chosen_set)
     members = None if label is None else _members(texts, label)
+    items = items_of(texts) if set(further) & set(OF_ITEMS) else ()
 
     from contamination.membership.api import membership_scores
     from contamination.membership.evaluate import evaluate, missing_scores
@@ -157,6 +180,9 @@ def membership(
     table = membership_scores(
         scorer, texts.examples, reference=second, neighbours=neighbours, seed=seed
     )
+    if further:
+        generator = _generator(scorer, model, chosen_model)
+        table = table.join(_asked_scores(further, scorer, generator, texts.examples, items, seed))
     save_table(table.reset_index(), csv)
     evaluation = None
     if members is not None:
@@ -194,15 +220,50 @@ def membership(
         say(f"scores of each text: {csv}")
 
 
+def _asked_scores(
+    names: Sequence[str],
+    scorer: "Scorer",
+    generator: "Generator",
+    texts: Sequence[str],
+    items: Sequence["Item"],
+    seed: int,
+) -> "pd.DataFrame":
+    """Compute the scores of texts and of items for which the model is asked more."""
+    import pandas as pd
+
+    from contamination.membership.asked import item_scores, text_scores
+
+    of_texts = [name for name in names if name in OF_TEXTS]
+    of_items = [name for name in names if name in OF_ITEMS]
+    tables = []
+    if of_texts:
+        tables.append(text_scores(of_texts, scorer, generator, texts, seed=seed))
+    if of_items:
+        tables.append(item_scores(of_items, scorer, generator, items, seed=seed))
+    return pd.concat(tables, axis=1)
+
+
+def _generator(scorer: "Scorer", model: str, choice: ModelChoice) -> "Generator":
+    """Return what makes the model of a scorer write."""
+    from contamination.scoring.generation import LocalGenerator
+    from contamination.scoring.local import TransformersScorer
+
+    if isinstance(scorer, TransformersScorer):
+        return LocalGenerator(scorer, model)
+    return open_generator(model, choice, asks_letters=False)
+
+
 def _few(table: "pd.DataFrame") -> list[str]:
     """Return the scores that are printed without --all."""
-    return [name for name in table.columns if name in SHOWN + ADDED]
+    shown = {*SHOWN, *ADDED, *ASKED_UNITS}
+    return [name for name in table.columns if name in shown]
 
 
 def _unit(score: str) -> str:
     """Return the unit of a score."""
-    if score in UNITS:
-        return UNITS[score]
+    units = UNITS | ASKED_UNITS
+    if score in units:
+        return units[score]
     family, _, _ = score.rpartition("_")
     return UNITS[family]
 

@@ -74,6 +74,9 @@ NOTEBOOKS = {
     "09_controlled_contamination": Notebook("controlled", "clean"),
     "10_book_audit": Notebook("books", "clean"),
     "11_unlearning_audit": Notebook("unlearning", "both"),
+    "12_released_checkpoints": Notebook(
+        "checkpoints", "both", reads=("03_open_model_audit",), released=True
+    ),
     "13_beside_the_papers": Notebook(
         "papers",
         reads=("notebooks",),

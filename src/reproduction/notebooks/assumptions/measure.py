@@ -22,13 +22,13 @@ from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import OK
 from contamination.testsets.tokens import tokenize
+from reproduction.notebooks.assumptions.asked import ROWS, score_asked
+from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 from reproduction.notebooks.assumptions.public import PIECE, PUBLIC, PublicDomain, load_public
 from reproduction.notebooks.assumptions.settings import Settings
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid
 from reproduction.run.texts import Domain, Texts, domain_texts, to_train_on
-
-PHASES = ("control", "pre-training", "fine-tuning")
 
 # k of Fu; its names in the tables.
 FIRST = (50, 100, 200)
@@ -44,9 +44,12 @@ LABELS = (
     | {f"mem_off_by_one_{k}": f"Mem {k}, off by one" for k in MEM}
     | {f"entropy_{k}": f"Entropy {k}" for k in ENTROPY}
 )
-KEYS = ["phase", "domain", "member"]  # of a scored text
 READ_HERE = "read here"  # benchmark of the domains of the corpus
 CELLS = ("model", "parameters", "domain", "members", "non_members", "spare", "commit", "status")
+
+
+def _nothing_asked() -> pd.DataFrame:
+    return pd.DataFrame(columns=[*KEYS, *ROWS])
 
 
 @dataclass
@@ -58,11 +61,13 @@ class Scored:
     cells : a row for each model and domain.
     scores : tables of scores, one for each model or cell.
     splits : the texts of each domain with their membership, for `Access.score_blind`.
+    asked : the table of `score_asked`, of models trained here.
     """
 
     cells: list[Row] = field(default_factory=list)
     scores: list[pd.DataFrame] = field(default_factory=list)
     splits: list[Row] = field(default_factory=list)
+    asked: pd.DataFrame = field(default_factory=_nothing_asked)
 
 
 def measure(
@@ -75,6 +80,7 @@ def measure(
     cells : `CELLS` of every model and domain: how many texts it has, or why none is scored.
     scored : model, and the columns of `score_phases`.
     blind : scores without a model, as of `Access.score_blind`.
+    asked : the table of `score_asked`; released models are not asked.
     """
     seed = experiment.profile.seed
     scored = Scored()
@@ -105,6 +111,7 @@ def measure(
         "cells": cells.astype({"parameters": "Int64"}),
         "scored": pd.concat(scored.scores or [empty], ignore_index=True),
         "blind": access.score_blind(splits),
+        "asked": scored.asked,
     }
 
 
@@ -249,6 +256,14 @@ def _score_trained(experiment: Experiment, settings: Settings) -> Scored:
                     "status": OK,
                 }
             )
+    scored.asked = score_asked(
+        domains,
+        tuned,
+        TransformersScorer(experiment.model("clean")),
+        TransformersScorer(folder / "clean") if tuned else None,
+        texts=settings.asked,
+        seed=experiment.profile.seed,
+    )
     for domain_name, domain in domains.items():
         if domain.members and domain.non_members:
             scored.splits.append(_decoded(domain_name, domain, tokenizer))

@@ -16,6 +16,8 @@ class Settings(NotebookSettings):
     spare : most texts of a domain that models trained here read in fine-tuning.
     epochs : how often they read them.
     learning_rate : of fine-tuning.
+    asked : most texts of a domain, on each side, that the clean model also continues, completes
+        and chooses.
     """
 
     models: tuple[str, ...]
@@ -25,3 +27,4 @@ class Settings(NotebookSettings):
     spare: int
     epochs: int
     learning_rate: float
+    asked: int

@@ -15,8 +15,10 @@ import pandas as pd
 
 from contamination.membership.evaluate import auc, evaluate
 from contamination.scoring.status import OK
-from contamination.tables import format_estimate, lay_out
-from reproduction.notebooks.assumptions.measure import KEYS, LABELS, PHASES
+from contamination.tables import Layout, format_estimate, lay_out
+from reproduction.notebooks.assumptions.asked import ROWS
+from reproduction.notebooks.assumptions.measure import LABELS
+from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 
 MEAN = "mean"  # domain of the rows that average over all domains
 WITHIN_COLUMNS = (
@@ -51,6 +53,13 @@ CHANCE = 50.0  # percent
 FAMILIES = {"PPL": "PPL", "Min": "Min k% token", "Mem": "Mem k", "Entropy": "Entropy k"}
 TUNED = ("Zephyr-7B-beta", "BioMistral-NLU-7B")  # models of Fu that are judged on tuning data
 
+# Scores of the survey that one pass gives -> assumption, and the name of the score.
+SURVEYED = {
+    "loss": ("A1", LABELS["loss"]),
+    "min_k_25": ("A1", LABELS["min_k_25"]),
+    "mem_25": ("A4", LABELS["mem_25"]),
+    "entropy_25": ("A6", LABELS["entropy_25"]),
+}
 OURS = ("_off_by_one_", "min_k_")  # metrics that are none of Fu's, by what their names hold
 
 
@@ -225,6 +234,40 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
 
     rows = within[within["phase"] == phase].replace({"metric": LABELS})
     return lay_out(rows, {"metric": "Metric"}, cell, columns_first=["Mean"])
+
+
+def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Layout:
+    """Lay out the survey of assumptions: a row for each score, a column for each phase.
+
+    AUCs in percent, the mean over domains, bold where the interval leaves out 50.
+
+    Parameters
+    ----------
+    within : `within_table` of one model.
+    asked : `within_table` of the scores for which the model is asked more.
+    epochs : how often fine-tuning has read a text.
+    """
+    control, once, again = PHASES
+    headings = {control: "Control", once: "Read once", again: f"Read {epochs} times"}
+    names = SURVEYED | ROWS
+    rows = pd.concat([within, asked])
+    rows = rows[(rows["domain"] == MEAN) & rows["metric"].isin(list(names))]
+    order = {metric: place for place, metric in enumerate(names)}
+    rows = rows.sort_values("metric", key=lambda metrics: metrics.map(order), kind="stable")
+    of_assumption = {metric: assumption for metric, (assumption, _) in names.items()}
+    of_score = {metric: score for metric, (_, score) in names.items()}
+    rows = rows.assign(
+        assumption=rows["metric"].map(of_assumption), score=rows["metric"].map(of_score)
+    ).sort_values("assumption", kind="stable")
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        estimate = format_estimate(
+            row["auc_percent"], row["auc_low"], row["auc_high"], null=CHANCE, digits=1
+        )
+        return {headings[row["phase"]]: estimate}
+
+    keys = {"assumption": "Assumption", "score": "Score"}
+    return lay_out(rows, keys, cell, columns_first=list(headings.values()))
 
 
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:

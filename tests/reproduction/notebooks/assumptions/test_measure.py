@@ -47,6 +47,7 @@ SETTINGS = Settings(
     spare=1,
     epochs=1,
     learning_rate=1e-3,
+    asked=2,
 )
 
 

@@ -1,0 +1,168 @@
+"""Statistics compared on stores of models of which the truth is known.
+
+Oren et al. offer their models as a benchmark for future tests (section 1), to be ranked by the mean
+of log p (section 4.1). The stores of such models are enough: every registered statistic is computed
+from them without a model, and so is one of your own (docs/how-to/own-statistic.md). A folder of
+stores holds
+
+    <model>/<set>/<kind>-<shards>/
+
+and `stores.json`, which says how often the contaminated model has read each set.
+"""
+
+from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from contamination.audit.registry import TESTS, StoreScores, Test
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_format import Kind
+
+CONTAMINATED = "contaminated"
+CLEAN = "clean"
+FACTS = "stores.json"
+COLUMNS = ("test", "model", "dataset", "dup_count", "p", "log10_p", "status")
+OK = "ok"
+
+
+def score_statistics(
+    stores: Path, own: Sequence[Test] = (), alpha: float = 0.05
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compute every statistic on every set of both models, and rank the statistics.
+
+    Parameters
+    ----------
+    stores : folder of stores, as `data/stores`.
+    own : further statistics, as of `own_statistic`.
+    alpha : level at which rejections are counted.
+
+    Returns
+    -------
+    ranking : a row per statistic, the most powerful first: sets that it could be computed on,
+        mean_log10_p and rejected of them under the contaminated model, and false_positives of as
+        many under the clean one. Statistics of fewer sets, which need tokens that a store of sums
+        lacks, come last: their means are of other sets.
+    results : `COLUMNS`, a row per statistic, model and set; a status says why there is no p-value.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no stores of the two models, or a statistic gives no scores.
+    """
+    facts = read_json(stores / FACTS)["canaries"]
+    rows = []
+    for test in [*_registered(), *own]:
+        for model in (CONTAMINATED, CLEAN):
+            for dataset in facts:
+                row: dict[str, object] = {"test": test.name, "model": model, "dataset": dataset}
+                row["dup_count"] = facts[dataset]["dup_count"] if model == CONTAMINATED else 0
+                rows.append(row | _result(test, stores / model / dataset))
+    results = pd.DataFrame(rows, columns=list(COLUMNS))
+    return _ranking(results, alpha), results
+
+
+def _registered() -> list[Test]:
+    """Return the registered statistics of the order of records."""
+    return [test for test in TESTS.values() if test.kind != "alternatives"]
+
+
+def _result(test: Test, folder: Path) -> dict[str, object]:
+    """Return p and log10 p of a statistic on a set, or the reason why it has none."""
+    try:
+        store = _store_of(test, folder)
+        result = test.result(store, store.permutations())
+    except InputError as error:
+        return {"p": np.nan, "log10_p": np.nan, "status": f"not computed: {error}"}
+    return {"p": result.p, "log10_p": result.log10_p, "status": OK}
+
+
+def _store_of(test: Test, folder: Path) -> Store:
+    """Return the store of a set that a statistic reads: whole, or cut into the most shards."""
+    paths = sorted(folder.glob(f"{test.kind}-*"))
+    stores = [open_store(path) for path in paths]
+    whole_set = test.shard_size is None
+    fitting = [store for store in stores if (store.header.shards == 1) == whole_set]
+    if not fitting:
+        raise InputError(f"{folder}: no store of {test.kind} for {test.name}; score one first")
+    return fitting[-1]
+
+
+def _ranking(results: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Sum up the results of each statistic."""
+    computed = results[results["status"] == OK]
+    if computed.empty:
+        raise InputError(f"no statistic could be computed: {results['status'].iloc[0]}")
+    computed = computed.assign(rejects=computed["p"] <= alpha)
+    of_contaminated = computed[computed["model"] == CONTAMINATED].groupby("test", sort=False)
+    of_clean = computed[computed["model"] == CLEAN].groupby("test", sort=False)
+    ranking = pd.DataFrame(
+        {
+            "sets": of_contaminated.size(),
+            "mean_log10_p": of_contaminated["log10_p"].mean(),
+            "rejected": of_contaminated["rejects"].sum(),
+            "false_positives": of_clean["rejects"].sum(),
+        }
+    )
+    ranking = ranking.sort_values(["sets", "mean_log10_p"], ascending=[False, True])
+    return ranking.rename_axis("test").reset_index()
+
+
+def own_statistic(name: str, kind: Kind = "orderings") -> Test:
+    """Load a statistic of one's own, FILE.py:FUNCTION, judged by the exact test on shards.
+
+    The function takes a store, the number of a shard and the number of permutations, and returns
+    the scores of the orderings of that shard, (n + 1,), the canonical one first. If it treats all
+    orderings alike, the p-value is exact, whatever it computes.
+
+    Parameters
+    ----------
+    name : path of a Python file and a function in it. The code of the file is run.
+    kind : of the stores that it reads: "orderings", or "successors" for pairs of examples.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or function, or the file cannot be imported.
+    """
+    path, _, function_name = name.rpartition(":")
+    file = Path(path)
+    spec = spec_from_file_location("own_statistic", file) if file.is_file() else None
+    if spec is None or spec.loader is None:
+        raise InputError(f"{name!r}: no such Python file; give FILE.py:FUNCTION")
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # somebody else's code, which may raise anything
+        raise InputError(f"{file}: it cannot be imported ({error!r}); correct it") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise InputError(f"{file}: it has no function {function_name!r}; give FILE.py:FUNCTION")
+    return Test(
+        name=function_name,
+        label=function_name,
+        colour="#000000",
+        marker="x",
+        help="a statistic of your own",
+        kind=kind,
+        from_store=_checked(name, function),
+    )
+
+
+def _checked(name: str, function: StoreScores) -> StoreScores:
+    """Return the function, with a check that it returns finite scores, one per ordering."""
+
+    def scores(store: Store, shard: int, permutations: int) -> np.ndarray:
+        values = np.asarray(function(store, shard, permutations), dtype=np.float64)
+        if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
+            raise InputError(
+                f"{name}: shard {shard} has scores of shape {values.shape}; return a finite score "
+                "for each ordering, the canonical one first"
+            )
+        return values
+
+    return scores

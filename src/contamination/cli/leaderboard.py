@@ -1,0 +1,61 @@
+"""`contamination leaderboard`: which statistic finds most on stores of known truth."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from contamination.cli import options as o
+from contamination.cli.choices import check_written
+from contamination.cli.options import option
+from contamination.cli.printing import json_rows, print_table, save_table, say
+
+
+def leaderboard(
+    stores: Annotated[
+        Path, typer.Argument(help="Folder of stores of known truth, such as data/stores.")
+    ],
+    own: Annotated[
+        list[str] | None,
+        option(
+            "Statistic of your own, FILE.py:FUNCTION, whose code is run; may be repeated.",
+            "--own",
+            group=o.WHAT,
+        ),
+    ] = None,
+    kind: Annotated[
+        Literal["orderings", "successors"],
+        option("Kind of stores that your own statistics read.", "--kind", group=o.WHAT),
+    ] = "orderings",
+    alpha: o.Alpha = 0.05,
+    as_json: o.AsJson = False,
+    csv: o.CsvFile = None,
+) -> None:
+    """Rank the statistics by their mean log10 p on STORES of models that have read planted sets.
+
+    Example: contamination leaderboard data/stores --own my_statistic.py:scores
+
+    No model is read. The clean model has read none of the sets, so about a share of the level of
+    its sets is rejected by a statistic that keeps it.
+    """
+    check_written([csv], [stores])
+
+    from contamination.audit.ranking import own_statistic, score_statistics
+
+    statistics = [own_statistic(name, kind) for name in own or ()]
+    ranking, results = score_statistics(stores, statistics, alpha)
+    save_table(results, csv)
+    if as_json:
+        output = {"ranking": json_rows(ranking), "results": json_rows(results)}
+        print(json.dumps(output, indent=2))
+        return
+    rows: list[tuple[Any, ...]] = []
+    for row in ranking.itertuples():
+        mean = f"{row.mean_log10_p:.2f}"
+        rows.append((row.test, row.sets, mean, row.rejected, row.false_positives))
+    columns = ("test", "sets", "mean log10 p", "rejected", "rejected, clean model")
+    print_table(columns, rows, title=f"Statistics on {stores}, at level {alpha:g}")
+    say("Smaller is more evidence. Means over fewer sets are of other sets: compare equal numbers.")
+    if csv is not None:
+        say(f"every p-value: {csv}")

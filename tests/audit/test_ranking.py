@@ -1,0 +1,130 @@
+"""Statistics ranked on the shipped stores, and statistics of one's own."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contamination.audit.ranking import own_statistic, score_statistics
+from contamination.audit.registry import TESTS
+from contamination.errors import InputError
+from contamination.scoring.store import open_store
+from fakes.data_fixtures import ROOT
+
+STORES = ROOT / "data" / "stores"
+PAGE = ROOT / "docs" / "how-to" / "own-statistic.md"
+SETS = ("signature-64", "question-2")
+SUMMED = """
+def sums(store, shard, permutations):
+    return store.log_probs(permutations)[shard]
+"""
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory) -> Path:
+    """Return a folder with two of the shipped sets."""
+    folder = tmp_path_factory.mktemp("stores")
+    facts = json.loads((STORES / "stores.json").read_text(encoding="utf-8"))
+    canaries = {name: facts["canaries"][name] for name in SETS}
+    (folder / "stores.json").write_text(json.dumps({"canaries": canaries}), encoding="utf-8")
+    for model in ("contaminated", "clean"):
+        (folder / model).mkdir()
+        for name in SETS:
+            (folder / model / name).symlink_to(STORES / model / name)
+    return folder
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a file of Python and returns its path."""
+
+    def written(code: str) -> Path:
+        path = tmp_path / "mine.py"
+        path.write_text(code, encoding="utf-8")
+        return path
+
+    return written
+
+
+def test_every_registered_statistic_of_order_is_ranked(stores):
+    ranking, results = score_statistics(stores)
+    assert set(ranking["test"]) == {name for name in TESTS if name != "options"}
+    assert len(results) == len(ranking) * 2 * len(SETS)
+
+
+def test_numbers_are_those_of_the_registry_and_their_mean(stores):
+    ranking, results = score_statistics(stores)
+    expected = []
+    for name in SETS:
+        store = open_store(stores / "contaminated" / name / "orderings-025")
+        expected.append(TESTS["sharded_exact"].result(store, store.permutations()).log10_p)
+    own = results[(results["test"] == "sharded_exact") & (results["model"] == "contaminated")]
+    assert own["log10_p"].tolist() == expected
+    row = ranking.set_index("test").loc["sharded_exact"]
+    assert row["mean_log10_p"] == np.mean(expected)
+    assert row["rejected"] == sum(value <= np.log10(0.05) for value in expected)
+
+
+def test_a_set_without_tokens_has_no_p_and_says_why(stores):
+    _, results = score_statistics(stores)
+    lost = results[results["status"] != "ok"]
+    assert lost["p"].isna().all()
+    assert set(lost["test"]) <= {"boundary", "token_standardised", "min_p"}
+    assert all(status.startswith("not computed: ") for status in lost["status"])
+
+
+def test_the_sum_as_a_statistic_of_ones_own_is_the_exact_test(stores, write):
+    own = own_statistic(f"{write(SUMMED)}:sums")
+    ranking, _ = score_statistics(stores, [own])
+    means = ranking.set_index("test")["mean_log10_p"]
+    assert means["sums"] == means["sharded_exact"]
+
+
+def test_the_statistic_of_the_page_runs(stores, write, call):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    path = write(code)
+    status, out, _ = call("leaderboard", stores, "--own", f"{path}:clipped", "--json")
+    assert status == 0
+    rows = {row["test"]: row for row in json.loads(out)["ranking"]}
+    assert rows["clipped"]["sets"] == len(SETS)
+    assert rows["clipped"]["mean_log10_p"] < -1
+
+
+def test_the_table_names_every_statistic(stores, call):
+    status, out, _ = call("leaderboard", stores, "--csv", "results.csv")
+    assert status == 0
+    assert "successor" in out
+    assert Path("results.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "function", "named"),
+    [
+        (SUMMED, "nothing", "'nothing'"),
+        ("import nothing_of_that_name", "sums", "nothing_of_that_name"),
+        ("sums = 1", "sums", "'sums'"),
+    ],
+)
+def test_a_statistic_that_cannot_be_loaded_is_named(write, code, function, named):
+    with pytest.raises(InputError, match=named):
+        own_statistic(f"{write(code)}:{function}")
+
+
+@pytest.mark.parametrize("name", ["missing.py:sums", "sums", ""])
+def test_a_file_that_is_missing_is_named(name):
+    with pytest.raises(InputError, match=re.escape(repr(name))):
+        own_statistic(name)
+
+
+@pytest.mark.parametrize("values", ["1.0", "[1.0]", "[[1.0, 2.0]]", "[1.0, float('nan')]"])
+def test_scores_that_are_none_are_no_result(stores, write, values):
+    own = own_statistic(f"{write(f'def bad(store, shard, permutations): return {values}')}:bad")
+    _, results = score_statistics(stores, [own])
+    statuses = results.loc[results["test"] == "bad", "status"]
+    assert all("bad" in status and "shard 0" in status for status in statuses)
+
+
+def test_a_folder_without_stores_is_named(tmp_path, refused):
+    assert "stores.json" in refused("leaderboard", tmp_path)
