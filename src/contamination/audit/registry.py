@@ -155,8 +155,10 @@ class Test(StoreNeed):
 
         Parameters
         ----------
-        shards : of the store.
-        permutations : of whole orderings that are scored; pairs of examples give any ordering.
+        shards
+            Number of shards of the store.
+        permutations
+            Whole orderings that are scored; pairs of examples give any ordering.
         """
         if self.kind != "successors":
             return permutations

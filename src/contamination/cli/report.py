@@ -135,9 +135,12 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_js
 
     Parameters
     ----------
-    plans : by model, that of the control last.
-    request : whose tests the plans are of.
-    as_json : print JSON instead of text for people.
+    plans
+        Plan of each model, that of the control last.
+    request
+        Its tests are planned.
+    as_json
+        Print JSON instead of text for people.
     """
     if as_json:
         first, *controls = plans.values()

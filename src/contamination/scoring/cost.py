@@ -167,9 +167,12 @@ def distinct_share(examples: int, shards: int, permutations: int) -> float:
 
     Parameters
     ----------
-    examples : of the set.
-    shards : that the set is cut into.
-    permutations : shuffled orderings of each shard, beside the canonical one.
+    examples
+        Number of examples of the set.
+    shards
+        Number of shards that the set is cut into.
+    permutations
+        Shuffled orderings of each shard, without the canonical one.
     """
     drawn = permutations + 1
     distinct = 0.0
