@@ -102,7 +102,7 @@ reference: $(SETUP) ## renew what git holds of a finished run (results/reference
 	$(RUN) reference --results $(R) $(OUTPUTS)
 	$(BIN)/python scripts/readme.py
 docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
-setup: $(SETUP) ## the virtual environment, from the exact lock
+setup: $(SETUP) $(if $(QUARTO),$(VENV)/.quarto) ## the virtual environment, from the exact lock; QUARTO=1 adds Quarto, which pandoc and typst replace
 test: $(SETUP) ## the test suite
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
 lint: $(SETUP) ## lint, format check, type check, the layers of the packages and plainness
@@ -135,8 +135,12 @@ $(B)/scores/%.json: ; $(SPREAD) measure notebooks/$*.ipynb $(ON)
 $(R)/notebooks/%.ipynb: ; $(RUN) notebook notebooks/$*.ipynb $(ON) --results $(R)
 $(R)/explorer.html: ; $(RUN) explorer $(ON) --results $(R)
 $(R)/manifest.json: ; $(RUN) manifest $(ON) --results $(R)
-$(R)/report/report.html: $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ)
+# Rendered again when Quarto has come or gone: the one in the environment, else the one on PATH.
+RENDERER := $(firstword $(wildcard $(BIN)/quarto) $(shell command -v quarto) pandoc)
+RENDERED := $(if $(wildcard $(B)/renderer),$(shell cat $(B)/renderer),$(RENDERER))
+$(R)/report/report.html: $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ) $(if $(filter $(RENDERER),$(RENDERED)),,again)
 	$(RUN) report --results $(R)
+	@echo $(RENDERER) > $(B)/renderer
 $(B)/finished: $(R)/report/report.html
 	$(RUN) summary --results $(R)
 	@touch $@
@@ -161,6 +165,13 @@ $(SETUP): requirements.lock pyproject.toml
 	  $(PIP) --no-deps --no-build-isolation --editable .; } > build/setup.log 2>&1 || \
 	  { tail -n 15 build/setup.log; echo "error: the installation failed; all that pip said: build/setup.log" >&2; exit 2; }
 	@touch $@
+
+# The package of Quarto downloads Quarto itself from github.com while it is installed.
+$(VENV)/.quarto: | $(SETUP)
+	@mkdir -p build
+	@if $(PIP) --no-deps "quarto-cli>=1.7" > build/quarto.log 2>&1 && $(BIN)/quarto --version >> build/quarto.log 2>&1; \
+	then echo "Quarto $$($(BIN)/quarto --version) renders the report from now on"; touch $@; \
+	else echo "Quarto could not be installed: its package downloads it from github.com (build/quarto.log). pandoc and typst render the same text."; fi
 
 # lm-evaluation-harness pins packages of its own, so it gets an environment of its own; llama.cpp is compiled.
 build/harness/.installed: requirements.lock

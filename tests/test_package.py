@@ -97,3 +97,12 @@ def test_every_package_of_an_extra_is_known_to_the_message() -> None:
             distribution = re.split(r"[>=<\[]", requirement)[0]
             name = import_names.get(distribution, distribution.replace("-", "_"))
             assert name in EXTRAS or name == "contamination"
+
+
+def test_a_notebook_without_widgets_shows_no_warning_about_them() -> None:
+    """As `tqdm` warns, whose bars are then text; a new process has the filters of a user."""
+    code = "import warnings, contamination; warnings.warn('IProgress not found. Please update')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT / "src"
+    )
+    assert done.stderr == ""

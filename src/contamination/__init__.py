@@ -13,11 +13,14 @@ statistics of stored log-probabilities need neither torch nor transformers::
     print(sharded_exact_test(store.log_probs(25)).p)
 """
 
+import warnings
 from importlib import import_module
 from typing import Any
 
-# Public name -> the module that defines it. Names of statistics are listed by their own
-# package.
+# In a notebook without ipywidgets a bar of tqdm is text, which is no reason for a red box.
+warnings.filterwarnings("ignore", message="IProgress not found")
+
+# Public name -> the module that defines it. Names of statistics are listed by their own package.
 _HOMES = {
     "Audit": "audit.result",
     "ExampleSet": "testsets.example_set",

@@ -30,6 +30,16 @@ def test_successors_are_read_after_a_predecessor_that_is_read_once():
     )
 
 
+@pytest.mark.parametrize(
+    ("examples", "shards", "permutations", "share"),
+    [(4, 2, 25, 2 / 26), (3, 1, 999, 6 / 1_000), (400, 50, 25, 1.0), (2, 1, 1, 0.75)],
+)
+def test_equal_orderings_are_forecast_once(examples, shards, permutations, share):
+    """Two draws of two orderings: 1.5 are different on average."""
+    forecast = cost.distinct_share(examples, shards, permutations)
+    assert forecast == pytest.approx(share, rel=1e-3)
+
+
 def test_the_scorer_reads_what_was_predicted(model_directory):
     scorer = TransformersScorer(model_directory, batch_tokens=1)  # no padding
     widths = []

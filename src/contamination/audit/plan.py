@@ -160,7 +160,10 @@ class Work:
         missing = [part for part in self.distinct_parts if part.missing_share]
         if self.timed and missing and isinstance(self.scorer, TransformersScorer):
             shape = model_shape(self.scorer.config)
-            flops = sum(shape.flops(part.work) * part.missing_share for part in missing)
+            flops = 0.0
+            for part in missing:
+                share = part.missing_share * self._distinct_share(part)
+                flops += shape.flops(part.work) * share
             sample: list[np.ndarray] = []
             for part in missing:
                 sample.extend(self._sequences(part))
@@ -268,6 +271,14 @@ class Work:
             work=cost.total(works),
             missing_share=missing_share(directory, tokens),
             variants=variants,
+        )
+
+    def _distinct_share(self, part: Part) -> float:
+        """Return the share of the work of a part that a model here does not do twice."""
+        if part.store.kind != "orderings":
+            return 1.0
+        return cost.distinct_share(
+            len(self.tokenised.ids), part.store.shards, self.request.permutations
         )
 
     def _sequences(self, part: Part) -> Iterator[np.ndarray]:

@@ -153,6 +153,22 @@ class Test(StoreNeed):
             of_shards.append(self.shard_scores(store, shard, permutations))
         return np.stack(of_shards, axis=-2)
 
+    def orderings(self, shards: int, permutations: int) -> int:
+        """Return how many shuffled orderings of each shard the result will count.
+
+        Parameters
+        ----------
+        shards
+            Number of shards of the store.
+        permutations
+            Whole orderings that are scored; pairs of examples give any ordering.
+        """
+        if self.kind != "successors":
+            return permutations
+        if self.from_store is min_p_successors:
+            return min_p_orderings(shards)
+        return SAMPLED_ORDERINGS
+
     def result(self, store: "Store", permutations: int) -> "TestResult":
         """Return the result of the test on a store that holds what the test needs."""
         return self.judge(store, self.scores(store, permutations))
@@ -246,8 +262,7 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
     examples = slice(*store.header.bounds[shard])
     most = int(store.header.stored[examples].max())
     tokens = store.successor_tokens(shard, most)
-    orderings = MIN_P_CELLS // store.header.shards
-    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_MIN_P, orderings))
+    orderings = min_p_orderings(store.header.shards)
     rng = store_stream(store, ORDER_STREAM, shard)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
     scores = []
@@ -259,6 +274,12 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
         )
         scores.append(statistics.successor_scores(centred, orders))
     return np.stack(scores)
+
+
+def min_p_orderings(shards: int) -> int:
+    """Return the number of sampled orderings of each shard: fewer where many shards are."""
+    orderings = MIN_P_CELLS // shards
+    return min(SAMPLED_ORDERINGS, max(FEWEST_MIN_P, orderings))
 
 
 def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":

@@ -79,7 +79,7 @@ def audit(
         ),
     ] = None,
 ) -> ExitStatus:
-    """Test every model on every set, with Holm's correction over all of it.
+    """Test every model on every set, with Holm's correction.
 
     Example: contamination audit set_1.jsonl set_2.jsonl --model my_model --csv audit.csv
 

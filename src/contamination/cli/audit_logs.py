@@ -39,12 +39,14 @@ def audit_logs(
     ] = None,
     limit: Annotated[
         int | None,
-        option("The evaluation had this limit: the first N published records.", min=1),
+        option("State that the evaluation read the first N published records alone.", min=1),
     ] = None,
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> ExitStatus:
-    """Test every model of LOGS by its answers to a sealed set, without the model.
+    """Test every model of LOGS by its answers to a sealed set.
+
+    Example: contamination audit-logs samples_*.jsonl --seal seal.json --key key.json
 
     Small p: of several right answers the model names the published one too often for
     chance. Exit status 1 if anything is proven or evidence after Holm's correction,

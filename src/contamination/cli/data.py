@@ -34,7 +34,12 @@ Mirror = Annotated[
 
 @data.command("list")
 def list_sets(names: Names = None, mirror: Mirror = None) -> None:
-    """List registered sets: records, licence, and where they are; data/registry.yaml has more."""
+    """List registered sets, their licences, and where they are.
+
+    Example: contamination data list mmlu/
+
+    The file data/registry.yaml says more about each of them.
+    """
     rows = (
         (entry.name, entry.records, entry.licence, _place(entry, locate(entry, mirror)))
         for entry in map(entry_of, _expanded(names))
@@ -44,23 +49,24 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
 
 @data.command("fetch")
 def fetch_sets(
-    names: Annotated[
-        list[str],
-        typer.Argument(help="Registered names, families or hub ids."),
-    ],
-    again: Annotated[
-        bool,
-        option("Fetch what is in the cache, too.", "--again"),
-    ] = False,
+    names: Annotated[list[str], typer.Argument(help="Registered names, families or hub ids.")],
+    again: Annotated[bool, option("Fetch sets again that are in the cache.", "--again")] = False,
 ) -> None:
-    """Fetch sets from their public sources into the cache, and verify them."""
+    """Fetch sets from their public sources, and verify them.
+
+    Example: contamination data fetch gsm8k mmlu/anatomy
+    """
     for entry in map(entry_of, _expanded(names)):
         print(f"{entry.name}: {fetch(entry, again=again)}", flush=True)
 
 
 @data.command("check")
 def check_sets(names: Names = None, mirror: Mirror = None) -> None:
-    """Compare records and checksums of NAMES, or of all sets that are on this machine.
+    """Compare the sets on this machine with the registry.
+
+    Example: contamination data check gsm8k
+
+    Compared are the records and checksums of NAMES; without NAMES, of all sets that are here.
 
     Exit status 2 if one is not what the registry says, or one of NAMES is not here.
     """

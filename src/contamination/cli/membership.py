@@ -117,7 +117,7 @@ def membership(
     as_json: o.AsJson = False,
     csv: o.CsvFile = None,
 ) -> None:
-    """Score each text of DATASET by how likely MODEL was trained on it.
+    """Score each text of DATASET by how likely MODEL has read it.
 
     Example: contamination membership my_model texts.jsonl --label member --csv
     scores.csv

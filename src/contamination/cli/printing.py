@@ -1,11 +1,13 @@
 """Tables: printed for people, written as CSV, and as rows for JSON."""
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import TextWrapper
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from contamination.audit.power import Power
+
+# Between words, after the marks in a name, and before a capital in the middle of a word.
+SEAM = re.compile(r"(\s+)|(?<=[\w][_/.-])(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
 
 
 def say(*lines: str, wrap: bool = True) -> None:
@@ -44,6 +49,10 @@ def print_table(
 ) -> None:
     """Print a table, with thousands separated in counts.
 
+    A table that is wider than the terminal breaks texts between words and names at their seams, and
+    a number nowhere: one that is cut short is another number. What then still finds no room is
+    printed row by row.
+
     Parameters
     ----------
     columns
@@ -59,22 +68,87 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=None if title is None else Text(printable(title)),
-        show_header=any(columns),
-    )
-    for index, column in enumerate(columns):
-        left = index == 0 or column in text
-        # What does not fit goes on in the next line: a number cut short is another
-        # number.
-        table.add_column(column, justify="left" if left else "right", overflow="fold")
-    for row in rows:
-        cells = []
-        for cell in row:
-            shown = f"{cell:,}" if isinstance(cell, Integral) else str(cell)
-            cells.append(Text(printable(shown)))
-        table.add_row(*cells)
-    Console().print(table, highlight=False)
+    title = None if title is None else printable(title)
+    left = [index == 0 or column in text for index, column in enumerate(columns)]
+    cells = [list(map(_shown, row)) for row in rows]
+    console = Console()
+    room = console.width - 1 - 3 * len(columns)  # without what is drawn between cells
+    widths = _widths(columns, cells, left, room=room)
+    if sum(widths) > room:
+        _print_rows(columns, cells, title)
+        return
+    table = Table(title=None if title is None else Text(title), show_header=any(columns))
+    for column, is_left, width in zip(columns, left, widths, strict=True):
+        header = _broken(column, width)
+        justify: Literal["left", "right"] = "left" if is_left else "right"
+        table.add_column(header, justify=justify, overflow="fold", min_width=width)
+    for row in cells:
+        broken = [_broken(cell, width) for cell, width in zip(row, widths, strict=True)]
+        table.add_row(*map(Text, broken))
+    console.print(table, highlight=False)
+
+
+def _shown(cell: object) -> str:
+    """Return the text of a cell."""
+    return printable(f"{cell:,}" if isinstance(cell, Integral) else str(cell))
+
+
+def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None) -> None:
+    """Print each row under its first cell, with the names of its other cells."""
+    if title is not None:
+        say(title)
+    for first, *others in rows:
+        named = []
+        for column, cell in zip(columns[1:], others, strict=True):
+            named.append(f"{column} {' '.join(cell.split())}")
+        say(first, f"  {'; '.join(named)}")
+
+
+def _widths(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[bool], *, room: int
+) -> list[int]:
+    """Return the width of each column, so that together they take no more than `room` if possible.
+
+    The widest column gives way first, down to its longest word; then those of names, down to the
+    longest piece of a name.
+    """
+    cells = list(zip(columns, *rows, strict=True))
+    widths = [_longest(column, re.compile(r"\n")) for column in cells]
+    words = [_longest(column, re.compile(r"\s+")) for column in cells]
+    pieces = []
+    for column, word, is_left in zip(cells, words, left, strict=True):
+        pieces.append(_longest(column, SEAM) if is_left else word)
+    for least in (words, pieces):
+        while sum(widths) > room:
+            wide = [index for index, width in enumerate(widths) if width > least[index]]
+            if not wide:
+                break
+            widest = max(wide, key=widths.__getitem__)
+            widths[widest] -= 1
+    return widths
+
+
+def _longest(cells: Iterable[str], between: "re.Pattern[str]") -> int:
+    """Return the length of the longest piece of cells."""
+    lengths = [0]
+    for cell in cells:
+        for piece in between.split(cell):
+            lengths.append(len(piece or ""))
+    return max(lengths)
+
+
+class _Wrapper(TextWrapper):
+    """Breaks lines between words and at the seams of names."""
+
+    wordsep_re = SEAM
+
+
+def _broken(cell: str, width: int) -> str:
+    """Return a cell in lines of a width."""
+    lines: list[str] = []
+    for line in cell.split("\n"):
+        lines += _Wrapper(max(1, width)).wrap(line) or [""]
+    return "\n".join(lines)
 
 
 def print_power(powers: "Sequence[Power]") -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contamination.audit.export import format_of
-from contamination.audit.registry import ITEM_TESTS
+from contamination.audit.registry import ITEM_TESTS, TESTS
 from contamination.cli.choices import TextChoice
 from contamination.cli.ending import ExitStatus
 from contamination.cli.printing import print_power, print_table, say
@@ -15,6 +15,7 @@ from contamination.files import write_text
 
 if TYPE_CHECKING:
     from contamination.audit.plan import ScoringPlan
+    from contamination.audit.request import Request
     from contamination.audit.result import Audit
 
 
@@ -67,7 +68,7 @@ def print_audit(audit: "Audit", alpha: float) -> None:
         row = (
             result.test,
             shards,
-            str(result.permutations),
+            result.permutations,
             f"{result.p:.3g}",
             f"{result.log10_p:.1f}",
             f"{holm_p:.3g}",
@@ -134,8 +135,18 @@ def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:
         say(f"the server refuses, and was not sent: {', '.join(texts['left_out'])}")
 
 
-def print_plans(plans: "Mapping[str, ScoringPlan]", *, as_json: bool) -> None:
-    """Print how much there is to score under the model, then under a control."""
+def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_json: bool) -> None:
+    """Print how much there is to score under the model and, after it, under a control.
+
+    Parameters
+    ----------
+    plans
+        Plan of each model, that of the control last.
+    request
+        Its tests are planned.
+    as_json
+        Print JSON instead of text for people.
+    """
     if as_json:
         first, *controls = plans.values()
         described = asdict(first)
@@ -147,7 +158,7 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", *, as_json: bool) -> None:
         title = "What there is to score"
         if len(plans) > 1:
             title += f" under {name}"
-        print_table(("", ""), _to_score(plan).items(), title=title)
+        print_table(("", ""), _to_score(plan, request).items(), title=title)
 
 
 def print_generation_plans(
@@ -172,7 +183,7 @@ def print_generation_plans(
         print_table(("", ""), counts.items(), title=f"What {name} is to write")
 
 
-def _to_score(plan: "ScoringPlan") -> dict[str, object]:
+def _to_score(plan: "ScoringPlan", request: "Request") -> dict[str, object]:
     """Return the rows of a plan of scoring."""
     shards = []
     for store in plan.stores:
@@ -181,7 +192,7 @@ def _to_score(plan: "ScoringPlan") -> dict[str, object]:
     rows: dict[str, object] = {
         "examples": plan.examples,
         "shards": _listed(shards),
-        "permutations": plan.permutations,
+        "permutations": _listed(_permutations(plan, request)),
         "sequences": plan.work.sequences,
         "forward passes or requests": plan.work.windows,
         "tokens scored": plan.work.scored,
@@ -193,6 +204,17 @@ def _to_score(plan: "ScoringPlan") -> dict[str, object]:
     if plan.seconds is not None:
         rows["time, about"] = duration(plan.seconds)
     return rows
+
+
+def _permutations(plan: "ScoringPlan", request: "Request") -> list[str]:
+    """Return the permutations that the result of each test will name."""
+    of_orders = [store for store in plan.stores if store.kind != "alternatives"]
+    counts = []
+    for name, store in zip(request.order_tests, of_orders, strict=False):  # none of options alone
+        counts.append(TESTS[name].orderings(store.shards, request.permutations))
+    if len(of_orders) < len(plan.stores):
+        counts.append(request.arrangements - 1)
+    return [f"{count:,}" for count in counts]
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -120,11 +120,12 @@ def print_dry_run(
     """
     from contamination.scoring.processes import processes
 
+    request = opened[0].request  # the control has the same tests
     plans = plan_models(opened, method)
     if not processes().is_main_process:
         return
     if text is None:
-        print_plans(plans, as_json=as_json)
+        print_plans(plans, request, as_json=as_json)
     else:
         print_generation_plans(plans, text, as_json=as_json)
 

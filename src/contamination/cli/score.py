@@ -59,7 +59,7 @@ def score(
     as_json: o.AsJson = False,
     dry_run: o.DryRun = False,
 ) -> None:
-    """Score DATASET under MODEL into the stores that the tests need, without testing.
+    """Store the log-probabilities that tests need, without testing.
 
     Example: contamination score my_model my_set.jsonl --dry-run
     """

@@ -23,12 +23,11 @@ def seal(
         typer.Argument(
             metavar="MY_SET",
             help="The set, in any order: .jsonl, .json, .csv, .parquet or .txt. Without --out, the "
-            "directory that was written.",
+            "directory that an earlier `seal` wrote, to go on with it.",
         ),
     ],
     out: Annotated[
-        Path | None,
-        option("New directory, of `public` and `private`."),
+        Path | None, option("New directory for the folders `public` and `private`.")
     ] = None,
     template: Annotated[
         str | None,
@@ -43,12 +42,11 @@ def seal(
         option("Permute the order of records alone, or the options of items as well."),
     ] = "both",
     wordings_of: Annotated[
-        str | None,
-        option("Field that one of its `wordings` fills."),
+        str | None, option("Field that is filled by one of the `wordings` of the record.")
     ] = None,
     answers: Annotated[
         str | None,
-        option("Field that one of its `answers` fills, all of which are right."),
+        option("Field that is filled by one of the `answers` of the record; all must be right."),
     ] = None,
     tests: Annotated[
         list[str] | None,
@@ -61,31 +59,29 @@ def seal(
     commit: Annotated[
         bool,
         option(
-            "Commit first: the beacon's signature of a later round ends it.",
+            "Commit to the set now; a later round of the beacon drand then draws the order.",
             "--commit",
         ),
     ] = False,
     beacon_round: Annotated[
         int | None,
         option(
-            "Commit to this round of drand's quicknet; default: in a day.",
+            "Number of that round of drand's quicknet; default: the round in a day.",
             "--round",
         ),
     ] = None,
     signature: Annotated[
-        str | None,
-        option("Signature of that round: draw at last."),
+        str | None, option("Signature of that round, once it is published: draw the order by it.")
     ] = None,
-    stamp: Annotated[
-        bool,
-        option("Request a time stamp, now or later.", "--stamp"),
-    ] = False,
+    stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
     tsa: Annotated[str | None, option("URL of the time-stamping authority.")] = None,
     answer: o.Answer = None,
     options: o.OptionFields = None,
     other: o.Other = None,
 ) -> None:
-    """Seal MY_SET: draw its order by a secret key, and commit to that.
+    """Seal MY_SET: draw its order by a secret key, and commit to it.
+
+    Example: contamination seal my_set.jsonl --out sealed
 
     Whether a model has read the published set can then be tested without an assumption
     about its order (`contamination test --seal`). With --commit nobody can choose the

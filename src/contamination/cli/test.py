@@ -156,15 +156,15 @@ def test(
     ] = None,
     dry_run: o.DryRun = False,
 ) -> ExitStatus:
-    """Test whether MODEL has seen DATASET in its published order: a p-value.
+    """Test whether MODEL has seen DATASET in its published order.
 
     Example: contamination test my_model my_set.jsonl
 
-    Small p: the model prefers the published order, and chance is not a plausible
-    reason. Exit status 0: no evidence. 1: evidence, since p is at most --alpha after
-    Holm's correction over the tests asked for, and neither the order itself nor a
-    control explains it; proven, if p is at most 0.001 as well. 3: the order is no
-    evidence here, or nothing can be said.
+    The result is a p-value. Small p: the model prefers the published order, and chance is not a
+    plausible reason. Exit status 0: no evidence. 1: evidence, since p is at most --alpha after
+    Holm's correction over the tests asked for, and neither the order itself nor a control explains
+    it; proven, if p is at most 0.001 as well. 3: the order is no evidence here, or nothing can be
+    said.
     """
     check_written(output or [], [model, dataset, control, seal, key])
     chosen_set = SetChoice(

@@ -43,13 +43,13 @@ def verify(
         option("The root certificate (PEM) of the time-stamping authority."),
     ] = None,
 ) -> None:
-    """Verify without a model: p-values from STORES alone, or SEALED by its key.
+    """Verify stores, or a sealed set, without a model.
 
     Example: contamination verify contamination-stores --against audit.csv
 
-    Every byte of STORES is checked against its checksum, and each test computed again.
-    With --against, each number of the audit's table is compared. Of SEALED: --key draws
-    this set and this --seal, byte by byte. Exit status 0: everything matches. 2: a line
+    Every byte of STORES is checked against its checksum, and each test computed again. With
+    --against, each number of the audit's table is compared. For SEALED, --key must draw the
+    published set and its --seal again, byte by byte. Exit status 0: everything matches. 2: a line
     for each difference.
     """
     of_a_seal = (seal, key, date, ca)

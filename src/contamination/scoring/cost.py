@@ -6,6 +6,7 @@ over the rate at which this model just ran a sample of this very work, so it nee
 table of hardware.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
@@ -157,6 +158,29 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
         windows=times * len(widths),
         attended=times * int((widths * (widths + 1) // 2).sum()),
     )
+
+
+def distinct_share(examples: int, shards: int, permutations: int) -> float:
+    """Return the expected share of the orderings of shards that no earlier one equals.
+
+    A model here reads equal orderings once, and a shard of three examples has but six.
+
+    Parameters
+    ----------
+    examples
+        Number of examples of the set.
+    shards
+        Number of shards that the set is cut into.
+    permutations
+        Shuffled orderings of each shard, without the canonical one.
+    """
+    drawn = permutations + 1
+    distinct = 0.0
+    for start, stop in shard_bounds(examples, shards):
+        chance = math.exp(-math.lgamma(stop - start + 1))  # of one ordering among all
+        # Of all orderings, each is drawn at least once with probability 1 - (1 - chance)^drawn.
+        distinct += -math.expm1(drawn * math.log1p(-chance)) / chance
+    return distinct / (shards * drawn)
 
 
 def total(parts: Iterable[Workload]) -> Workload:

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
 from contamination.files import replacing
+from reproduction.report.prose import escape_markdown
 
 # Page -> its document and its format, in the words of pandoc and Quarto; `RELEASED` are
 # those of a run on released models, whose sections stand in files named after their
@@ -42,7 +44,8 @@ FILTER = Path(__file__).with_name("filter.lua")
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
 _NOISE = re.compile(r"Error running.*?\n|\[WARNING\]|filter\.lua:")  # of pandoc
-_LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
+_LEFT = re.compile(r"\{\{<|\?@|\?var:|\$\$|\ufffd")  # what a renderer leaves where it fails
+_LEFT_IN_TYPST = re.compile(r"\{\{<|\?\\?@|\?var:|\\\$\\\$|\ufffd")  # the same, escaped
 
 
 def render_report(
@@ -72,11 +75,12 @@ def render_report(
     """
     if quarto is None:
         quarto = _find_quarto()
-    print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
+    renderer = _name_of(quarto)
+    print(f"report: rendering with {renderer}", flush=True)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
         pages: dict[Path, Path] = {}
-        for page, (name, target) in stage(paper, results, root).items():
+        for page, (name, target) in stage(paper, results, root, renderer=renderer).items():
             try:
                 file = _render(root / name, target, quarto)
             except (subprocess.CalledProcessError, RuntimeError) as error:
@@ -86,6 +90,8 @@ def render_report(
             if file.suffix == ".html":
                 _reach_tables(file)
                 check_html(file)
+            else:
+                check_typst(file.with_suffix(".typ"))
             pages[results / "report" / page] = file
         for published, file in pages.items():
             with replacing(published) as unfinished:
@@ -101,6 +107,16 @@ def _find_quarto() -> str | None:
         "quarto",
         path=f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
     )
+
+
+def _name_of(quarto: str | None) -> str:
+    """Return the name and the version of what renders."""
+    if not quarto:
+        return f"pandoc {pypandoc.get_pandoc_version()} and typst {version('typst')}"
+    shown = subprocess.run(
+        [quarto, "--version"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    return f"Quarto {shown.stdout.strip()}".strip()
 
 
 @dataclass(frozen=True)
@@ -161,7 +177,9 @@ class Source:
         return text if isinstance(text, str) else None
 
 
-def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str]]:
+def stage(
+    paper: Path, results: Path, root: Path, *, renderer: str
+) -> Mapping[str, tuple[str, str]]:
     """Write the documents of a run to a folder, with all that a renderer needs.
 
     A run without a corpus has the documents `RELEASED`, another one `DOCUMENTS`.
@@ -174,6 +192,7 @@ def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str
     paper : directory of the documents.
     results : directory that a run filled.
     root : the folder.
+    renderer : its name, which the documents print.
 
     Returns
     -------
@@ -190,6 +209,7 @@ def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str
             f"{variables_file} is missing: run `make reproduce` for this profile first"
         )
     variables = yaml.safe_load(variables_file.read_text(encoding="utf-8"))
+    variables.setdefault("report", {"renderer": escape_markdown(renderer)})
     source = Source(paper=paper, results=results, variables=variables)
     documents = DOCUMENTS if "corpus" in variables else RELEASED
     names = list(dict.fromkeys(name for name, _ in documents.values()))
@@ -199,6 +219,7 @@ def stage(paper: Path, results: Path, root: Path) -> Mapping[str, tuple[str, str
     if (results / "figures").is_dir():
         shutil.copytree(results / "figures", root / "figures")
     options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
+    options["project"].pop("pre-render", None)  # asks for the results, which are here
     options["project"]["render"] = names  # Quarto reads the includes of all it lists
     (root / "_quarto.yml").write_text(
         yaml.safe_dump(options, sort_keys=False),
@@ -312,7 +333,11 @@ def _options(document: Path, target: str) -> dict[str, Any]:
 
 def _slide_variables(options: Mapping[str, Any]) -> dict[str, str]:
     """Return the variables of slides as JSON, which the template needs in a script."""
-    variables = {name: json.dumps(value) for name, value in options.items() if name != "css"}
+    scripted = {}
+    for name, value in options.items():
+        if name not in ("css", "lang"):
+            scripted[name] = value
+    variables = {name: json.dumps(value) for name, value in scripted.items()}
     reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
     variables["revealjs-url"] = str(reveal)
     variables["theme"] = "../reset"  # the style sheet is all of the theme
@@ -342,11 +367,25 @@ def check_html(path: Path) -> None:
         raise InputError(f"{path.name}: {problems[0]} (problem 1 of {len(problems)})")
 
 
+def check_typst(path: Path) -> None:
+    """Check the source of a PDF for marks that a renderer leaves; InputError with the first one.
+
+    A renderer that keeps no source is not checked.
+    """
+    if not path.is_file():
+        return
+    text = path.read_text(encoding="utf-8")
+    mark = _LEFT_IN_TYPST.search(text)
+    if mark is not None:
+        around = text[max(0, mark.start() - 20) : mark.end() + 40]
+        raise InputError(f"{path.name}: unresolved: {' '.join(around.split())}")
+
+
 def _unresolved(page: BeautifulSoup) -> Iterator[str]:
     """Yield a problem for each mark that a renderer leaves where it fails."""
     text = page.get_text()  # without scripts
     for mark in _LEFT.finditer(text):
-        around = text[mark.start() - 20 : mark.end() + 40]
+        around = text[max(0, mark.start() - 20) : mark.end() + 40]
         yield f"unresolved: {' '.join(around.split())}"
 
 

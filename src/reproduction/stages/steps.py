@@ -1,14 +1,20 @@
 """Progress of a run: the number of a step and the time left.
 
-`make` writes the stages that it is going to run, a line each, into the file that the
-variable STEPS names. Every stage adds "begun TIME STEP" at its start. The times of the
-reference run say what is left, scaled by how fast this run has been so far.
+`make` writes the stages that it is going to run, a line each, into the file that the variable STEPS
+names. Every stage adds "begun TIME STEP" at its start, "left SECONDS" if it could say what is left,
+and "spent SECONDS STEP", of processors, at its end. The times of the reference run say what is
+left, scaled by how fast this run has been so far. The time that is shown never rises: where an
+estimate does, the last one stays.
 """
 
+import atexit
+import math
 import os
+import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from contamination.files import read_json
@@ -28,25 +34,60 @@ def step_of(arguments: list[str]) -> str:
     return verb
 
 
-def read_run() -> tuple[list[str], dict[str, float]]:
-    """Return the steps that make planned, in its order, and the time when each stage began.
+@dataclass
+class Run:
+    """What the file of a run of make says so far.
 
-    There are none for a stage that a person runs by hand, and in further processes of a
-    step.
+    Attributes
+    ----------
+    planned : the steps that make planned, in its order.
+    begun : the time when each stage began.
+    left : the seconds that the last stage said were left; infinite before the first.
+    spent : seconds of processor time of each stage that has ended.
     """
+
+    planned: list[str] = field(default_factory=list)
+    begun: dict[str, float] = field(default_factory=dict)
+    left: float = math.inf
+    spent: dict[str, float] = field(default_factory=dict)
+
+
+def read_run() -> Run:
+    """Return the run of make that started this stage.
+
+    It is empty for a stage that a person runs by hand, and in further processes of a step.
+    """
+    run = Run()
     path = Path(os.environ.get("STEPS") or "-")
     if not path.is_file() or os.environ.get("RANK", "0") != "0":
-        return [], {}
-    planned: list[str] = []
-    begun: dict[str, float] = {}
+        return run
     for line in path.read_text(encoding="utf-8").splitlines():
         words = line.split()
         if words[0] == "begun":
-            time_begun, *step = words[1:]
-            begun[" ".join(step)] = float(time_begun)
+            run.begun[" ".join(words[2:])] = float(words[1])
+        elif words[0] == "spent":
+            run.spent[" ".join(words[2:])] = float(words[1])
+        elif words[0] == "left":
+            run.left = float(words[1])
         elif words[0] != "summary":
-            planned.append(step_of(words))
-    return planned, begun
+            run.planned.append(step_of(words))
+    return run
+
+
+def _note(path: Path, line: str) -> None:
+    """Add a line to the file of the run."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+
+
+def _note_spent(path: Path, step: str) -> None:
+    """Note the processor time of this stage and of the processes that it started."""
+    seconds = 0.0
+    for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        usage = resource.getrusage(who)
+        seconds += usage.ru_utime + usage.ru_stime
+    if path.is_file():
+        _note(path, f"spent {seconds:.3f} {step}")
 
 
 def seconds_left(
@@ -84,15 +125,19 @@ def begin(arguments: list[str]) -> None:
     if not arguments:
         return
     step = step_of(arguments)
-    if step not in read_run()[0]:
+    if step not in read_run().planned:
         return
     path = Path(os.environ["STEPS"])
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"begun {time.time():.3f} {step}\n")
-    planned, begun = read_run()  # steps that begin at once have numbers of their own
-    earlier = list(begun)[: list(begun).index(step)]
+    _note(path, f"begun {time.time():.3f} {step}")
+    atexit.register(_note_spent, path, step)
+    run = read_run()  # steps that begin at once have numbers of their own
+    planned = run.planned
+    earlier = list(run.begun)[: list(run.begun).index(step)]
     known = _reference_seconds(planned, profile=path.parent.name)
-    left = seconds_left(known, begun[step] - min(begun.values()), earlier)
+    elapsed = run.begun[step] - min(run.begun.values())
+    left = min(run.left, seconds_left(known, elapsed, earlier))
+    if left:
+        _note(path, f"left {left:.3f}")
     width = len(str(len(planned)))
     line = f"[{len(earlier) + 1:>{width}}/{len(planned)}] {step}"
     if left:
@@ -115,8 +160,11 @@ def _reference_seconds(steps: Sequence[str], *, profile: str) -> dict[str, float
 
 def finished() -> str | None:
     """Say how many steps make ran and in what time; None for a stage that is run by hand."""
-    _, begun = read_run()
-    if not begun:
+    run = read_run()
+    if not run.begun:
         return None
-    spent = in_words(time.time() - min(begun.values()))
-    return f"{len(begun)} steps in {spent}"
+    wall = in_words(time.time() - min(run.begun.values()))
+    line = f"{len(run.begun)} steps in {wall} by the clock"
+    if run.spent:
+        line += f", {in_words(sum(run.spent.values()))} of processor time"
+    return line

@@ -7,11 +7,13 @@ import pandas as pd
 import typer
 import yaml
 
+from contamination.audit.registry import DEFAULT_TESTS, TESTS
 from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.tables import read_csv
 from reproduction.output.compare import DIFFERENT, IDENTICAL, compare, counts
+from reproduction.run.profile import MODELS
 from reproduction.stages import steps
 
 PAGES = (
@@ -73,18 +75,23 @@ def _print_counts(results: Path, reference: Path, tolerances: Path) -> None:
 
 
 def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
-    """Print the p-values of the planted sets under both models."""
-    exact = table.query("test == 'sharded_exact'").pivot(
-        index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
+    """Print the p-values of the planted sets under both models, by the paper's way and by ours."""
+    tests = ("sharded_exact", *DEFAULT_TESTS)
+    wide = table.pivot(
+        index=["dup_count", "dataset"], columns=["test", "model"], values=["p", "holm_p"]
     )
+    columns = ["canary set", "planted"]
+    for test in tests:
+        columns += [f"{TESTS[test].label}, {model}" for model in MODELS]
     rows = []
-    for (dup_count, dataset), row in exact.iterrows():
-        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
-        contaminated = f"{row['p', 'contaminated']:.2g} {mark}"
-        clean = f"{row['p', 'clean']:.2g}"
-        rows.append((dataset, dup_count, contaminated, clean))
-    columns = ("canary set", "planted", "p, contaminated model", "p, clean model")
-    print_table(columns, rows, title="Exact test: is the canonical order preferred?")
+    for (dup_count, dataset), row in wide.iterrows():
+        cells = [dataset, dup_count]
+        for test in tests:
+            for model in MODELS:
+                mark = "*" if row["holm_p", test, model] <= alpha else " "
+                cells.append(f"{row['p', test, model]:.2g} {mark}")
+        rows.append(cells)
+    print_table(columns, rows, title="p-values: is the canonical order preferred?")
 
 
 def print_comparison(values: pd.DataFrame, results: Path, reference: Path) -> None:

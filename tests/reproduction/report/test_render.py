@@ -9,7 +9,7 @@ from contamination.errors import InputError
 from fakes.browser import Browser
 from fakes.made_up_run import FEATURES, PAPER, read_page, whole_page
 from reproduction.report.prose import escape_markdown
-from reproduction.report.render import check_html, render_report
+from reproduction.report.render import check_html, check_typst, render_report
 
 # --- the real documents ---------------------------------------------------------------------------
 
@@ -137,6 +137,7 @@ def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for body, message in (
         ("See <strong>?@fig-x</strong>", "unresolved"),
+        (r"<span>$$ p = \Bigl( $$</span>", "unresolved"),
         ('<img alt="x" src="figures/a.svg">', "not inside the page"),
         ('<img src="data:image/png;base64,AA">', "without alt text"),
         ('<a href="#/nowhere">x</a><a href="#a">x</a>', r"link to #/nowhere.*\(problem 1 of 2\)"),
@@ -144,6 +145,14 @@ def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
         page.write_text(f"<p>{body}</p><script>'{{{{<'</script>", encoding="utf-8")
         with pytest.raises(InputError, match=message):
             check_html(page)
+
+
+@pytest.mark.parametrize("left", [r"?\@fig-x", r"\$\$ p = \\Bigl( \$\$", "{{< var a >}}"])
+def test_what_a_renderer_leaves_behind_in_a_pdf_is_found(tmp_path: Path, left: str) -> None:
+    source = tmp_path / "page.typ"
+    source.write_text(f"= Title\n\nSee {left}.\n", encoding="utf-8")
+    with pytest.raises(InputError, match="unresolved"):
+        check_typst(source)
 
 
 # --- Quarto ---------------------------------------------------------------------------------------
@@ -173,7 +182,10 @@ def executable(folder: Path, text: str) -> Path:
 
 
 def test_quarto_on_path_renders_the_expanded_documents_and_reads_no_other(
-    project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    project,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("PATH", str(executable(tmp_path / "bin", STAND_IN).parent))
     monkeypatch.setattr("sys.executable", "/nowhere/python")
@@ -183,6 +195,7 @@ def test_quarto_on_path_renders_the_expanded_documents_and_reads_no_other(
     assert "Seed 17." in page.read_text(encoding="utf-8")
     assert read_page(page).select("div[tabindex='0'] > table")  # what scrolls is reached by keys
     assert printed.read_bytes() == b"%PDF-1.7"
+    assert "report: rendering with Quarto" in capsys.readouterr().out
     assert slides.read_text(encoding="utf-8").startswith("by Quarto: ")
 
 

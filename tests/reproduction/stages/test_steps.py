@@ -45,9 +45,9 @@ def test_every_step_has_its_number_and_the_time_that_is_left(plan, capsys):
     assert line.startswith("[3/4] notebook 06_wikimia ")
     assert begun(capsys, "train", "clean") == []  # make did not plan it
     assert begun(capsys, "summary") == []
-    planned, started = read_run()
-    assert planned == [*SECONDS, "report"]
-    assert list(started) == list(SECONDS)
+    run = read_run()
+    assert run.planned == [*SECONDS, "report"]
+    assert list(run.begun) == list(SECONDS)
 
 
 def test_stages_by_hand_and_further_processes_say_nothing(plan, capsys, monkeypatch):
@@ -66,9 +66,21 @@ def test_stages_by_hand_and_further_processes_say_nothing(plan, capsys, monkeypa
 
 def test_the_summary_says_how_many_steps_there_were_and_how_long_they_took(plan, monkeypatch):
     assert finished() is None
-    plan.write_text(f"{PLAN}begun 1000.0 corpus\nbegun 1001.0 report\n")
+    spent = "spent 300.0 corpus\nspent 360.0 report\n"
+    plan.write_text(f"{PLAN}begun 1000.0 corpus\nbegun 1001.0 report\n{spent}")
     monkeypatch.setattr(steps.time, "time", lambda: 1420.0)
-    assert finished() == "2 steps in 7 min"
+    assert finished() == "2 steps in 7 min by the clock, 11 min of processor time"
+
+
+def test_a_slow_step_does_not_make_the_time_that_is_left_rise(plan, capsys, monkeypatch):
+    """Training began an hour ago: by the measure of the corpus, ten hours are left."""
+    clock = iter([1000.0, 4600.0, 4700.0])
+    monkeypatch.setattr(steps.time, "time", lambda: next(clock))
+    minutes = []
+    for step in (("corpus",), ("train", "clean-64"), ("notebook", "notebooks/06_wikimia.ipynb")):
+        (line,) = begun(capsys, *step)
+        minutes.append(int(line.split()[-3]))
+    assert minutes[0] >= minutes[1] >= minutes[2]
 
 
 @pytest.mark.parametrize("slower", [0.5, 1.0, 4.0])

@@ -110,10 +110,12 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
             col_wrap=2,
         )
     grid.set_titles("{col_name}", size="small")
-    grid.set(xlabel=AXES.get(metric, TITLES[metric]), ylabel="Density", yticks=[])
+    grid.set(xlabel="", ylabel="Density", yticks=[])
     handles = [Line2D([], [], color=colour, label=label) for label, colour in COLOURS.items()]
     figure: Figure = grid.figure
     figure.set_layout_engine("constrained")
+    # Once below all panels: the longest label is wider than a panel.
+    figure.supxlabel(AXES.get(metric, TITLES[metric]), fontsize="medium")
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
     return figure
 

@@ -1,0 +1,44 @@
+"""Tables in a terminal: whole words, whole numbers, whatever the width."""
+
+import re
+
+import pytest
+
+from contamination.cli.printing import print_table
+
+COLUMNS = ("model", "set", "p", "compressor", "verdict")
+ROWS = [
+    ("Llama-3.1-8B-Instruct", "mmlu_professional_psychology", "0.000123456", "0.293", "cannot say"),
+    ("second", "truthful_qa_generation", "0.82", "0.0534", "no evidence"),
+]
+TEXT = ("set", "verdict")
+
+
+def printed(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(COLUMNS, ROWS, text=TEXT)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_numbers_and_words_stay_whole(capsys, monkeypatch, width):
+    out = printed(capsys, monkeypatch, width)
+    whole = set(re.findall(r"[\w.]+", out))
+    assert {"0.000123456", "0.293", "0.0534", "compressor", "evidence", "cannot"} <= whole
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_no_line_exceeds_the_terminal(capsys, monkeypatch, width):
+    lines = printed(capsys, monkeypatch, width).splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_names_break_at_their_seams(capsys, monkeypatch):
+    out = printed(capsys, monkeypatch, 80)
+    pieces = set(re.findall(r"[\w.-]+", out))
+    assert {"mmlu_professional_", "psychology"} <= pieces
+
+
+def test_a_narrow_terminal_gets_row_after_row(capsys, monkeypatch):
+    lines = printed(capsys, monkeypatch, 30).splitlines()
+    assert "Llama-3.1-8B-Instruct" in lines
