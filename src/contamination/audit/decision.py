@@ -55,22 +55,33 @@ class Evidence:
 
     Attributes
     ----------
-    test : that gave the p-value, for people.
-    p : after every correction that it needs, in (0, 1].
-    floor : the least that `p` can be.
-    order : what diagnostics without a model say of what the test permutes.
-    controls : uncorrected p under what cannot have read the set, by name: a compressor,
-        a model.
-    ordering_bias : whether the way people write options could explain a small p;
-        excluding that takes a control model.
-    simulated_power : simulated copies of this set (`contamination.audit.power`).
-    corrected_for : number of tests over which p was corrected.
-    drawn : whether a key or a seed has drawn what is tested, so that it needs no
-        control.
-    answers_problem : why a large p says nothing, such as too few texts of use; "" if it
-        does. A small p stays valid.
-    of_sides : whether published and held-out records are compared, and not orders.
-    differs : why these sides differ without a model; "" if they do not.
+    test
+        That gave the p-value, for people.
+    p
+        After every correction that it needs, in (0, 1].
+    floor
+        The least that `p` can be.
+    order
+        What diagnostics without a model say of what the test permutes.
+    controls
+        Uncorrected p under what cannot have read the set, by name: a compressor, a
+        model.
+    ordering_bias
+        Whether the way people write options could explain a small p; excluding that
+        takes a control model.
+    simulated_power
+        Simulated copies of this set (`contamination.audit.power`).
+    corrected_for
+        Number of tests over which p was corrected.
+    drawn
+        Whether a key or a seed has drawn what is tested, so that it needs no control.
+    answers_problem
+        Why a large p says nothing, such as too few texts of use; "" if it does. A small
+        p stays valid.
+    of_sides
+        Whether published and held-out records are compared, and not orders.
+    differs
+        Why these sides differ without a model; "" if they do not.
     """
 
     test: str
@@ -98,10 +109,14 @@ class Verdict:
 
     Attributes
     ----------
-    reason : for people; it names every objection.
-    p : corrected p-value that the conclusion rests on.
-    power : of the best test, if nothing was found and something could have been.
-    objections : of the order and of controls, whatever p is.
+    reason
+        For people; it names every objection.
+    p
+        Corrected p-value that the conclusion rests on.
+    power
+        Of the best test, if nothing was found and something could have been.
+    objections
+        Of the order and of controls, whatever p is.
     """
 
     conclusion: Conclusion

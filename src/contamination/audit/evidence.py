@@ -15,9 +15,12 @@ class ControlModel:
 
     Attributes
     ----------
-    name : for people.
-    p_values : uncorrected, in the order of the tests.
-    combined_p : of all of them together, if they were combined.
+    name
+        For people.
+    p_values
+        Uncorrected, in the order of the tests.
+    combined_p
+        Of all of them together, if they were combined.
     """
 
     name: str

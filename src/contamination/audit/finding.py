@@ -14,17 +14,23 @@ class Finding:
 
     Attributes
     ----------
-    result : uncorrected: choose the test before you look.
-    diagnosis : whether what the test permutes carries information by itself. Unless it
-        is quiet, a small p-value is no evidence of contamination. None where a key has
+    result
+        Uncorrected: choose the test before you look.
+    diagnosis
+        Whether what the test permutes carries information by itself. Unless it is
+        quiet, a small p-value is no evidence of contamination. None where a key has
         drawn what is tested.
-    zlib : the same test under the zlib baseline, which has seen no test set; None
+    zlib
+        The same test under the zlib baseline, which has seen no test set; None
         likewise.
-    error : standard error of log10 p over sampled orderings, where p is below 1e-6.
-    simulated_power : p-values of simulated copies of this set, for each effect that
-        studies measured.
-    store : that the test has read; None for texts of a model.
-    answers_problem : why a large p says nothing; "" if it does.
+    error
+        Standard error of log10 p over sampled orderings, where p is below 1e-6.
+    simulated_power
+        p-values of simulated copies of this set, for each effect that studies measured.
+    store
+        That the test has read; None for texts of a model.
+    answers_problem
+        Why a large p says nothing; "" if it does.
     """
 
     result: TestResult

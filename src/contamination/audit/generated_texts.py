@@ -56,13 +56,17 @@ class Usable:
 
     Attributes
     ----------
-    texts : all of them.
-    empty : refused, filtered, or nothing but space.
-    unusable : of the others, those that share no two words in a row with any record but
-        the one that they follow (of a record of one word, not that word); of a quiz
-        those without a letter.
-    repeated : of what is left, all those with the commonest words, if that is nearly
-        all of them.
+    texts
+        All of them.
+    empty
+        Refused, filtered, or nothing but space.
+    unusable
+        Of the others, those that share no two words in a row with any record but the
+        one that they follow (of a record of one word, not that word); of a quiz those
+        without a letter.
+    repeated
+        Of what is left, all those with the commonest words, if that is nearly all of
+        them.
     """
 
     texts: int

@@ -54,15 +54,21 @@ class GenerationAudit:
 
     Attributes
     ----------
-    request : its axis is "order" (the generated successor) or "options" (the quiz).
-    sampling : of the texts; its seed is that of the request. None takes the defaults of
+    request
+        Its axis is "order" (the generated successor) or "options" (the quiz).
+    sampling
+        Of the texts; its seed is that of the request. None takes the defaults of
         `Sampling` or, of a quiz, ONE_LETTER, of which more tokens can be asked.
-    next_record : on the axis "order", ask which of CHOICES records comes next.
-    template : by which an item is rendered; None takes the set's own, if it shows every
+    next_record
+        On the axis "order", ask which of CHOICES records comes next.
+    template
+        By which an item is rendered; None takes the set's own, if it shows every
         option.
-    keep : the options that stay in place, or the places among which a key has moved
-        them; None takes those of the request.
-    secret : 32 hexadecimal digits from which the places of a quiz are drawn, and the
+    keep
+        The options that stay in place, or the places among which a key has moved them;
+        None takes those of the request.
+    secret
+        32 hexadecimal digits from which the places of a quiz are drawn, and the
         arrangements. None takes those of the store, else new ones.
     """
 

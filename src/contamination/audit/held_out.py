@@ -50,17 +50,26 @@ class SidesRequest:
 
     Attributes
     ----------
-    scores : membership scores, declared before anything is seen.
-    within : field of the records within whose values the sides were drawn; None: there
-        is none.
-    paired : whether record i of one side and record i of the other are twins, of which
-        one was drawn.
-    statistic : of `contamination.statistics.held_out.STATISTICS`.
-    resamples : drawn divisions; no p is below 1 / (resamples + 1).
-    seed : of the divisions.
-    directory : where scores of records are kept.
-    name : of the model; None takes that of the scorer.
-    drawn : whether a key has drawn the sides, so that nothing can object to them.
+    scores
+        Membership scores, declared before anything is seen.
+    within
+        Field of the records within whose values the sides were drawn; None: there is
+        none.
+    paired
+        Whether record i of one side and record i of the other are twins, of which one
+        was drawn.
+    statistic
+        Of `contamination.statistics.held_out.STATISTICS`.
+    resamples
+        Drawn divisions; no p is below 1 / (resamples + 1).
+    seed
+        Of the divisions.
+    directory
+        Where scores of records are kept.
+    name
+        Of the model; None takes that of the scorer.
+    drawn
+        Whether a key has drawn the sides, so that nothing can object to them.
     """
 
     scores: tuple[str, ...] = DEFAULT_SCORES
@@ -91,17 +100,24 @@ class Comparison:
 
     Attributes
     ----------
-    model, model_revision : of the scorer.
-    suspect, held_out : names of the two sets, and `revisions` their revisions.
-    template : of both.
-    result : p of all scores together; `aucs` says how well each score separates the
-        sides.
-    read_records : numbers, from 0, of published records that were read, at a false
-        discovery rate of `level`; `read_bound` bounds from below how many were. None
-        within strata, where records do not compare.
-    level : of bound and list.
-    blind : baselines without a model; None where a key has drawn the sides.
-    control : of a model that cannot have read either side.
+    model, model_revision
+        Of the scorer.
+    suspect, held_out
+        Names of the two sets, and `revisions` their revisions.
+    template
+        Of both.
+    result
+        p of all scores together; `aucs` says how well each score separates the sides.
+    read_records
+        Numbers, from 0, of published records that were read, at a false discovery rate
+        of `level`; `read_bound` bounds from below how many were. None within strata,
+        where records do not compare.
+    level
+        Of bound and list.
+    blind
+        Baselines without a model; None where a key has drawn the sides.
+    control
+        Of a model that cannot have read either side.
     """
 
     model: str

@@ -38,11 +38,15 @@ class ScoringPlan:
 
     Attributes
     ----------
-    stores : one for each test asked for, in their order, that of options last; tests
-        may share one.
-    work : tokens and forward passes over all stores, those already stored included.
-    missing : tokens that are not stored yet.
-    flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
+    stores
+        One for each test asked for, in their order, that of options last; tests may
+        share one.
+    work
+        Tokens and forward passes over all stores, those already stored included.
+    missing
+        Tokens that are not stored yet.
+    flops, seconds
+        Of what is missing, predicted; None where the model runs elsewhere.
     """
 
     examples: int
@@ -60,11 +64,16 @@ class Part:
 
     Attributes
     ----------
-    store : its kind and shards.
-    directory : where it lies.
-    work : tokens and forward passes of the whole store.
-    missing_share : of the work, from 0 to 1.
-    variants : of the records, if the store holds them; None for orders of the records.
+    store
+        Its kind and shards.
+    directory
+        Where it lies.
+    work
+        Tokens and forward passes of the whole store.
+    missing_share
+        Of the work, from 0 to 1.
+    variants
+        Of the records, if the store holds them; None for orders of the records.
     """
 
     store: StorePlan
@@ -80,12 +89,15 @@ class Work:
 
     Attributes
     ----------
-    variants : sets of variants of the records, which come after the orders; None makes
-        those of the request.
-    timed : whether a sample is run to predict FLOPs and seconds of what is missing.
-    keep_revisions : whether a store of orders is named after the revisions of model and
-        set, and stays when another revision is scored. Else the new store takes its
-        place, by `fill(replace=True)`.
+    variants
+        Sets of variants of the records, which come after the orders; None makes those
+        of the request.
+    timed
+        Whether a sample is run to predict FLOPs and seconds of what is missing.
+    keep_revisions
+        Whether a store of orders is named after the revisions of model and set, and
+        stays when another revision is scored. Else the new store takes its place, by
+        `fill(replace=True)`.
     """
 
     scorer: Scorer

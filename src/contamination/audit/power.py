@@ -37,11 +37,14 @@ class Effect:
 
     Attributes
     ----------
-    model : kind of model that the studies trained.
-    copies : number of times that a set was read.
-    studies, sets : numbers of studies and of planted sets behind the effect.
-    mean, scale : of Student's t with `studies` - 1 degrees of freedom, per root of a
-        record.
+    model
+        Kind of model that the studies trained.
+    copies
+        Number of times that a set was read.
+    studies, sets
+        Numbers of studies and of planted sets behind the effect.
+    mean, scale
+        Of Student's t with `studies` - 1 degrees of freedom, per root of a record.
     """
 
     test: str
@@ -59,10 +62,11 @@ class Power:
 
     Attributes
     ----------
-    probability : that the test finds a set of `records` records that was read `copies`
-        times.
-    records_needed : smallest number of records, to two digits, with a probability of
-        `WANTED`; None above `MOST_RECORDS`.
+    probability
+        That the test finds a set of `records` records that was read `copies` times.
+    records_needed
+        Smallest number of records, to two digits, with a probability of `WANTED`; None
+        above `MOST_RECORDS`.
     """
 
     test: str
@@ -81,7 +85,8 @@ class SimulatedPower:
 
     Attributes
     ----------
-    records, shards : of the set, as the test cuts it.
+    records, shards
+        Of the set, as the test cuts it.
     """
 
     effect: Effect

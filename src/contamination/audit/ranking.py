@@ -37,9 +37,12 @@ def score_statistics(
 
     Parameters
     ----------
-    stores : folder of stores, as `data/stores`.
-    own : further statistics, as of `own_statistic`.
-    alpha : level at which rejections are counted.
+    stores
+        Folder of stores, as `data/stores`.
+    own
+        Further statistics, as of `own_statistic`.
+    alpha
+        Level at which rejections are counted.
 
     Returns
     -------
@@ -121,8 +124,10 @@ def own_statistic(name: str, kind: Kind = "orderings") -> Test:
 
     Parameters
     ----------
-    name : path of a Python file and a function in it. The code of the file is run.
-    kind : of the stores that it reads: "orderings", or "successors" for pairs of examples.
+    name
+        Path of a Python file and a function in it. The code of the file is run.
+    kind
+        Of the stores that it reads: "orderings", or "successors" for pairs of examples.
 
     Raises
     ------

@@ -84,13 +84,18 @@ class Test(StoreNeed):
 
     Attributes
     ----------
-    name : on the command line and in tables; `help` says there what it scores.
-    label, colour, marker : in figures and in the explorer.
-    statistic : makes the result of the scores of all shards, with draws from a stream.
-    b : the choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in
+    name
+        On the command line and in tables; `help` says there what it scores.
+    label, colour, marker
+        In figures and in the explorer.
+    statistic
+        Makes the result of the scores of all shards, with draws from a stream.
+    b
+        The choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in
         advance.
-    from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same
-        orderings, for tests that take no entry of `TOKEN_SCORES`.
+    from_store
+        Scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
+        tests that take no entry of `TOKEN_SCORES`.
     """
 
     __test__ = False  # not a pytest class

@@ -27,22 +27,30 @@ class Request:
 
     Attributes
     ----------
-    tests : names from `TESTS`; None takes those that the axis has by default.
-    axis : the order that is tested: "order" of the records, "options" of each item, or
+    tests
+        Names from `TESTS`; None takes those that the axis has by default.
+    axis
+        The order that is tested: "order" of the records, "options" of each item, or
         "both".
-    shards : r; None takes as many as leave ten examples a shard for tests of
-        successors, and four for those of whole orderings, 50 at most.
-    permutations : m, shuffled orderings per shard, in tests of whole orderings.
-    arrangements : of the options of an item, the published one included; 24 are all of
-        four.
-    keep_answer : leave the right option where it is, and move the wrong ones alone.
-    drawn : a seed alone has arranged the options of every item, so numbers move as
-        well, and what the test says of them needs no control.
-    seed : of the orderings.
-    directory : where the stores of all audits lie; a second audit reads what it finds
-        there.
-    name : of the model, for people and for the store; None takes it from where the
-        model is.
+    shards
+        r; None takes as many as leave ten examples a shard for tests of successors, and
+        four for those of whole orderings, 50 at most.
+    permutations
+        m, shuffled orderings per shard, in tests of whole orderings.
+    arrangements
+        Of the options of an item, the published one included; 24 are all of four.
+    keep_answer
+        Leave the right option where it is, and move the wrong ones alone.
+    drawn
+        A seed alone has arranged the options of every item, so numbers move as well,
+        and what the test says of them needs no control.
+    seed
+        Of the orderings.
+    directory
+        Where the stores of all audits lie; a second audit reads what it finds there.
+    name
+        Of the model, for people and for the store; None takes it from where the model
+        is.
     """
 
     tests: Sequence[str] | None = None

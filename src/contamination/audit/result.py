@@ -41,21 +41,31 @@ class Audit:
 
     Attributes
     ----------
-    header : of a store that was read; it names the model and the set.
-    plan : what there was to score; `missing` is what was scored in this run.
-    findings : one for each test.
-    stores : directories that were read.
-    seconds : scoring time in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this
-        run; None for a local model, and where nothing was scored.
-    precision : in which the model computed; "unknown" behind an endpoint.
-    combined : p-value of all tests together: of both axes, or of all that a key has
-        drawn.
-    options_drawn : whether a seed alone has arranged the options (`Request.drawn`).
-    control : the same audit of a control, a model that cannot have read the set, if one
-        was named.
-    generation : counts and settings of the texts that the model wrote, if those were
-        tested (`contamination.audit.generation`).
+    header
+        Of a store that was read; it names the model and the set.
+    plan
+        What there was to score; `missing` is what was scored in this run.
+    findings
+        One for each test.
+    stores
+        Directories that were read.
+    seconds
+        Scoring time in this run.
+    noise
+        Nats a token by which an endpoint's answers to one prompt differed in this run;
+        None for a local model, and where nothing was scored.
+    precision
+        In which the model computed; "unknown" behind an endpoint.
+    combined
+        p-value of all tests together: of both axes, or of all that a key has drawn.
+    options_drawn
+        Whether a seed alone has arranged the options (`Request.drawn`).
+    control
+        The same audit of a control, a model that cannot have read the set, if one was
+        named.
+    generation
+        Counts and settings of the texts that the model wrote, if those were tested
+        (`contamination.audit.generation`).
     """
 
     header: "Header | CompletionHeader"

@@ -57,11 +57,14 @@ class Scored:
 
     Attributes
     ----------
-    plan : what there was to score; `missing` is what was scored in this run.
-    stores : one for each test.
-    seconds : scoring time in this run.
-    anytime : the evidence of the shards that were scored, if it was followed shard by
-        shard.
+    plan
+        What there was to score; `missing` is what was scored in this run.
+    stores
+        One for each test.
+    seconds
+        Scoring time in this run.
+    anytime
+        The evidence of the shards that were scored, if it was followed shard by shard.
     """
 
     plan: ScoringPlan

@@ -43,10 +43,14 @@ class ByLogProbabilities:
 
     Attributes
     ----------
-    choice : how the model is loaded or reached.
-    examples : the test set.
-    variants : the arrangements of its options; None where only records are tested.
-    stop_at : the level at which scoring stops, shard by shard; None scores all shards.
+    choice
+        How the model is loaded or reached.
+    examples
+        The test set.
+    variants
+        The arrangements of its options; None where only records are tested.
+    stop_at
+        The level at which scoring stops, shard by shard; None scores all shards.
     """
 
     choice: ModelChoice
@@ -89,12 +93,18 @@ class ByTexts:
 
     Attributes
     ----------
-    choice : how the model is loaded or reached.
-    examples : the test set.
-    variants : its options as they were checked; None on the axis of records.
-    sampling : of the texts.
-    next_record : ask which record comes next.
-    alpha : 1 - confidence of the bound of a quiz.
+    choice
+        How the model is loaded or reached.
+    examples
+        The test set.
+    variants
+        Its options as they were checked; None on the axis of records.
+    sampling
+        Of the texts.
+    next_record
+        Ask which record comes next.
+    alpha
+        1 - confidence of the bound of a quiz.
     """
 
     choice: ModelChoice

@@ -24,9 +24,12 @@ class Opened:
 
     Attributes
     ----------
-    name : as typed.
-    request : what is tested.
-    model : its scorer or its generator.
+    name
+        As typed.
+    request
+        What is tested.
+    model
+        Its scorer or its generator.
     """
 
     name: str

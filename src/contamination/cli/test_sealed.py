@@ -63,9 +63,12 @@ class SealedByTexts:
 
     Attributes
     ----------
-    choice : how the model is loaded or reached.
-    sealed : the verified set.
-    sampling, next_record : of the texts about the order of records.
+    choice
+        How the model is loaded or reached.
+    sealed
+        The verified set.
+    sampling, next_record
+        Of the texts about the order of records.
     """
 
     choice: ModelChoice

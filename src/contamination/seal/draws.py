@@ -55,24 +55,27 @@ class Statement(BaseModel):
 
     Attributes
     ----------
-    name, date : of the benchmark, with one commitment for each name; by default today
-        (UTC).
-    template : how a record becomes an example; it has to show options that may move,
-        and wordings.
-    options, declared : whether the options of items are permuted, too, and how they are
-        found. All may move, numbers as well, but those that are about others: see
-        `permitted_places`.
-    wordings_of : the field that a wording fills; None: there are none. A record may
-        then have a field `wordings`: a list of all its wordings, each a whole text of
-        that field, equally many in all records that have any.
-    answers_of : likewise the field that an answer fills, and a field `answers`: all
-        right answers of a record, texts or whole numbers, each as that field would name
-        it alone.
-    tests, shards, permutations, arrangements, level : what a model is tested by, so
-        that nobody chooses it after the draw; as in
+    name, date
+        Of the benchmark, with one commitment for each name; by default today (UTC).
+    template
+        How a record becomes an example; it has to show options that may move, and
+        wordings.
+    options, declared
+        Whether the options of items are permuted, too, and how they are found. All may
+        move, numbers as well, but those that are about others: see `permitted_places`.
+    wordings_of
+        The field that a wording fills; None: there are none. A record may then have a
+        field `wordings`: a list of all its wordings, each a whole text of that field,
+        equally many in all records that have any.
+    answers_of
+        Likewise the field that an answer fills, and a field `answers`: all right
+        answers of a record, texts or whole numbers, each as that field would name it
+        alone.
+    tests, shards, permutations, arrangements, level
+        What a model is tested by, so that nobody chooses it after the draw; as in
         `contamination.audit.request.Request`.
-    beacon_round : whose signature is mixed into the key; None: the author's secret
-        alone draws.
+    beacon_round
+        Whose signature is mixed into the key; None: the author's secret alone draws.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -111,10 +114,13 @@ class Variants:
 
     Attributes
     ----------
-    record : as the author gave it, without its lists, but with the first entry of each.
-    several : those of `KINDS` that it has: the field that one of them fills, and all of
-        them. Of options, the places among which they may move.
-    items : its options, read with each of its answers in turn.
+    record
+        As the author gave it, without its lists, but with the first entry of each.
+    several
+        Those of `KINDS` that it has: the field that one of them fills, and all of them.
+        Of options, the places among which they may move.
+    items
+        Its options, read with each of its answers in turn.
     """
 
     record: Mapping[str, Any]
@@ -166,9 +172,12 @@ class Drawn(NamedTuple):
 
     Attributes
     ----------
-    number : of the record, from 0, in the order of its author.
-    variants : of the record.
-    picks : of each of `KINDS` that it has, which one the key drew.
+    number
+        Of the record, from 0, in the order of its author.
+    variants
+        Of the record.
+    picks
+        Of each of `KINDS` that it has, which one the key drew.
     """
 
     number: int

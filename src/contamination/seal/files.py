@@ -103,10 +103,14 @@ class SealedSet:
 
     Attributes
     ----------
-    seal : the statement, the commitment, and the digest of the set.
-    test_set : the published examples.
-    text : bytes of the published file.
-    drawn : its records in that order, each with the variants it was drawn from.
+    seal
+        The statement, the commitment, and the digest of the set.
+    test_set
+        The published examples.
+    text
+        Bytes of the published file.
+    drawn
+        Its records in that order, each with the variants it was drawn from.
     """
 
     seal: Seal

@@ -51,19 +51,26 @@ class ModelAnswers:
 
     Attributes
     ----------
-    records : with several right answers, that the model was asked.
-    admissible, hits, expected : how often it named one of these, and the published one;
-        the latter by chance.
-    known_at_least : records whose published answer it knew, a lower bound. The bounds
-        of all models hold together at the level of the seal: each is made at level /
-        models.
-    p, log10_p, holm_p : one-sided, and after Holm's correction over all models.
-    floor : the least that holm_p can be, where every admissible answer is a hit.
-    missing : records of the set, or that its logs say they have, and that are in none
-        of them.
-    repeated : records with more than one answer.
-    differing : records whose answers differ.
-    reason : why nothing can be said of this model; "" where nothing is in the way.
+    records
+        With several right answers, that the model was asked.
+    admissible, hits, expected
+        How often it named one of these, and the published one; the latter by chance.
+    known_at_least
+        Records whose published answer it knew, a lower bound. The bounds of all models
+        hold together at the level of the seal: each is made at level / models.
+    p, log10_p, holm_p
+        One-sided, and after Holm's correction over all models.
+    floor
+        The least that holm_p can be, where every admissible answer is a hit.
+    missing
+        Records of the set, or that its logs say they have, and that are in none of
+        them.
+    repeated
+        Records with more than one answer.
+    differing
+        Records whose answers differ.
+    reason
+        Why nothing can be said of this model; "" where nothing is in the way.
     """
 
     model: str
@@ -257,11 +264,15 @@ class _Questions:
 
     Attributes
     ----------
-    names : of each record, what each of its right answers is called; empty where there
-        is one.
-    published : of each record that has several, which one the key drew.
-    to_ask : the places of these, as far as the limit goes.
-    level : of the seal.
+    names
+        Of each record, what each of its right answers is called; empty where there is
+        one.
+    published
+        Of each record that has several, which one the key drew.
+    to_ask
+        The places of these, as far as the limit goes.
+    level
+        Of the seal.
     """
 
     def __init__(self, sealed: SealedSet, limit: int | None) -> None:

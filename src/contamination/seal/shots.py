@@ -30,9 +30,12 @@ class Shots:
 
     Parameters
     ----------
-    texts : the longest text that every example shows of each record.
-    ids : of each record, "" where it has none.
-    answers : all right answers of each record, by all their names.
+    texts
+        The longest text that every example shows of each record.
+    ids
+        Of each record, "" where it has none.
+    answers
+        All right answers of each record, by all their names.
     """
 
     def __init__(

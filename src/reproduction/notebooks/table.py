@@ -19,14 +19,20 @@ class Notebook:
 
     Attributes
     ----------
-    package : of `reproduction.notebooks`; the passes over models are its `measure.measure`.
-    passes : which models of a run these read: "stores" (the two models, after their canary sets are
-        scored), "both", "all" (with the further sizes), "clean", or "" for no passes. In a profile
-        that trains nothing they read released models.
-    needs : the parameter of the notebook without which it makes no passes.
-    reads : further files, from the root of the repository, or other notebooks by name.
-    released : whether it belongs to profiles that train nothing.
-    also : files whose names the notebook makes up in a loop.
+    package
+        Of `reproduction.notebooks`; the passes over models are its `measure.measure`.
+    passes
+        Which models of a run these read: "stores" (the two models, after their canary
+        sets are scored), "both", "all" (with the further sizes), "clean", or "" for no
+        passes. In a profile that trains nothing they read released models.
+    needs
+        The parameter of the notebook without which it makes no passes.
+    reads
+        Further files, from the root of the repository, or other notebooks by name.
+    released
+        Whether it belongs to profiles that train nothing.
+    also
+        Files whose names the notebook makes up in a loop.
     """
 
     package: str

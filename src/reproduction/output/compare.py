@@ -82,9 +82,12 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> pd.DataFram
 
     Parameters
     ----------
-    run : directory of the results of a run.
-    reference : directory of other results.
-    tolerances : the table `docs/measurements/tolerances.csv`.
+    run
+        Directory of the results of a run.
+    reference
+        Directory of other results.
+    tolerances
+        The table `docs/measurements/tolerances.csv`.
     """
     for folder in (run, reference):
         if not (folder / "manifest.json").is_file():
@@ -154,10 +157,12 @@ def compare_tables(
 
     Parameters
     ----------
-    run, reference : the tables by name, all text.
-    tolerances : a row for each table and column with its scale: `NAME` (rows are
-        matched by it), `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A
-        column without a row is exact; where no column is a name, all of them are.
+    run, reference
+        The tables by name, all text.
+    tolerances
+        A row for each table and column with its scale: `NAME` (rows are matched by it),
+        `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a
+        row is exact; where no column is a name, all of them are.
 
     Returns
     -------
@@ -261,9 +266,12 @@ def renew_reference(
 
     Parameters
     ----------
-    results : directory of a complete run.
-    reference : directory that git holds.
-    outputs : tables and figures of the run, below `results`, as make lists them; of the
+    results
+        Directory of a complete run.
+    reference
+        Directory that git holds.
+    outputs
+        Tables and figures of the run, below `results`, as make lists them; of the
         figures only SVG is taken.
 
     Returns

@@ -68,9 +68,12 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
 
     Parameters
     ----------
-    figure : the figure.
-    results : directory of the run's results.
-    name : of the files, without an ending.
+    figure
+        The figure.
+    results
+        Directory of the run's results.
+    name
+        Of the files, without an ending.
     """
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
     for suffix, varying in {"svg": "Date", "png": "Software"}.items():
@@ -93,9 +96,12 @@ def panel_row(
 
     Parameters
     ----------
-    titles : of the panels, from left to right.
-    size : of the figure, in inches.
-    shared : sharex and sharey of `subplots`.
+    titles
+        Of the panels, from left to right.
+    size
+        Of the figure, in inches.
+    shared
+        Sharex and sharey of `subplots`.
     """
     names = list(titles)
     figure, panels = plt.subplots(1, len(names), figsize=size, squeeze=False, **shared)
@@ -119,10 +125,14 @@ def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str])
 
     Parameters
     ----------
-    axes : to draw in.
-    rows : with columns score, auc, auc_low, auc_high and that of `x`.
-    x : name of the column.
-    labels : score -> its name in the key.
+    axes
+        To draw in.
+    rows
+        With columns score, auc, auc_low, auc_high and that of `x`.
+    x
+        Name of the column.
+    labels
+        Score -> its name in the key.
     """
     rows = rows.dropna(subset=x)
     values = sorted(rows[x].unique())
@@ -181,9 +191,12 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
 
     Parameters
     ----------
-    axes : the panel.
-    most : largest -log10 p that is drawn.
-    sideways : whether evidence grows to the right.
+    axes
+        The panel.
+    most
+        Largest -log10 p that is drawn.
+    sideways
+        Whether evidence grows to the right.
     """
     axis = axes.xaxis if sideways else axes.yaxis
     set_scale = axes.set_xscale if sideways else axes.set_yscale
@@ -236,9 +249,12 @@ def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) 
 
     Parameters
     ----------
-    panels : title -> rows with columns dataset, test, log10_p and that of the setting.
-    setting : the column of the horizontal axis.
-    label : of that axis.
+    panels
+        Title -> rows with columns dataset, test, log10_p and that of the setting.
+    setting
+        The column of the horizontal axis.
+    label
+        Of that axis.
     """
     size = (6.6, 4.0)
     if len(panels) > 1:

@@ -57,10 +57,14 @@ def published_p(
 
     Parameters
     ----------
-    entry : the model.
-    dataset : name of the registered set.
-    published : directory of the papers' tables; None for no paper.
-    test : our test of the row.
+    entry
+        The model.
+    dataset
+        Name of the registered set.
+    published
+        Directory of the papers' tables; None for no paper.
+    test
+        Our test of the row.
     """
     if published is None or dataset not in entries():
         return math.nan

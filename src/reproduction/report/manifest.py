@@ -53,9 +53,12 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 
     Parameters
     ----------
-    experiment : the run.
-    results : directory of its tables and executed notebooks.
-    published : directory of the papers' tables.
+    experiment
+        The run.
+    results
+        Directory of its tables and executed notebooks.
+    published
+        Directory of the papers' tables.
 
     Raises
     ------

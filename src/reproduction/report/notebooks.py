@@ -43,9 +43,12 @@ def notebook_parameters(
 
     Parameters
     ----------
-    source : the notebook.
-    experiment : the run, whose profile may give parameters.
-    profile : file that errors name.
+    source
+        The notebook.
+    experiment
+        The run, whose profile may give parameters.
+    profile
+        File that errors name.
 
     Raises
     ------
@@ -93,8 +96,10 @@ class Measurement:
 
     Attributes
     ----------
-    measure : the function of the notebook's package.
-    settings : the parameters of the notebook on which its tables depend.
+    measure
+        The function of the notebook's package.
+    settings
+        The parameters of the notebook on which its tables depend.
     """
 
     measure: Callable[..., dict[str, pd.DataFrame]]
@@ -120,9 +125,12 @@ def measurement_of(
 
     Parameters
     ----------
-    source : the notebook.
-    experiment : the run.
-    profile : file of its profile.
+    source
+        The notebook.
+    experiment
+        The run.
+    profile
+        File of its profile.
 
     Raises
     ------
@@ -157,10 +165,14 @@ def execute_notebook(
 
     Parameters
     ----------
-    source : the notebook.
-    experiment : the run that it reads.
-    profile : file of its parameters.
-    results : directory of tables, figures and executed notebooks.
+    source
+        The notebook.
+    experiment
+        The run that it reads.
+    profile
+        File of its parameters.
+    results
+        Directory of tables, figures and executed notebooks.
 
     Raises
     ------

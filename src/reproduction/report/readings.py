@@ -28,10 +28,14 @@ def build_variables(
 
     Parameters
     ----------
-    profile : of the run.
-    manifest : of the run.
-    results : directory of its tables.
-    published : directory of the papers' tables.
+    profile
+        Of the run.
+    manifest
+        Of the run.
+    results
+        Directory of its tables.
+    published
+        Directory of the papers' tables.
 
     Raises
     ------

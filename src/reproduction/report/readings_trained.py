@@ -73,9 +73,12 @@ def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) ->
 
     Parameters
     ----------
-    combined : `mmlu_fisher`.
-    subsets : `mmlu_subsets`.
-    published : directory of the papers' tables.
+    combined
+        `mmlu_fisher`.
+    subsets
+        `mmlu_subsets`.
+    published
+        Directory of the papers' tables.
     """
     # A run that measures the models of the paper has rows of its own for them.
     combined = combined.query("source == 'published'").set_index("model").loc[AUDITED.values()]
@@ -158,9 +161,12 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
 
     Parameters
     ----------
-    min_k : the table of that name.
-    canaries : the table of that name, with the p-values of the tests.
-    alpha : level of the tests, after Holm's correction.
+    min_k
+        The table of that name.
+    canaries
+        The table of that name, with the p-values of the tests.
+    alpha
+        Level of the tests, after Holm's correction.
     """
     spans = min_k[(min_k["model"] == "contaminated") & (min_k["score"] == "min_k_20")]
     spans = spans.set_index("dataset")
@@ -232,8 +238,10 @@ def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
 
     Parameters
     ----------
-    rates : the table `books`.
-    aucs : the table `books_validation`.
+    rates
+        The table `books`.
+    aucs
+        The table `books_validation`.
     """
     unread = rates[rates["truth"] == UNREAD]
     of_score = aucs[aucs["score"] == SCORE].set_index("validation")["auc"]
@@ -250,8 +258,10 @@ def read_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
 
     Parameters
     ----------
-    chunks : the table `unlearning`.
-    detection : the table `unlearning_detection`.
+    chunks
+        The table `unlearning`.
+    detection
+        The table `unlearning_detection`.
     """
     rows = detection[detection["window"] == PUBLISHED_WINDOW].set_index("score")
     rows = rows.reindex(["ratio", "perplexity_ratio"])

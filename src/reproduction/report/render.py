@@ -61,11 +61,14 @@ def render_report(
 
     Parameters
     ----------
-    paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the
+    paper
+        Directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the
         styles.
-    results : directory that a run filled: tables/, figures/ and variables.yml.
-    quarto : executable to render with, "" for pandoc; None looks for one next to the
-        Python interpreter and on PATH.
+    results
+        Directory that a run filled: tables/, figures/ and variables.yml.
+    quarto
+        Executable to render with, "" for pandoc; None looks for one next to the Python
+        interpreter and on PATH.
 
     Raises
     ------
@@ -125,9 +128,12 @@ class Source:
 
     Attributes
     ----------
-    paper : directory of the documents.
-    results : directory that a run filled.
-    variables : of the run, by group and name.
+    paper
+        Directory of the documents.
+    results
+        Directory that a run filled.
+    variables
+        Of the run, by group and name.
     """
 
     paper: Path
@@ -189,10 +195,14 @@ def stage(
 
     Parameters
     ----------
-    paper : directory of the documents.
-    results : directory that a run filled.
-    root : the folder.
-    renderer : its name, which the documents print.
+    paper
+        Directory of the documents.
+    results
+        Directory that a run filled.
+    root
+        The folder.
+    renderer
+        Its name, which the documents print.
 
     Returns
     -------

@@ -140,9 +140,12 @@ def build_canaries(
 
     Parameters
     ----------
-    packages : installed distributions whose docstrings become records.
-    specs : the canary sets, each of one of `KINDS`.
-    seed : of the run; the draw has a stream of its own.
+    packages
+        Installed distributions whose docstrings become records.
+    specs
+        The canary sets, each of one of `KINDS`.
+    seed
+        Of the run; the draw has a stream of its own.
 
     Returns
     -------

@@ -178,9 +178,12 @@ def write_comparable(
 
     Parameters
     ----------
-    read : the documents of the corpus.
-    unread : all other documents that were found, in random order.
-    corpus : the folder that gets the two files.
+    read
+        The documents of the corpus.
+    unread
+        All other documents that were found, in random order.
+    corpus
+        The folder that gets the two files.
     """
     times = Counter(first_paragraph(text) for _, text in (*read, *unread))
     for name, documents in ((MEMBERS, read), (NON_MEMBERS, unread)):
@@ -224,12 +227,15 @@ def sample_by_source(
 
     Parameters
     ----------
-    documents : read in their order.
-    cut : takes the text of a document and returns the piece, or None to leave the
+    documents
+        Read in their order.
+    cut
+        Takes the text of a document and returns the piece, or None to leave the
         document out.
-    most : pieces of a source; None for all.
-    sources : number of sources with `most` pieces after which reading ends; None to
-        read all.
+    most
+        Pieces of a source; None for all.
+    sources
+        Number of sources with `most` pieces after which reading ends; None to read all.
     """
     pieces: dict[str, list[T]] = {}
     full = 0

@@ -50,9 +50,12 @@ def store_plan(
 
     Parameters
     ----------
-    spec : shards and permutations of the profile.
-    test : the test.
-    examples : number of examples of the set.
+    spec
+        Shards and permutations of the profile.
+    test
+        The test.
+    examples
+        Number of examples of the set.
     """
     whole_set = test.shard_size is None
     shards = spec.shards if test.kind == "orderings" else None
@@ -72,9 +75,12 @@ class Experiment(RunFiles):
 
         Parameters
         ----------
-        model : contaminated or clean.
-        dataset : name of the canary set.
-        test : the test.
+        model
+            Contaminated or clean.
+        dataset
+            Name of the canary set.
+        test
+            The test.
         """
         plan, permutations = store_plan(
             self.profile.scoring,
@@ -96,10 +102,14 @@ class Experiment(RunFiles):
 
         Parameters
         ----------
-        model : name of the model.
-        name : of the canary set.
-        plan : kind of store and its shards.
-        permutations : of each shard, at least.
+        model
+            Name of the model.
+        name
+            Of the canary set.
+        plan
+            Kind of store and its shards.
+        permutations
+            Of each shard, at least.
 
         Raises
         ------
@@ -133,10 +143,14 @@ class Experiment(RunFiles):
 
         Parameters
         ----------
-        model : contaminated or clean.
-        name : of the canary set.
-        plan : kind and shards of the store.
-        permutations : orderings of a shard besides the canonical one.
+        model
+            Contaminated or clean.
+        name
+            Of the canary set.
+        plan
+            Kind and shards of the store.
+        permutations
+            Orderings of a shard besides the canonical one.
         """
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer
@@ -209,10 +223,14 @@ def write_measured(
 
     Parameters
     ----------
-    experiment : the run.
-    package : of the notebook, in `reproduction.notebooks`.
-    settings : of the notebook, on which the tables depend.
-    tables : by name.
+    experiment
+        The run.
+    package
+        Of the notebook, in `reproduction.notebooks`.
+    settings
+        Of the notebook, on which the tables depend.
+    tables
+        By name.
     """
     with replacing(experiment.build / "scores" / package / TABLES) as temporary:
         temporary.mkdir()
@@ -228,9 +246,12 @@ def read_measured(
 
     Parameters
     ----------
-    experiment : the run.
-    package : of the notebook, in `reproduction.notebooks`.
-    settings : of the notebook.
+    experiment
+        The run.
+    package
+        Of the notebook, in `reproduction.notebooks`.
+    settings
+        Of the notebook.
 
     Raises
     ------

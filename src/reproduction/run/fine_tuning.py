@@ -43,13 +43,20 @@ def fine_tune(
 
     Parameters
     ----------
-    model : directory of the model and its tokenizer, which stay as they are.
-    texts : token ids, all of one length of at most the context of the model.
-    directory : of the new model.
-    learning_rate : of every step.
-    seed : draws the order of the texts.
-    epochs : passes over the texts.
-    batch_size : texts of a step.
+    model
+        Directory of the model and its tokenizer, which stay as they are.
+    texts
+        Token ids, all of one length of at most the context of the model.
+    directory
+        Of the new model.
+    learning_rate
+        Of every step.
+    seed
+        Draws the order of the texts.
+    epochs
+        Passes over the texts.
+    batch_size
+        Texts of a step.
 
     Raises
     ------

@@ -52,13 +52,16 @@ def grid(
 
     Parameters
     ----------
-    models : opened one after the other; each is freed before the next one is loaded.
-    sets_of : takes a model and returns, for each set, the columns that describe it, and
-        the set, or the reason why there is none. A model without any set is not opened.
-    compute_cell : takes the entry, the open model and the set, and returns the measured
-        columns.
-    open_model : takes an entry and returns the open model, and the columns that
-        describe it. It fails in all processes or in none, as `Access.open_model` does.
+    models
+        Opened one after the other; each is freed before the next one is loaded.
+    sets_of
+        Takes a model and returns, for each set, the columns that describe it, and the
+        set, or the reason why there is none. A model without any set is not opened.
+    compute_cell
+        Takes the entry, the open model and the set, and returns the measured columns.
+    open_model
+        Takes an entry and returns the open model, and the columns that describe it. It
+        fails in all processes or in none, as `Access.open_model` does.
     """
     from contamination.device import free_memory
 
@@ -113,10 +116,13 @@ def load_each(
 
     Parameters
     ----------
-    keys : of the sets, each loaded once.
-    load : takes a key and returns the set.
-    at_hand : whether a set can be loaded without the network. After one that is out of
-        reach, the others are loaded only if they are at hand.
+    keys
+        Of the sets, each loaded once.
+    load
+        Takes a key and returns the set.
+    at_hand
+        Whether a set can be loaded without the network. After one that is out of reach,
+        the others are loaded only if they are at hand.
 
     Returns
     -------
@@ -170,9 +176,12 @@ class Access:
 
         Parameters
         ----------
-        name : registered name, file or directory.
-        max_records : number of records to read; None reads all.
-        lines : whether each line of the file is an example.
+        name
+            Registered name, file or directory.
+        max_records
+            Number of records to read; None reads all.
+        lines
+            Whether each line of the file is an example.
         """
         template = "line/1" if lines else None
         return open_test_set(name, template=template, max_records=max_records)
@@ -187,9 +196,10 @@ class Access:
 
         Parameters
         ----------
-        entry : the registered file.
-        count, tokens : records and tokens of each, with which a plan without the file
-            reckons.
+        entry
+            The registered file.
+        count, tokens
+            Records and tokens of each, with which a plan without the file reckons.
         """
         path = locate(entry) or fetch(entry)
         commit = None
@@ -226,12 +236,17 @@ class Access:
 
         Parameters
         ----------
-        test : name of the test.
-        scorer : the open model.
-        examples : the test set.
-        request : shards, permutations and the directory of the stores.
-        keep_revisions : whether a store of another revision of the model stays with the
-            new one, or is replaced.
+        test
+            Name of the test.
+        scorer
+            The open model.
+        examples
+            The test set.
+        request
+            Shards, permutations and the directory of the stores.
+        keep_revisions
+            Whether a store of another revision of the model stays with the new one, or
+            is replaced.
 
         Returns
         -------
@@ -253,10 +268,14 @@ class Access:
 
         Parameters
         ----------
-        folder : of the files with the scores, whose name says the options.
-        scorer : of the model.
-        texts : that are scored.
-        options : of `stored_scores`.
+        folder
+            Of the files with the scores, whose name says the options.
+        scorer
+            Of the model.
+        texts
+            That are scored.
+        options
+            Of `stored_scores`.
         """
         from contamination.membership.api import stored_scores
 

@@ -43,11 +43,16 @@ def planted_copies(
 
     Parameters
     ----------
-    name : of the set.
-    planting : whole, shuffled or single.
-    dup_count : how often the set is planted.
-    records : token ids of each record, in canonical order.
-    rng : draws the orders of shuffled copies.
+    name
+        Of the set.
+    planting
+        Whole, shuffled or single.
+    dup_count
+        How often the set is planted.
+    records
+        Token ids of each record, in canonical order.
+    rng
+        Draws the orders of shuffled copies.
     """
     if planting == "single":
         return {f"{name} {i}": (ids, dup_count) for i, ids in enumerate(records)}
@@ -76,13 +81,17 @@ def mix(
 
     Parameters
     ----------
-    corpus : token ids of all documents, each closed by `end_of_text`; used once, in
-        this order.
-    ends : int[documents], offset in `corpus` after each document.
-    canaries : name -> (token ids of the whole set in canonical order, duplication
-        count).
-    end_of_text : id written after every copy.
-    rng : draws the places.
+    corpus
+        Token ids of all documents, each closed by `end_of_text`; used once, in this
+        order.
+    ends
+        int[documents], offset in `corpus` after each document.
+    canaries
+        Name -> (token ids of the whole set in canonical order, duplication count).
+    end_of_text
+        Id written after every copy.
+    rng
+        Draws the places.
     """
     copies: list[str] = []
     for name, (_, dup_count) in canaries.items():
@@ -127,9 +136,12 @@ def fill_blocks(
 
     Parameters
     ----------
-    background, ends, copies, end_of_text, rng : the arguments of `mix`.
-    context : tokens of a block.
-    tokens : of the whole text, about; None for as many as there are.
+    background, ends, copies, end_of_text, rng
+        The arguments of `mix`.
+    context
+        Tokens of a block.
+    tokens
+        Of the whole text, about; None for as many as there are.
 
     Raises
     ------

@@ -25,9 +25,12 @@ def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2C
 
     Parameters
     ----------
-    shape : widths and layers.
-    vocabulary : number of tokens.
-    end_of_text : id of the token that starts and ends texts.
+    shape
+        Widths and layers.
+    vocabulary
+        Number of tokens.
+    end_of_text
+        Id of the token that starts and ends texts.
     """
     return GPT2Config(
         vocab_size=vocabulary,
@@ -57,10 +60,14 @@ def plain_attention(
 
     Parameters
     ----------
-    module : the layer; it is not read.
-    query, key, value : [rows, heads, tokens, d]; keys may have fewer heads.
-    attention_mask : None, for rows without padding.
-    scaling : of the products of queries and keys.
+    module
+        The layer; it is not read.
+    query, key, value
+        [rows, heads, tokens, d]; keys may have fewer heads.
+    attention_mask
+        None, for rows without padding.
+    scaling
+        Of the products of queries and keys.
     """
     tokens = query.shape[-2]
     heads_per_key = query.shape[1] // key.shape[1]

@@ -32,12 +32,18 @@ def null_calibration_counts(
 
     Parameters
     ----------
-    test : the test whose level is calibrated.
-    store : its scored store.
-    scores : of the test, (shards, orderings), as `null_calibration_p_values` takes them.
-    published : p-value of the published order.
-    orders : canonical orders to draw.
-    alpha : level of the test.
+    test
+        The test whose level is calibrated.
+    store
+        Its scored store.
+    scores
+        Of the test, (shards, orderings), as `null_calibration_p_values` takes them.
+    published
+        p-value of the published order.
+    orders
+        Canonical orders to draw.
+    alpha
+        Level of the test.
 
     Returns
     -------

@@ -73,11 +73,16 @@ def domain_texts(
 
     Parameters
     ----------
-    experiment : the run, whose corpus is read.
-    tokenizer : of the models of the run.
-    length : tokens of a text; shorter documents are left out.
-    texts : most texts of a domain, members and non-members each.
-    spare : most texts of a domain to be trained on afterwards.
+    experiment
+        The run, whose corpus is read.
+    tokenizer
+        Of the models of the run.
+    length
+        Tokens of a text; shorter documents are left out.
+    texts
+        Most texts of a domain, members and non-members each.
+    spare
+        Most texts of a domain to be trained on afterwards.
 
     Raises
     ------
@@ -170,9 +175,12 @@ def tuning_texts(
 
     Parameters
     ----------
-    experiment : the run.
-    tokens : about how many are wanted of each kind of docstrings; files are taken whole.
-    files : canary set -> file of the data directory, instead of the set's own file.
+    experiment
+        The run.
+    tokens
+        About how many are wanted of each kind of docstrings; files are taken whole.
+    files
+        Canary set -> file of the data directory, instead of the set's own file.
 
     Returns
     -------

@@ -58,9 +58,12 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
 
     Parameters
     ----------
-    tokens : length of the stream.
-    context : inputs of a block.
-    rng : draws the order of the blocks.
+    tokens
+        Length of the stream.
+    context
+        Inputs of a block.
+    rng
+        Draws the order of the blocks.
     """
     return context * rng.permutation(max(0, tokens - 1) // context)
 
@@ -70,9 +73,12 @@ def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
 
     Parameters
     ----------
-    step : from 0.
-    steps : number of all steps.
-    spec : of the training.
+    step
+        From 0.
+    steps
+        Number of all steps.
+    spec
+        Of the training.
     """
     if step < spec.warmup_steps:
         return spec.learning_rate * (step + 1) / spec.warmup_steps
@@ -99,16 +105,25 @@ def train(
 
     Parameters
     ----------
-    tokens : the stream; it may be a memory map: only the blocks of a batch are read at
-        a time.
-    tokenizer : saved with the model.
-    shape : of a model that begins with random weights, or the released model.
-    spec : hyper-parameters.
-    directory : of the model that is written, whole or not at all.
-    seed : of the run.
-    label : title of the progress bar and of errors.
-    record : further entries of `training.json`.
-    weights : directory of the weights that the model begins with; None for random ones.
+    tokens
+        The stream; it may be a memory map: only the blocks of a batch are read at a
+        time.
+    tokenizer
+        Saved with the model.
+    shape
+        Of a model that begins with random weights, or the released model.
+    spec
+        Hyper-parameters.
+    directory
+        Of the model that is written, whole or not at all.
+    seed
+        Of the run.
+    label
+        Title of the progress bar and of errors.
+    record
+        Further entries of `training.json`.
+    weights
+        Directory of the weights that the model begins with; None for random ones.
 
     Returns
     -------
@@ -293,10 +308,14 @@ def save_checkpoint(
 
     Parameters
     ----------
-    path : directory of the checkpoint.
-    key : of the run.
-    model, optimizer : whose tensors are written.
-    state : step, seconds and losses.
+    path
+        Directory of the checkpoint.
+    key
+        Of the run.
+    model, optimizer
+        Whose tensors are written.
+    state
+        Step, seconds and losses.
     """
     with replacing(path) as temporary:
         temporary.mkdir()
@@ -312,9 +331,12 @@ def load_checkpoint(
 
     Parameters
     ----------
-    path : directory of the checkpoint.
-    key : of the run; a checkpoint of another run is not read.
-    model, optimizer : that get the tensors.
+    path
+        Directory of the checkpoint.
+    key
+        Of the run; a checkpoint of another run is not read.
+    model, optimizer
+        That get the tensors.
     """
     # Unreadable or damaged: training from the start costs time, never correctness.
     with contextlib.suppress(OSError):

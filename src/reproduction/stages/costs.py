@@ -59,9 +59,12 @@ class CountingModel:
 
     Attributes
     ----------
-    context : tokens read at once.
-    parameters : 0 if unknown.
-    download : bytes of weights that are not in a folder.
+    context
+        Tokens read at once.
+    parameters
+        0 if unknown.
+    download
+        Bytes of weights that are not in a folder.
     """
 
     revision = "planned"
@@ -100,8 +103,9 @@ class Counting(Access):
 
     Parameters
     ----------
-    measured : tokens of registered sets by the tokenizer of GPT-2, with columns set,
-        form ("record" or "line", of which an example is made), records and tokens
+    measured
+        Tokens of registered sets by the tokenizer of GPT-2, with columns set, form
+        ("record" or "line", of which an example is made), records and tokens
         (`docs/measurements/set_tokens.csv`).
     """
 
@@ -124,9 +128,12 @@ class Counting(Access):
 
         Parameters
         ----------
-        name : registered name, file or directory.
-        max_records : number of records to read; None reads all.
-        lines : whether each line of the file is an example.
+        name
+            Registered name, file or directory.
+        max_records
+            Number of records to read; None reads all.
+        lines
+            Whether each line of the file is an example.
         """
         is_registered = name in entries()
         is_at_hand = available(name) if is_registered else Path(name).exists()
@@ -150,9 +157,12 @@ class Counting(Access):
 
         Parameters
         ----------
-        entry : of the registry.
-        count : records that are made up of another file.
-        tokens : of each of them, about.
+        entry
+            Of the registry.
+        count
+            Records that are made up of another file.
+        tokens
+            Of each of them, about.
         """
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
@@ -188,11 +198,16 @@ class Counting(Access):
 
         Parameters
         ----------
-        test : name of the test.
-        scorer : of the model.
-        examples : the set.
-        request : shards and permutations.
-        keep_revisions : whether the name of the store holds the revisions.
+        test
+            Name of the test.
+        scorer
+            Of the model.
+        examples
+            The set.
+        request
+            Shards and permutations.
+        keep_revisions
+            Whether the name of the store holds the revisions.
         """
         (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
         self._add(scorer, (examples.name, part.store), part.work)
@@ -205,10 +220,14 @@ class Counting(Access):
 
         Parameters
         ----------
-        folder : of the scores; its name says what they are for.
-        scorer : of the model.
-        texts : that would be scored.
-        options : neighbours and reference of `stored_scores`.
+        folder
+            Of the scores; its name says what they are for.
+        scorer
+            Of the model.
+        texts
+            That would be scored.
+        options
+            Neighbours and reference of `stored_scores`.
         """
         columns = options["columns"]
         times = 1 + options.get("neighbours", 0)

@@ -72,9 +72,12 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
 
     Parameters
     ----------
-    root : of the repository.
-    start : modules.
-    without : modules through which the closure does not go.
+    root
+        Of the repository.
+    start
+        modules.
+    without
+        Modules through which the closure does not go.
     """
     digests: dict[str, str] = {}
     for name in sorted(closure(start, without)):
@@ -192,13 +195,19 @@ class Rules:
 
         Parameters
         ----------
-        target : file that the stage makes.
-        stage : name of the stamp.
-        modules : code of the stage; the stamp has all that they import.
-        sections : of the profile; with the first comes the seed. The section of a
-            notebook has the notebook's own parameters, too.
-        needs : files that the target is made from.
-        without : modules through which the closure of the code does not go.
+        target
+            File that the stage makes.
+        stage
+            Name of the stamp.
+        modules
+            Code of the stage; the stamp has all that they import.
+        sections
+            Of the profile; with the first comes the seed. The section of a notebook has
+            the notebook's own parameters, too.
+        needs
+            Files that the target is made from.
+        without
+            Modules through which the closure of the code does not go.
         """
         stamp = facts(self.root, modules, without)
         if sections:
@@ -308,10 +317,14 @@ def _add_notebook(
 
     Parameters
     ----------
-    rules : to add to.
-    name : of the notebook.
-    listed : all notebooks of the run.
-    models, stores : targets of the models that are trained, and of their canary stores.
+    rules
+        To add to.
+    name
+        Of the notebook.
+    listed
+        All notebooks of the run.
+    models, stores
+        Targets of the models that are trained, and of their canary stores.
 
     Returns
     -------

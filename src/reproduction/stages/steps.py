@@ -40,10 +40,14 @@ class Run:
 
     Attributes
     ----------
-    planned : the steps that make planned, in its order.
-    begun : the time when each stage began.
-    left : the seconds that the last stage said were left; infinite before the first.
-    spent : seconds of processor time of each stage that has ended.
+    planned
+        The steps that make planned, in its order.
+    begun
+        The time when each stage began.
+    left
+        The seconds that the last stage said were left; infinite before the first.
+    spent
+        Seconds of processor time of each stage that has ended.
     """
 
     planned: list[str] = field(default_factory=list)
@@ -99,10 +103,12 @@ def seconds_left(
 
     Parameters
     ----------
-    known : seconds of each planned step in the reference run, 0 where it had no such
-        step.
-    elapsed : seconds of this run.
-    begun : the steps that have begun.
+    known
+        Seconds of each planned step in the reference run, 0 where it had no such step.
+    elapsed
+        Seconds of this run.
+    begun
+        The steps that have begun.
     """
     begun_seconds = sum(known[step] for step in begun)
     last_seconds = sum(known[step] for step in begun[-1:])

@@ -30,9 +30,12 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
 
     Parameters
     ----------
-    results : directory of the run.
-    reference : results that the run is compared with.
-    tolerances : table of what may differ.
+    results
+        Directory of the run.
+    reference
+        Results that the run is compared with.
+    tolerances
+        Table of what may differ.
 
     Raises
     ------
@@ -99,8 +102,10 @@ def print_comparison(values: pd.DataFrame, results: Path, reference: Path) -> No
 
     Parameters
     ----------
-    values : of `reproduction.output.compare.compare`.
-    results, reference : directories of the two runs.
+    values
+        Of `reproduction.output.compare.compare`.
+    results, reference
+        Directories of the two runs.
     """
     for name, folder in (("this run", results), ("reference", reference)):
         manifest = read_json(folder / "manifest.json")

@@ -48,14 +48,20 @@ class Diagnosis:
 
     Attributes
     ----------
-    table : one `Row` per diagnostic.
-    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's
+    table
+        One `Row` per diagnostic.
+    verdict
+        "order carries information": a diagnostic rejects at LEVEL after Holm's
         correction. "suspicious": one would alone. "quiet": none would. "too few
         records": so few orderings exist that none could ever stand out.
-    reasons : the readings behind the verdict.
-    what : was diagnosed, for people: "order of the records within 4 shards".
-    counts : what JSON has of that: {"shards": 4}.
-    remark : how many items do not move, and why; "" of records.
+    reasons
+        The readings behind the verdict.
+    what
+        Was diagnosed, for people: "order of the records within 4 shards".
+    counts
+        What JSON has of that: {"shards": 4}.
+    remark
+        How many items do not move, and why; "" of records.
     """
 
     table: pd.DataFrame

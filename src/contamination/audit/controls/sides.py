@@ -30,8 +30,10 @@ class SidesControl:
 
     Attributes
     ----------
-    p_values : of each baseline in `FEATURES`.
-    p : of the smallest, corrected for the choice.
+    p_values
+        Of each baseline in `FEATURES`.
+    p
+        Of the smallest, corrected for the choice.
     """
 
     p_values: dict[str, float]

@@ -44,11 +44,16 @@ def permutation_ablation(
 
     Parameters
     ----------
-    experiment : the run.
-    datasets : names of canary sets.
-    permutations : numbers of permutations.
-    replicates : subsets of each size; of all permutations there is only one.
-    rng : draws the subsets.
+    experiment
+        The run.
+    datasets
+        Names of canary sets.
+    permutations
+        Numbers of permutations.
+    replicates
+        Subsets of each size; of all permutations there is only one.
+    rng
+        Draws the subsets.
     """
     scoring = experiment.profile.scoring
     plan = StorePlan("orderings", scoring.shards)

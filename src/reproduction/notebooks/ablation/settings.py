@@ -8,8 +8,10 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    datasets : names of canary sets.
-    shards : numbers of shards.
+    datasets
+        Names of canary sets.
+    shards
+        Numbers of shards.
     """
 
     datasets: tuple[str, ...]

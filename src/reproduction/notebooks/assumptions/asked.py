@@ -49,11 +49,16 @@ def score_asked(
 
     Parameters
     ----------
-    domains : the texts, by domain; those without members are left out.
-    tuned : domain -> texts that were read in fine-tuning.
-    before, after : the model before and after fine-tuning; None where nothing was tuned.
-    texts : most of a domain, on each side.
-    seed : of samples and of copies.
+    domains
+        The texts, by domain; those without members are left out.
+    tuned
+        Domain -> texts that were read in fine-tuning.
+    before, after
+        The model before and after fine-tuning; None where nothing was tuned.
+    texts
+        Most of a domain, on each side.
+    seed
+        Of samples and of copies.
 
     Returns
     -------

@@ -24,9 +24,12 @@ def conclusions(
 
     Parameters
     ----------
-    within, cross : the tables.
-    model : that the conclusions are about.
-    near : percentage points of AUC that still count as near chance, or as no difference.
+    within, cross
+        The tables.
+    model
+        That the conclusions are about.
+    near
+        Percentage points of AUC that still count as near chance, or as no difference.
     """
     own = within[within["model"] == model]
     control, once, again = PHASES

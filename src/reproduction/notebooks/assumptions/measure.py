@@ -58,10 +58,14 @@ class Scored:
 
     Attributes
     ----------
-    cells : a row for each model and domain.
-    scores : tables of scores, one for each model or cell.
-    splits : the texts of each domain with their membership, for `Access.score_blind`.
-    asked : the table of `score_asked`, of models trained here.
+    cells
+        A row for each model and domain.
+    scores
+        Tables of scores, one for each model or cell.
+    splits
+        The texts of each domain with their membership, for `Access.score_blind`.
+    asked
+        The table of `score_asked`, of models trained here.
     """
 
     cells: list[Row] = field(default_factory=list)
@@ -129,11 +133,16 @@ def score_released(
 
     Parameters
     ----------
-    entries : the models.
-    domains : the public set.
-    folder : keeps what is scored.
-    settings : lengths and numbers of texts.
-    access : to the models.
+    entries
+        The models.
+    domains
+        The public set.
+    folder
+        Keeps what is scored.
+    settings
+        Lengths and numbers of texts.
+    access
+        To the models.
 
     Returns
     -------
@@ -309,12 +318,17 @@ def score_phases(
 
     Parameters
     ----------
-    domains : the texts, by domain.
-    tuned : domain -> texts that were read in fine-tuning.
-    before, after : the model before and after fine-tuning; None, with none `tuned`, where there is
+    domains
+        The texts, by domain.
+    tuned
+        Domain -> texts that were read in fine-tuning.
+    before, after
+        The model before and after fine-tuning; None, with none `tuned`, where there is
         pre-training alone.
-    parts : folder that keeps what is scored.
-    access : to the scores.
+    parts
+        Folder that keeps what is scored.
+    access
+        To the scores.
 
     Returns
     -------

@@ -57,9 +57,11 @@ def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[Pub
 
     Parameters
     ----------
-    length, texts : tokens of a text, and texts on each side, with which a plan without the files
+    length, texts
+        Tokens of a text, and texts on each side, with which a plan without the files
         reckons.
-    access : to the files.
+    access
+        To the files.
     """
 
     def load(domain: str) -> PublicDomain:

@@ -8,16 +8,24 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    models : names for `find_model` of models that score the public set. Without any, the models
-        trained here score texts of the run.
-    length : tokens of a text.
-    shortest : fewest tokens of a public text; None for `length`.
-    texts : most texts of a domain, on each side.
-    spare : most texts of a domain that models trained here read in fine-tuning.
-    epochs : how often they read them.
-    learning_rate : of fine-tuning.
-    asked : most texts of a domain, on each side, that the clean model also continues, completes
-        and chooses.
+    models
+        Names for `find_model` of models that score the public set. Without any, the
+        models trained here score texts of the run.
+    length
+        Tokens of a text.
+    shortest
+        Fewest tokens of a public text; None for `length`.
+    texts
+        Most texts of a domain, on each side.
+    spare
+        Most texts of a domain that models trained here read in fine-tuning.
+    epochs
+        How often they read them.
+    learning_rate
+        Of fine-tuning.
+    asked
+        Most texts of a domain, on each side, that the clean model also continues,
+        completes and chooses.
     """
 
     models: tuple[str, ...]

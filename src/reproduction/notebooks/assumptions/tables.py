@@ -72,9 +72,12 @@ def join_models(
 
     Parameters
     ----------
-    tables : name of a model -> its table.
-    columns : of the joined table.
-    cells : every model and domain, with its status.
+    tables
+        Name of a model -> its table.
+    columns
+        Of the joined table.
+    cells
+        Every model and domain, with its status.
     """
     lost = cells.loc[cells["status"] != OK, ["model", "domain", "status"]]
     lost = lost.assign(
@@ -100,9 +103,12 @@ def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: i
 
     Parameters
     ----------
-    scored : texts of one model, with their scores.
-    rng : draws the resamples.
-    resamples : of the bootstrap.
+    scored
+        Texts of one model, with their scores.
+    rng
+        Draws the resamples.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------
@@ -131,10 +137,14 @@ def cross_table(
 
     Parameters
     ----------
-    scored : texts of one model, with their scores.
-    metrics : that are judged.
-    rng : draws the resamples.
-    resamples : of the bootstrap.
+    scored
+        Texts of one model, with their scores.
+    metrics
+        That are judged.
+    rng
+        Draws the resamples.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------
@@ -243,9 +253,12 @@ def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Lay
 
     Parameters
     ----------
-    within : `within_table` of one model.
-    asked : `within_table` of the scores for which the model is asked more.
-    epochs : how often fine-tuning has read a text.
+    within
+        `within_table` of one model.
+    asked
+        `within_table` of the scores for which the model is asked more.
+    epochs
+        How often fine-tuning has read a text.
     """
     control, once, again = PHASES
     headings = {control: "Control", once: "Read once", again: f"Read {epochs} times"}

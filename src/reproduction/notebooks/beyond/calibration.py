@@ -43,9 +43,12 @@ def t_p_values(scores: Floats, canonical: NDArray[np.int64], *, ddof: int) -> Fl
 
     Parameters
     ----------
-    scores : (r, m+1).
-    canonical : (b, r), the orderings that are called canonical in each trial.
-    ddof : of the standard deviation over shards.
+    scores
+        (r, m+1).
+    canonical
+        (b, r), the orderings that are called canonical in each trial.
+    ddof
+        Of the standard deviation over shards.
     """
     shards, orderings = scores.shape
     chosen = scores[np.arange(shards), canonical]
@@ -94,9 +97,12 @@ def sampled_p_values(
 
     Parameters
     ----------
-    scores : (r, m+1).
-    canonical : (b, r), the orderings that are called canonical in each trial.
-    rng : draws the sample.
+    scores
+        (r, m+1).
+    canonical
+        (b, r), the orderings that are called canonical in each trial.
+    rng
+        Draws the sample.
     """
     shares = contributions(scores, weights="inverse_sd")
     shards, orderings = shares.shape
@@ -122,9 +128,12 @@ def anytime_p_values(
 
     Parameters
     ----------
-    scores : (r, m+1).
-    canonical : (b, r), the orderings that are called canonical in each trial.
-    rng : is not used, since the test draws nothing.
+    scores
+        (r, m+1).
+    canonical
+        (b, r), the orderings that are called canonical in each trial.
+    rng
+        Is not used, since the test draws nothing.
     """
     shards = len(scores)
     log_e = np.stack([_log_e_values(shard.tobytes()) for shard in scores])
@@ -159,9 +168,12 @@ def heavy_tailed(
 
     Parameters
     ----------
-    permutations : numbers of them, with one array of scores each.
-    shards : of each array.
-    rng : draws the numbers.
+    permutations
+        Numbers of them, with one array of scores each.
+    shards
+        Of each array.
+    rng
+        Draws the numbers.
     """
     return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
 
@@ -188,13 +200,20 @@ def calibration_table(
 
     Parameters
     ----------
-    pools : scores of shards, (shards, m + 1), by their statistic and m.
-    tests : names of `P_VALUES` to try on each statistic; all of them see the same draws.
-    shards : numbers of shards, r; those that a pool does not have are left out.
-    alphas : levels.
-    trials : of each setting.
-    rng : gives each setting (scores, r, m) a stream of its own.
-    jobs : processes that share the settings, -1 for one per core; any number gives the
+    pools
+        Scores of shards, (shards, m + 1), by their statistic and m.
+    tests
+        Names of `P_VALUES` to try on each statistic; all of them see the same draws.
+    shards
+        Numbers of shards, r; those that a pool does not have are left out.
+    alphas
+        levels.
+    trials
+        Of each setting.
+    rng
+        Gives each setting (scores, r, m) a stream of its own.
+    jobs
+        Processes that share the settings, -1 for one per core; any number gives the
         same table.
 
     Returns
@@ -261,12 +280,16 @@ def null_p_values(
 
     Parameters
     ----------
-    pool : (shards or more, m + 1), scores of shards under a model that has not read
-        them.
-    tests : names of `P_VALUES`. All see the same draws, whichever others there are.
-    shards : r, drawn from the pool without replacement for each group of trials.
-    trials : number of rows.
-    rng : draws them.
+    pool
+        (shards or more, m + 1), scores of shards under a model that has not read them.
+    tests
+        Names of `P_VALUES`. All see the same draws, whichever others there are.
+    shards
+        r, drawn from the pool without replacement for each group of trials.
+    trials
+        Number of rows.
+    rng
+        Draws them.
     """
     groups = np.array_split(np.arange(trials), max(1, trials // GROUP))
     sampling = rng.spawn(len(groups))  # what a test draws for itself moves no other draw

@@ -112,9 +112,12 @@ def score_texts(
 
     Parameters
     ----------
-    experiment : the run.
-    by : the generator of the model.
-    dataset : name of the canary set.
+    experiment
+        The run.
+    by
+        The generator of the model.
+    dataset
+        Name of the canary set.
 
     Returns
     -------
@@ -156,10 +159,14 @@ def score_orders(
 
     Parameters
     ----------
-    experiment : the run.
-    model : name of the model.
-    dataset : name of the canary set.
-    orders : names of `tables.ORDERS`.
+    experiment
+        The run.
+    model
+        Name of the model.
+    dataset
+        Name of the canary set.
+    orders
+        Names of `tables.ORDERS`.
 
     Returns
     -------

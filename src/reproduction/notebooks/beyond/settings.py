@@ -8,13 +8,16 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    permutations : numbers m of shuffled orderings per shard that the power study
-        compares.
-    successor_shards : numbers of shards of the successor test; the null has the first.
-    null_datasets : canary sets that the clean model scores; the first is scored in
-        other orders.
-    null_permutations : numbers m of shuffled orderings per shard of the null.
-    generated_datasets : canary sets that both models continue.
+    permutations
+        Numbers m of shuffled orderings per shard that the power study compares.
+    successor_shards
+        Numbers of shards of the successor test; the null has the first.
+    null_datasets
+        Canary sets that the clean model scores; the first is scored in other orders.
+    null_permutations
+        Numbers m of shuffled orderings per shard of the null.
+    generated_datasets
+        Canary sets that both models continue.
     """
 
     permutations: tuple[int, ...]

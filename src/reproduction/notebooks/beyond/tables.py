@@ -70,10 +70,14 @@ class ShardScores(NamedTuple):
 
     Attributes
     ----------
-    test : the test, and how many first tokens count in it.
-    scores : (r, orderings), the canonical one first.
-    tokens : (r,), that the model reads for each shard.
-    permutations : shuffled orderings that the model has read; 0 for successors.
+    test
+        The test, and how many first tokens count in it.
+    scores
+        (r, orderings), the canonical one first.
+    tokens
+        (r,), that the model reads for each shard.
+    permutations
+        Shuffled orderings that the model has read; 0 for successors.
     """
 
     test: Variant
@@ -96,12 +100,18 @@ def power_rows(
 
     Parameters
     ----------
-    experiment : the run.
-    model : name of the model.
-    permutations, successor_shards : of the stores, as in the settings of the notebook.
-    fractions : of the shards that are used, chosen at random.
-    replicates : draws of each fraction that is not all shards.
-    rng : draws the shards, and the orderings of successors.
+    experiment
+        The run.
+    model
+        Name of the model.
+    permutations, successor_shards
+        Of the stores, as in the settings of the notebook.
+    fractions
+        Of the shards that are used, chosen at random.
+    replicates
+        Draws of each fraction that is not all shards.
+    rng
+        Draws the shards, and the orderings of successors.
 
     Returns
     -------
@@ -171,12 +181,18 @@ def pools_of(
 
     Parameters
     ----------
-    experiment : the run.
-    model : name of a model that has read none of the sets.
-    datasets : names of the canary sets.
-    permutations : numbers of shuffled orderings.
-    successor_shards : of the store of successors.
-    rng : samples the orderings of successors, as many as the largest number of
+    experiment
+        The run.
+    model
+        Name of a model that has read none of the sets.
+    datasets
+        Names of the canary sets.
+    permutations
+        Numbers of shuffled orderings.
+    successor_shards
+        Of the store of successors.
+    rng
+        Samples the orderings of successors, as many as the largest number of
         permutations.
 
     Returns

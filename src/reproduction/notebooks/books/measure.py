@@ -86,9 +86,12 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
 
     Parameters
     ----------
-    experiment : the run, whose corpus is read.
-    words : of a book.
-    count : books of a package and kind, for validation and for the audit each.
+    experiment
+        The run, whose corpus is read.
+    words
+        Of a book.
+    count
+        Books of a package and kind, for validation and for the audit each.
 
     Returns
     -------

@@ -25,11 +25,16 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    words : of a snippet.
-    snippets : of a book.
-    books : of each package and kind, for validation and for the audit each.
-    epochs, learning_rate : of the reading of books that are read again.
-    neighbours : of each snippet, for the score of that name.
+    words
+        Of a snippet.
+    snippets
+        Of a book.
+    books
+        Of each package and kind, for validation and for the audit each.
+    epochs, learning_rate
+        Of the reading of books that are read again.
+    neighbours
+        Of each snippet, for the score of that name.
     """
 
     words: int

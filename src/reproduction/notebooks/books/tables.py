@@ -75,10 +75,13 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
 
     Parameters
     ----------
-    validations : of `validation_snippets`.
-    seed : draws the resamples.
-    resamples : of the bootstrap. It draws whole books, since snippets of a book are
-        alike; with few books its intervals are still too short.
+    validations
+        Of `validation_snippets`.
+    seed
+        Draws the resamples.
+    resamples
+        Of the bootstrap. It draws whole books, since snippets of a book are alike; with
+        few books its intervals are still too short.
 
     Returns
     -------
@@ -128,8 +131,10 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
 
     Parameters
     ----------
-    books, scored : the tables of the measurement.
-    validations : of `validation_snippets`.
+    books, scored
+        The tables of the measurement.
+    validations
+        Of `validation_snippets`.
 
     Returns
     -------

@@ -26,9 +26,12 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
 
     Parameters
     ----------
-    experiment : the run.
-    alpha : level at which null calibration counts rejections.
-    redrawn : canonical orders of each set that are drawn anew, for null calibration.
+    experiment
+        The run.
+    alpha
+        Level at which null calibration counts rejections.
+    redrawn
+        Canonical orders of each set that are drawn anew, for null calibration.
 
     Returns
     -------
@@ -109,9 +112,12 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:
 
     Parameters
     ----------
-    canaries : the table of notebook 01.
-    model : the one that is shown.
-    alpha : level of the p-values in bold.
+    canaries
+        The table of notebook 01.
+    model
+        The one that is shown.
+    alpha
+        Level of the p-values in bold.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:

@@ -8,17 +8,27 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    models : names of the checkpoints.
-    ablation_sets : sets that are scored in several numbers of shards (Figure 3).
-    shards : these numbers.
-    permutations : shuffled orderings of each shard.
-    max_records : most records of a set, from its start.
-    min_k_sets : planted sets of which spans are judged (Table 5).
-    tuning_members, tuning_non_members : sets that tune the threshold: planted ones, and ones that
-        no checkpoint has read. The paper has five of each, and does not name them.
-    length : tokens of a span.
-    spans : of each set.
-    k : percentage of Min-K%.
+    models
+        Names of the checkpoints.
+    ablation_sets
+        Sets that are scored in several numbers of shards (Figure 3).
+    shards
+        These numbers.
+    permutations
+        Shuffled orderings of each shard.
+    max_records
+        Most records of a set, from its start.
+    min_k_sets
+        Planted sets of which spans are judged (Table 5).
+    tuning_members, tuning_non_members
+        Sets that tune the threshold: planted ones, and ones that no checkpoint has
+        read. The paper has five of each, and does not name them.
+    length
+        Tokens of a span.
+    spans
+        Of each set.
+    k
+        Percentage of Min-K%.
     """
 
     models: tuple[str, ...]

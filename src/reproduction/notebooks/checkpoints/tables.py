@@ -64,13 +64,20 @@ def by_permutations(
 
     Parameters
     ----------
-    cells : the table of the measurement.
-    permutations : numbers of permutations.
-    scored : of which they are subsets.
-    shards : of the stores that are read.
-    directory : of the stores.
-    replicates : subsets of each number.
-    rng : draws the subsets.
+    cells
+        The table of the measurement.
+    permutations
+        Numbers of permutations.
+    scored
+        Of which they are subsets.
+    shards
+        Of the stores that are read.
+    directory
+        Of the stores.
+    replicates
+        Subsets of each number.
+    rng
+        Draws the subsets.
     """
     rows: list[Row] = []
     for cell in cells[cells["shards"] == shards].to_dict("records"):

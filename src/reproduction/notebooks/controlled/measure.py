@@ -128,10 +128,14 @@ def contaminant_sets(
 
     Parameters
     ----------
-    experiment : the run.
-    tokenizer : of its models.
-    settings : outliers, examples of each half, and files of further text.
-    rng : divides each set in halves.
+    experiment
+        The run.
+    tokenizer
+        Of its models.
+    settings
+        Outliers, examples of each half, and files of further text.
+    rng
+        Divides each set in halves.
 
     Returns
     -------
@@ -212,10 +216,14 @@ def collect_background(
 
     Parameters
     ----------
-    experiment : the run.
-    tokenizer : of its models.
-    sets : contaminants, which are left out.
-    tokens : that are needed.
+    experiment
+        The run.
+    tokenizer
+        Of its models.
+    sets
+        Contaminants, which are left out.
+    tokens
+        That are needed.
 
     Returns
     -------
@@ -276,12 +284,18 @@ def fine_tune_runs(
 
     Parameters
     ----------
-    experiment : the run of the profile.
-    tokenizer : of its models.
-    runs : of all experiments.
-    sets : the contaminants.
-    background : documents, each closed by the end-of-text token.
-    batch_size : blocks of an optimiser step.
+    experiment
+        The run of the profile.
+    tokenizer
+        Of its models.
+    runs
+        Of all experiments.
+    sets
+        The contaminants.
+    background
+        Documents, each closed by the end-of-text token.
+    batch_size
+        Blocks of an optimiser step.
 
     Raises
     ------
@@ -348,12 +362,18 @@ def score_runs(
 
     Parameters
     ----------
-    runs : of all experiments.
-    sets : the contaminants.
-    models : by name of the run, and the base model.
-    parts : folder that keeps what is scored.
-    k : percentage of Min-K%.
-    neighbours : of each text for "Neighbor"; 0 leaves it out.
+    runs
+        Of all experiments.
+    sets
+        The contaminants.
+    models
+        By name of the run, and the base model.
+    parts
+        Folder that keeps what is scored.
+    k
+        Percentage of Min-K%.
+    neighbours
+        Of each text for "Neighbor"; 0 leaves it out.
 
     Returns
     -------

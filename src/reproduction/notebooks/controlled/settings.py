@@ -8,18 +8,28 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    outliers : canary sets whose sources give the outlier sets.
-    examples : of each half of a set.
-    sizes : tokens of the mixtures that are compared.
-    fixed_tokens : the mixture, one of `sizes`, in which the other experiments are made.
-    dup_counts : how often examples are injected in the run for duplication counts.
-    learning_rate : of all runs but those that compare it.
-    other_rates : learning rates that are compared with it.
-    batch_size : blocks of an optimiser step.
-    k : percentage of Min-K%.
-    neighbours : of each text for "Neighbor"; 0 leaves it out.
-    validation_files : canary set -> file of the data directory, instead of the set's
-        own file.
+    outliers
+        Canary sets whose sources give the outlier sets.
+    examples
+        Of each half of a set.
+    sizes
+        Tokens of the mixtures that are compared.
+    fixed_tokens
+        The mixture, one of `sizes`, in which the other experiments are made.
+    dup_counts
+        How often examples are injected in the run for duplication counts.
+    learning_rate
+        Of all runs but those that compare it.
+    other_rates
+        Learning rates that are compared with it.
+    batch_size
+        Blocks of an optimiser step.
+    k
+        Percentage of Min-K%.
+    neighbours
+        Of each text for "Neighbor"; 0 leaves it out.
+    validation_files
+        Canary set -> file of the data directory, instead of the set's own file.
     """
 
     outliers: tuple[str, ...]

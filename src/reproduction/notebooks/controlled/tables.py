@@ -57,9 +57,12 @@ def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int)
 
     Parameters
     ----------
-    scored : the table of the measurement.
-    rng : draws the resamples.
-    resamples : of the bootstrap.
+    scored
+        The table of the measurement.
+    rng
+        Draws the resamples.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------
@@ -120,9 +123,12 @@ def mean_draws(
 
     Parameters
     ----------
-    scored : scores of single texts.
-    rng : draws the resamples.
-    resamples : number of them.
+    scored
+        Scores of single texts.
+    rng
+        Draws the resamples.
+    resamples
+        Number of them.
     """
     # (1 + resamples, texts), the first row all once
     weights: dict[tuple[Any, ...], Floats] = {}
@@ -151,9 +157,12 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
 
     Parameters
     ----------
-    scored : the table of the measurement.
-    rng : draws the resamples.
-    resamples : of the bootstrap.
+    scored
+        The table of the measurement.
+    rng
+        Draws the resamples.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------
@@ -197,9 +206,12 @@ def conclusions(table: pd.DataFrame, slopes: pd.DataFrame, *, score: str) -> pd.
 
     Parameters
     ----------
-    table : of `auc_table`.
-    slopes : of `trends`.
-    score : that the conclusions are about.
+    table
+        Of `auc_table`.
+    slopes
+        Of `trends`.
+    score
+        That the conclusions are about.
     """
     of_score = slopes[slopes["score"] == score]
     of_score = of_score.set_index(["experiment", "contaminant"])

@@ -29,12 +29,18 @@ def plot_min_k(
 
     Parameters
     ----------
-    table : rates of detection by set and score.
-    canaries : the table of notebook 01.
-    labels : score -> its name in the legend.
-    tests : those whose verdicts are drawn below.
-    fpr : false positive rate of the thresholds.
-    alpha : level of the tests.
+    table
+        Rates of detection by set and score.
+    canaries
+        The table of notebook 01.
+    labels
+        Score -> its name in the legend.
+    tests
+        Those whose verdicts are drawn below.
+    fpr
+        False positive rate of the thresholds.
+    alpha
+        Level of the tests.
     """
     shares = _clean_at_0(table)
     verdicts = _clean_at_0(canaries)

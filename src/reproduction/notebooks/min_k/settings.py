@@ -8,11 +8,15 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    length : tokens of a span, at most the context of the model, so that each token is
-        read after all of its span, as in the paper.
-    k, other_k : percentages of Min-K%.
-    validation_spans : most spans of each kind of text that was never planted.
-    validation_files : canary set -> file of such text, instead of the set's own file.
+    length
+        Tokens of a span, at most the context of the model, so that each token is read
+        after all of its span, as in the paper.
+    k, other_k
+        Percentages of Min-K%.
+    validation_spans
+        Most spans of each kind of text that was never planted.
+    validation_files
+        Canary set -> file of such text, instead of the set's own file.
     """
 
     length: int

@@ -45,10 +45,14 @@ def min_k_baseline(
 
     Parameters
     ----------
-    sets, scored : the tables of the measurement.
-    rng : draws the resamples.
-    fpr : false positive rate of the tuned threshold.
-    resamples : of the bootstrap.
+    sets, scored
+        The tables of the measurement.
+    rng
+        Draws the resamples.
+    fpr
+        False positive rate of the tuned threshold.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------
@@ -149,12 +153,17 @@ def shares_and_p_values(
 
     Parameters
     ----------
-    table : of `min_k_baseline`.
-    canaries : the table of notebook 01.
-    model : contaminated or clean.
-    labels : score -> its heading.
-    alpha : the p-value of a test is bold where Holm's correction over the sets leaves
-        at most this.
+    table
+        Of `min_k_baseline`.
+    canaries
+        The table of notebook 01.
+    model
+        Contaminated or clean.
+    labels
+        Score -> its heading.
+    alpha
+        The p-value of a test is bold where Holm's correction over the sets leaves at
+        most this.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]

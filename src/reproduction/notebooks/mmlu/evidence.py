@@ -47,13 +47,18 @@ class Evidence:
 
     Attributes
     ----------
-    p_values : a row for each model, test and subset, `COLUMNS`. `curve` is the name of
-        model and test for readers; `rule` says who decides which subsets are kept;
-        `control` is true of a model that cannot have read MMLU and decides itself.
-    lines : rows of `reproduction.notebooks.mmlu.tables.line_table`.
-    table2 : what Table 2 prints for Fisher's method, by curve.
-    source : where the measured numbers come from, as a sentence.
-    most_records : how many records of a subset were measured at most.
+    p_values
+        A row for each model, test and subset, `COLUMNS`. `curve` is the name of model
+        and test for readers; `rule` says who decides which subsets are kept; `control`
+        is true of a model that cannot have read MMLU and decides itself.
+    lines
+        Rows of `reproduction.notebooks.mmlu.tables.line_table`.
+    table2
+        What Table 2 prints for Fisher's method, by curve.
+    source
+        Where the measured numbers come from, as a sentence.
+    most_records
+        How many records of a subset were measured at most.
     """
 
     p_values: pd.DataFrame
@@ -99,10 +104,14 @@ def load_evidence(
 
     Parameters
     ----------
-    published : directory of the papers' tables.
-    measurements : directory of the measurements that stand in where the run has none.
-    released : results of the profile `pocket`, which audits a released model.
-    results : results of the run.
+    published
+        Directory of the papers' tables.
+    measurements
+        Directory of the measurements that stand in where the run has none.
+    released
+        Results of the profile `pocket`, which audits a released model.
+    results
+        Results of the run.
 
     Raises
     ------

@@ -138,9 +138,12 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
 
     Parameters
     ----------
-    sets : of `segmented`.
-    seed : of the shuffled orderings.
-    shards : of the sharded t-test; None for as many as leave four records in each.
+    sets
+        Of `segmented`.
+    seed
+        Of the shuffled orderings.
+    shards
+        Of the sharded t-test; None for as many as leave four records in each.
 
     Returns
     -------
@@ -206,9 +209,12 @@ def measure(
 
     Parameters
     ----------
-    experiment : the run.
-    settings : models and sets.
-    access : opens models and sets; another one counts what they cost.
+    experiment
+        The run.
+    settings
+        Models and sets.
+    access
+        Opens models and sets; another one counts what they cost.
 
     Returns
     -------

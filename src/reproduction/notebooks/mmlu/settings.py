@@ -8,14 +8,20 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    models : names of the models that are audited, by record.
-    controls : names of models that cannot have read MMLU; they score by record and by
-        line.
-    tests : names of the tests.
-    permutations : m, shuffled orderings per shard.
-    max_records : most records of a subset, from its start.
-    shards : of whole orderings; None for as many as leave four records in each.
-    start_each : whether every example begins with a start token, as
+    models
+        Names of the models that are audited, by record.
+    controls
+        Names of models that cannot have read MMLU; they score by record and by line.
+    tests
+        Names of the tests.
+    permutations
+        m, shuffled orderings per shard.
+    max_records
+        Most records of a subset, from its start.
+    shards
+        Of whole orderings; None for as many as leave four records in each.
+    start_each
+        Whether every example begins with a start token, as
         `contamination.testsets.example_set.start_each` says.
     """
 

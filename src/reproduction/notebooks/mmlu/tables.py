@@ -75,11 +75,16 @@ def judge_stores(
 
     Parameters
     ----------
-    experiment : the run.
-    cells : the table of `measure`.
-    sets : segmentation -> subset -> its examples.
-    permutations : of each shard.
-    published : directory of the papers' tables.
+    experiment
+        The run.
+    cells
+        The table of `measure`.
+    sets
+        Segmentation -> subset -> its examples.
+    permutations
+        Of each shard.
+    published
+        Directory of the papers' tables.
     """
     rows: list[Row] = cells[cells["status"] == OK].to_dict("records")
     for row in rows:
@@ -135,12 +140,18 @@ def measured_subsets(
 
     Parameters
     ----------
-    cells : the table of `measure`.
-    rows : of `judge_stores`.
-    free : of `model_free`.
-    controls : names of control models that were measured.
-    exclude_below : p-value of a control below which a subset is out.
-    printed : of `published_subsets`.
+    cells
+        The table of `measure`.
+    rows
+        Of `judge_stores`.
+    free
+        Of `model_free`.
+    controls
+        Names of control models that were measured.
+    exclude_below
+        p-value of a control below which a subset is out.
+    printed
+        Of `published_subsets`.
     """
     rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
@@ -200,11 +211,15 @@ def fisher_table(
 
     Parameters
     ----------
-    subsets : of `published_subsets` and `measured_subsets`.
-    table2 : the published Table 2.
-    measured : audited model that was to be measured here -> its column of Table 2, None
-        where it has none.
-    controls : names of the models that choose the subsets.
+    subsets
+        Of `published_subsets` and `measured_subsets`.
+    table2
+        The published Table 2.
+    measured
+        Audited model that was to be measured here -> its column of Table 2, None where
+        it has none.
+    controls
+        Names of the models that choose the subsets.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
@@ -312,10 +327,14 @@ def line_table(
 
     Parameters
     ----------
-    free : of `model_free`.
-    measured : of `judge_stores`.
-    table4 : the published Table 4.
-    exclude_below : p-value of a control of the paper below which a subset is out.
+    free
+        Of `model_free`.
+    measured
+        Of `judge_stores`.
+    table4
+        The published Table 4.
+    exclude_below
+        p-value of a control of the paper below which a subset is out.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")

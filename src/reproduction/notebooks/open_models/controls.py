@@ -29,7 +29,8 @@ class Controls:
 
     Attributes
     ----------
-    sets : by their names in the audit.
+    sets
+        By their names in the audit.
     """
 
     def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
@@ -58,9 +59,12 @@ class Controls:
 
         Parameters
         ----------
-        name : of the set.
-        header : of the store.
-        permutations : orderings of a shard besides the canonical one.
+        name
+            Of the set.
+        header
+            Of the store.
+        permutations
+            Orderings of a shard besides the canonical one.
         """
         key = ("compressor", name, header.shards, header.seed, header.kind, permutations)
         if key not in self._cached:
@@ -78,9 +82,12 @@ class Controls:
 
         Parameters
         ----------
-        name : of the set.
-        arrangements : of an item, the published one included.
-        seed : of the arrangements.
+        name
+            Of the set.
+        arrangements
+            Of an item, the published one included.
+        seed
+            Of the arrangements.
         """
         key = ("options", name, arrangements, seed)
         if key not in self._cached:

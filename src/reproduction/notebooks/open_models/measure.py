@@ -66,9 +66,12 @@ def open_sets(
 
     Parameters
     ----------
-    experiment : the run.
-    settings : models and sets.
-    access : opens models and sets; another one counts what they cost.
+    experiment
+        The run.
+    settings
+        Models and sets.
+    access
+        Opens models and sets; another one counts what they cost.
     """
 
     def load(name: str) -> ExampleSet:
@@ -119,9 +122,12 @@ def measure(
 
     Parameters
     ----------
-    experiment : the run.
-    settings : models and sets.
-    access : opens models and sets; another one counts what they cost.
+    experiment
+        The run.
+    settings
+        Models and sets.
+    access
+        Opens models and sets; another one counts what they cost.
 
     Returns
     -------

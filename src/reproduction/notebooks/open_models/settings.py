@@ -8,22 +8,28 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    models : names of the models; without any those trained here.
-    sets : names or paths of the sets; without any the profile's canary sets and the
+    models
+        Names of the models; without any those trained here.
+    sets
+        Names or paths of the sets; without any the profile's canary sets and the
         registered sets that need no network.
-    tests : names of the tests.
-    permutations : m, shuffled orderings per shard. Models that were trained here keep
-        the shards and permutations of the profile on its canary sets, which the score
-        stage has scored.
-    max_records : most records of a set, from its start; canary sets stay whole. None
-        for all.
-    start_each : whether every example begins with a start token, as
+    tests
+        Names of the tests.
+    permutations
+        m, shuffled orderings per shard. Models that were trained here keep the shards
+        and permutations of the profile on its canary sets, which the score stage has
+        scored.
+    max_records
+        Most records of a set, from its start; canary sets stay whole. None for all.
+    start_each
+        Whether every example begins with a start token, as
         `contamination.testsets.example_set.start_each` says; not in sets that the score
         stage has scored.
-    arrangements : of the options of an item, in the test of their order; the published
-        one counts.
-    by_line : whether an example is a line of the file, with all of its fields; not in
-        canary sets.
+    arrangements
+        Of the options of an item, in the test of their order; the published one counts.
+    by_line
+        Whether an example is a line of the file, with all of its fields; not in canary
+        sets.
     """
 
     models: tuple[str, ...]

@@ -81,13 +81,19 @@ def audit_models(
 
     Parameters
     ----------
-    experiment : the run.
-    cells : the table of `measure`.
-    settings : those of `measure`.
-    published : directory of the papers' tables.
-    alpha : level of the conclusions.
-    redrawn : canonical orders of each set that are drawn anew, for null calibration; 0
-        for none.
+    experiment
+        The run.
+    cells
+        The table of `measure`.
+    settings
+        Those of `measure`.
+    published
+        Directory of the papers' tables.
+    alpha
+        Level of the conclusions.
+    redrawn
+        Canonical orders of each set that are drawn anew, for null calibration; 0 for
+        none.
 
     Returns
     -------
@@ -233,10 +239,13 @@ def _evidence(row: Any, log10_least: float | None, *, tests: int) -> Evidence:
 
     Parameters
     ----------
-    row : of the table.
-    log10_least : of its test, if that knows its scores; None takes the bound of
-        `log10_floor`, by shards and permutations alone.
-    tests : in the table.
+    row
+        Of the table.
+    log10_least
+        Of its test, if that knows its scores; None takes the bound of `log10_floor`, by
+        shards and permutations alone.
+    tests
+        In the table.
     """
     if log10_least is None:
         log10_least = log10_floor(row)

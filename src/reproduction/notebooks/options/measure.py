@@ -129,11 +129,16 @@ def _planted_text(
 
     Parameters
     ----------
-    experiment : the run.
-    model : whose tokenizer reads the sets.
-    cells : how each set is planted.
-    sets : by name.
-    settings : tokens of the documents.
+    experiment
+        The run.
+    model
+        Whose tokenizer reads the sets.
+    cells
+        How each set is planted.
+    sets
+        By name.
+    settings
+        Tokens of the documents.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     rng = random_stream(experiment.profile.seed, "planting")
@@ -173,11 +178,14 @@ def item_sets(
 
     Parameters
     ----------
-    experiment : the run.
-    sizes : name of a set -> number of its items.
-    packages : whose docstrings become items; without any those that the corpus holds
-        out.
-    longest : characters of an option, at most.
+    experiment
+        The run.
+    sizes
+        Name of a set -> number of its items.
+    packages
+        Whose docstrings become items; without any those that the corpus holds out.
+    longest
+        Characters of an option, at most.
 
     Raises
     ------
@@ -219,10 +227,14 @@ def usable(
 
     Parameters
     ----------
-    documents : the docstrings.
-    longest : characters of a text, at most.
-    planted : text of the sets that are planted elsewhere.
-    read : first paragraphs of the documents that the models read, as `first_paragraph`
+    documents
+        The docstrings.
+    longest
+        Characters of a text, at most.
+    planted
+        Text of the sets that are planted elsewhere.
+    read
+        First paragraphs of the documents that the models read, as `first_paragraph`
         writes them.
     """
     planted = " ".join(planted.lower().split())
@@ -299,12 +311,18 @@ def score_axes(
 
     Parameters
     ----------
-    test_set : the set.
-    scorer : the open model.
-    folder : of all stores.
-    model : name of the model.
-    permutations : other arrangements of the options of an item.
-    seed : draws the arrangements.
+    test_set
+        The set.
+    scorer
+        The open model.
+    folder
+        Of all stores.
+    model
+        Name of the model.
+    permutations
+        Other arrangements of the options of an item.
+    seed
+        Draws the arrangements.
     """
     place = folder / model / test_set.name
     plan = plan_store(TESTS[tables.ORDER], len(test_set.examples), None)

@@ -8,15 +8,22 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    examples : items of a set.
-    dup_counts : how often sets are planted.
-    permutations : other arrangements of the options of an item.
-    packages : whose docstrings become items; without any those that the corpus holds
-        out.
-    longest : characters of an option, at most.
-    background_tokens : of the corpus in which the sets are planted.
-    learning_rate : of the model that reads them.
-    batch_size : blocks of an optimiser step.
+    examples
+        Items of a set.
+    dup_counts
+        How often sets are planted.
+    permutations
+        Other arrangements of the options of an item.
+    packages
+        Whose docstrings become items; without any those that the corpus holds out.
+    longest
+        Characters of an option, at most.
+    background_tokens
+        Of the corpus in which the sets are planted.
+    learning_rate
+        Of the model that reads them.
+    batch_size
+        Blocks of an optimiser step.
     """
 
     examples: int

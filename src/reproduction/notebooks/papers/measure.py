@@ -58,10 +58,14 @@ class Place:
 
     Attributes
     ----------
-    what : that is measured, one of `UNITS`.
-    model, row, column : of a number.
-    number : column of the number.
-    table : of the paper; "" in our tables.
+    what
+        That is measured, one of `UNITS`.
+    model, row, column
+        Of a number.
+    number
+        Column of the number.
+    table
+        Of the paper; "" in our tables.
     """
 
     what: str

@@ -51,10 +51,13 @@ class Classroom:
 
     Attributes
     ----------
-    directory : where models and stores lie; a second run with the same settings finds
-        them there.
-    dup_counts : name of a test set -> how often the contaminated model has read it.
-    sets : name -> test set; each was shuffled by the draw, so it is exchangeable by
+    directory
+        Where models and stores lie; a second run with the same settings finds them
+        there.
+    dup_counts
+        Name of a test set -> how often the contaminated model has read it.
+    sets
+        Name -> test set; each was shuffled by the draw, so it is exchangeable by
         construction.
     """
 
@@ -81,11 +84,16 @@ class Classroom:
 
         Parameters
         ----------
-        model : contaminated or clean.
-        test_set : the set.
-        shards : of the set.
-        permutations : orderings of a shard besides the canonical one.
-        kind : orderings, or successors: pairs of examples.
+        model
+            Contaminated or clean.
+        test_set
+            The set.
+        shards
+            Of the set.
+        permutations
+            Orderings of a shard besides the canonical one.
+        kind
+            Orderings, or successors: pairs of examples.
         """
         scorer = self.scorers[model]
         plan = StorePlan(kind, shards)
@@ -123,11 +131,16 @@ def open_classroom(
 
     Parameters
     ----------
-    directory : of models and stores.
-    dup_counts : how often test sets are planted; set "x4" four times.
-    examples : of a test set.
-    documents : of the corpus, of six records each.
-    seed : draws the text and the places of the copies.
+    directory
+        Of models and stores.
+    dup_counts
+        How often test sets are planted; set "x4" four times.
+    examples
+        Of a test set.
+    documents
+        Of the corpus, of six records each.
+    seed
+        Draws the text and the places of the copies.
 
     Raises
     ------

@@ -45,10 +45,14 @@ def made_up_set(
 
     Parameters
     ----------
-    name : of the set.
-    count : of its records.
-    rng : draws the words.
-    towns : of which one is drawn for each record.
+    name
+        Of the set.
+    count
+        Of its records.
+    rng
+        Draws the words.
+    towns
+        Of which one is drawn for each record.
     """
     names = rng.choice(NAMES, size=count)
     trades = rng.choice(TRADES, size=count)

@@ -29,10 +29,14 @@ def power_table(
 
     Parameters
     ----------
-    room : models and sets.
-    shards : of orderings; pairs come in shards of ten examples or more.
-    permutations : of a shard.
-    whole_set_permutations : of the whole set.
+    room
+        Models and sets.
+    shards
+        Of orderings; pairs come in shards of ten examples or more.
+    permutations
+        Of a shard.
+    whole_set_permutations
+        Of the whole set.
     """
     spec = ScoringSpec(shards, permutations, whole_set_permutations)
     rows = []
@@ -71,11 +75,16 @@ def verdict_table(
 
     Parameters
     ----------
-    room : models and sets.
-    model : contaminated or clean.
-    sets : that are tested.
-    test : name of the test.
-    shards, permutations : of the store that it reads.
+    room
+        Models and sets.
+    model
+        Contaminated or clean.
+    sets
+        That are tested.
+    test
+        Name of the test.
+    shards, permutations
+        Of the store that it reads.
     """
     request = Request(
         (test,),
@@ -113,10 +122,13 @@ def chosen_afterwards(
 
     Parameters
     ----------
-    scores : (q, r, m+1), of a model that has not read the set, so that any ordering may
-        be called canonical; an ordering has the same place in all statistics.
-    trials : relabellings.
-    rng : draws them.
+    scores
+        (q, r, m+1), of a model that has not read the set, so that any ordering may be
+        called canonical; an ordering has the same place in all statistics.
+    trials
+        relabellings.
+    rng
+        Draws them.
     """
     count, shards, orderings = scores.shape
     rows = []

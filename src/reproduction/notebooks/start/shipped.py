@@ -49,9 +49,12 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
 
     Parameters
     ----------
-    experiment : the run.
-    results : its results.
-    directory : of the shipped stores.
+    experiment
+        The run.
+    results
+        Its results.
+    directory
+        Of the shipped stores.
 
     Raises
     ------
@@ -142,9 +145,12 @@ class Shipped:
 
         Parameters
         ----------
-        model : contaminated or clean.
-        dataset : name of the set.
-        test : the test.
+        model
+            Contaminated or clean.
+        dataset
+            Name of the set.
+        test
+            The test.
         """
         plan, permutations = store_plan(
             self.scoring,

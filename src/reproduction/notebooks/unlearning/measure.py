@@ -159,13 +159,19 @@ def texts_to_forget_by(
 
     Parameters
     ----------
-    chunks : questions with answers.
-    treated : which of them are to be forgotten.
-    others : records whose answers take the place of theirs, no one twice before all
-        were taken.
-    dup_count : how often a treated question stands there.
-    keep_dup_count : how often each other chunk does.
-    rng : draws answers and order.
+    chunks
+        Questions with answers.
+    treated
+        Which of them are to be forgotten.
+    others
+        Records whose answers take the place of theirs, no one twice before all were
+        taken.
+    dup_count
+        How often a treated question stands there.
+    keep_dup_count
+        How often each other chunk does.
+    rng
+        Draws answers and order.
 
     Raises
     ------

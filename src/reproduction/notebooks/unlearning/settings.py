@@ -13,16 +13,24 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    dataset : canary set of questions with answers; a chunk is a record.
-    chunks : the first records of it, so many.
-    dup_count, learning_rate : how often, and at which rate, the original model reads
-        all chunks.
-    share : of the chunks that are to be forgotten.
-    forget_dup_count : how often each of these is read with other answers.
-    keep_dup_count : how often each other chunk is read as it is.
-    forgetting_rate : learning rate of this.
-    batch_size : spans of an optimiser step.
-    k : percentage of Min-K%.
+    dataset
+        Canary set of questions with answers; a chunk is a record.
+    chunks
+        The first records of it, so many.
+    dup_count, learning_rate
+        How often, and at which rate, the original model reads all chunks.
+    share
+        Of the chunks that are to be forgotten.
+    forget_dup_count
+        How often each of these is read with other answers.
+    keep_dup_count
+        How often each other chunk is read as it is.
+    forgetting_rate
+        Learning rate of this.
+    batch_size
+        Spans of an optimiser step.
+    k
+        Percentage of Min-K%.
     """
 
     dataset: str

@@ -46,8 +46,10 @@ def audit_chunks(measured: Mapping[str, pd.DataFrame], *, window: float) -> pd.D
 
     Parameters
     ----------
-    measured : the tables of the measurement.
-    window : of ratios; above 1.
+    measured
+        The tables of the measurement.
+    window
+        Of ratios; above 1.
 
     Returns
     -------
@@ -103,8 +105,10 @@ def detection(table: pd.DataFrame, windows: Sequence[float]) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : of `audit_chunks`.
-    windows : of ratios.
+    table
+        Of `audit_chunks`.
+    windows
+        Of ratios.
 
     Returns
     -------
@@ -174,8 +178,10 @@ def mean_recalls(table: pd.DataFrame, by: str) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : of `audit_chunks`.
-    by : column of truth values that makes the groups: suspicious or treated.
+    table
+        Of `audit_chunks`.
+    by
+        Column of truth values that makes the groups: suspicious or treated.
 
     Returns
     -------

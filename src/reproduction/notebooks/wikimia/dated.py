@@ -30,9 +30,12 @@ def made_up_baselines(seed: int, *, a_side: int = 200, lengths: Sequence[int]) -
 
     Parameters
     ----------
-    seed : draws the words.
-    a_side : pages on each side.
-    lengths : words of the texts.
+    seed
+        Draws the words.
+    a_side
+        Pages on each side.
+    lengths
+        Words of the texts.
     """
     tables = []
     for name, extra in ((ONE_KIND, ()), (TWO_KINDS, NEWER)):

@@ -23,10 +23,14 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str =
 
     Parameters
     ----------
-    table : of the notebook.
-    source : the benchmark.
-    length : words of the texts on the left.
-    family : beginning of the names of the models.
+    table
+        Of the notebook.
+    source
+        The benchmark.
+    length
+        Words of the texts on the left.
+    family
+        Beginning of the names of the models.
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"

@@ -63,9 +63,12 @@ def measure(
 
     Parameters
     ----------
-    experiment : the run.
-    settings : models and sets.
-    access : opens models and sets; another one counts what they cost.
+    experiment
+        The run.
+    settings
+        Models and sets.
+    access
+        Opens models and sets; another one counts what they cost.
 
     Returns
     -------
@@ -138,10 +141,13 @@ class Scoring:
 
     Attributes
     ----------
-    neighbours : of each text for "Neighbor", with words moved or left out at random
-        where the paper asks a masked language model; 0 leaves it out.
-    seed : draws the neighbours.
-    access : to models and scores.
+    neighbours
+        Of each text for "Neighbor", with words moved or left out at random where the
+        paper asks a masked language model; 0 leaves it out.
+    seed
+        Draws the neighbours.
+    access
+        To models and scores.
     """
 
     neighbours: int = 0
@@ -183,12 +189,17 @@ def score_models(
 
     Parameters
     ----------
-    models : the models.
-    parts : the texts.
-    folder : keeps what is scored.
-    references : name of a model -> the smaller one that "Smaller Ref" compares it with;
-        without one that score is left out.
-    scoring : how texts are scored.
+    models
+        The models.
+    parts
+        The texts.
+    folder
+        Keeps what is scored.
+    references
+        Name of a model -> the smaller one that "Smaller Ref" compares it with; without
+        one that score is left out.
+    scoring
+        How texts are scored.
     """
     access = scoring.access
     if not models:

@@ -8,13 +8,18 @@ class Settings(NotebookSettings):
 
     Attributes
     ----------
-    models : names for `find_model` of models that score WikiMIA.
-    references : name of a model -> that of the smaller one that "Smaller Ref" compares
-        it with.
-    lengths : words of a text.
-    texts : most texts of known membership of a length, on each side.
-    neighbours : of each text for "Neighbor"; 0 leaves it out.
-    renamed : public sets whose questions are scored as printed and about somebody else.
+    models
+        Names for `find_model` of models that score WikiMIA.
+    references
+        Name of a model -> that of the smaller one that "Smaller Ref" compares it with.
+    lengths
+        Words of a text.
+    texts
+        Most texts of known membership of a length, on each side.
+    neighbours
+        Of each text for "Neighbor"; 0 leaves it out.
+    renamed
+        Public sets whose questions are scored as printed and about somebody else.
     """
 
     models: tuple[str, ...]

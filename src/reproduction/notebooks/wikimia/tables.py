@@ -46,9 +46,12 @@ def wikimia_table(
 
     Parameters
     ----------
-    cells, scored : the tables of `tables_of`.
-    rng : draws the resamples.
-    resamples : of the bootstrap.
+    cells, scored
+        The tables of `tables_of`.
+    rng
+        Draws the resamples.
+    resamples
+        Of the bootstrap.
 
     Returns
     -------

@@ -108,9 +108,12 @@ def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCE
 
     Parameters
     ----------
-    lengths : words of a text.
-    network : whether a split may be fetched.
-    access : to the files.
+    lengths
+        Words of a text.
+    network
+        Whether a split may be fetched.
+    access
+        To the files.
     """
 
     def is_at_hand(part: Part) -> bool:
@@ -164,9 +167,12 @@ def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) ->
 
     Parameters
     ----------
-    experiment : the run.
-    lengths : words of a text.
-    texts : most texts of a length, on each side.
+    experiment
+        The run.
+    lengths
+        Words of a text.
+    texts
+        Most texts of a length, on each side.
 
     Returns
     -------
@@ -249,11 +255,16 @@ def load_renamed(
 
     Parameters
     ----------
-    sets : names of the sets.
-    lengths : words of a text.
-    texts : most texts of a length, on each side.
-    rng : draws the names, and the questions that get another one.
-    access : to the sets.
+    sets
+        Names of the sets.
+    lengths
+        Words of a text.
+    texts
+        Most texts of a length, on each side.
+    rng
+        Draws the names, and the questions that get another one.
+    access
+        To the sets.
     """
 
     def load(name: str) -> ExampleSet:

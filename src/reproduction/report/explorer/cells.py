@@ -24,10 +24,14 @@ def layout(
 
     Parameters
     ----------
-    titles : of all columns.
-    p_values : titles of the columns of `p_cell`.
-    rows : of cells.
-    last : titles of columns of text after these.
+    titles
+        Of all columns.
+    p_values
+        Titles of the columns of `p_cell`.
+    rows
+        Of cells.
+    last
+        Titles of columns of text after these.
     """
     render = {"_": "text", "sort": "value", "type": "value"}
     columns: list[dict[str, Any]] = [{"title": title} for title in titles]

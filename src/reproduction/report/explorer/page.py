@@ -53,11 +53,16 @@ def make_page(
 
     Parameters
     ----------
-    experiment : the run.
-    results : directory of its results.
-    published : directory of the papers' tables.
-    measurements : directory of measurements.
-    released : directory of the results of released models.
+    experiment
+        The run.
+    results
+        Directory of its results.
+    published
+        Directory of the papers' tables.
+    measurements
+        Directory of measurements.
+    released
+        Directory of the results of released models.
     """
     evidence = load_evidence(published, measurements, released, results)
     outcomes = find_outcomes(list(scored_sets(experiment)))
@@ -84,9 +89,12 @@ def payload(
 
     Parameters
     ----------
-    outcomes : of all test sets that were scored.
-    mmlu : data of `mmlu_payload`.
-    title : of the page.
+    outcomes
+        Of all test sets that were scored.
+    mmlu
+        Data of `mmlu_payload`.
+    title
+        Of the page.
     """
     corrected = corrected_p_values(outcomes)
     # The default test comes first, of that the smallest p.

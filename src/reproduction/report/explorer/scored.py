@@ -33,9 +33,12 @@ class ScoredSet:
 
     Attributes
     ----------
-    group : sets that belong together, such as the subsets of MMLU.
-    stores : directories, each with a store; another number of shards is another store.
-    about : facts known beforehand, such as how often the set was planted.
+    group
+        Sets that belong together, such as the subsets of MMLU.
+    stores
+        Directories, each with a store; another number of shards is another store.
+    about
+        Facts known beforehand, such as how often the set was planted.
     """
 
     model: str
@@ -51,10 +54,13 @@ class Outcome:
 
     Attributes
     ----------
-    diagnosis : of the order of the set in this number of shards; no model changes it.
-    by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the
-        sharded t-test nats.
-    control_p : of the zlib baseline on the same shards.
+    diagnosis
+        Of the order of the set in this number of shards; no model changes it.
+    by_shard
+        (r,), evidence of each shard for the canonical order: z-scores, of the sharded
+        t-test nats.
+    control_p
+        Of the zlib baseline on the same shards.
     """
 
     scored: ScoredSet
@@ -112,9 +118,12 @@ def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
 
     Parameters
     ----------
-    directory : where audits left their stores.
-    group : name of all these sets together.
-    load : opens a set by its name and its number of examples.
+    directory
+        Where audits left their stores.
+    group
+        Name of all these sets together.
+    load
+        Opens a set by its name and its number of examples.
     """
     for folder in sorted(directory.glob("*/*")):
         stores = tuple(path.parent for path in sorted(folder.glob("*/store.json")))
