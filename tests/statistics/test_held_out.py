@@ -7,14 +7,13 @@ import pytest
 import scipy.stats
 
 from contamination.errors import InputError
+from contamination.statistics.conformal import conformal_p_values, read_at_least
 from contamination.statistics.held_out import (
     STATISTICS,
-    Sides,
-    conformal_p_values,
     held_out_test,
-    read_at_least,
     sides_test,
 )
+from contamination.statistics.sides import Sides
 
 TRIALS = 1_000
 

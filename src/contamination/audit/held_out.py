@@ -24,12 +24,11 @@ from contamination.membership.scores import score_named
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.statistics import adjust
+from contamination.statistics.conformal import conformal_p_values, read_at_least
 from contamination.statistics.held_out import (
     DEFAULT_STATISTIC,
     HeldOutResult,
-    conformal_p_values,
     held_out_test,
-    read_at_least,
 )
 from contamination.testsets.example_set import ExampleSet
 

@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
+    from contamination.statistics.conformal import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
     from contamination.statistics.held_out import *  # noqa: F403
     from contamination.statistics.min_p import *  # noqa: F403
@@ -55,8 +56,9 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "anytime": "AnytimeResult anytime_test log_e_values",
+    "conformal": "conformal_p_values read_at_least",
     "exchangeability": "random_orderings",
-    "held_out": "HeldOutResult conformal_p_values held_out_test read_at_least sides_test",
+    "held_out": "HeldOutResult held_out_test sides_test",
     "min_p": "westfall_young_test",
     "multiple_testing": "adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "permutation": "permutation_test",

@@ -15,113 +15,33 @@ can be added up.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
 import scipy.stats
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
     as_array,
-    as_booleans,
-    as_codes,
     as_count,
-    as_floats,
-    as_level,
     as_list,
-    check_finite,
     check_generator,
     without_scale,
 )
 from contamination.statistics.results import PValue
+from contamination.statistics.sides import (
+    Booleans,
+    Floats,
+    Sides,
+    check_records,
+    side_scores,
+)
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-
-_GRID = 2.0**24  # steps of a contribution: whole numbers add up without rounding, so ties are ties
-_BLOCK = 1 << 22  # drawn labels in memory at a time
-_BOUND_SHARES = (0.05, 0.25, 0.5)  # of the held-out records, above which published ones are counted
-
-
-# --- the draw -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """The records of both sides, and the draw that has divided them.
-
-    Attributes
-    ----------
-    published
-        (n,), True for a published record and False for one that was held out.
-    strata
-        (n,), whole numbers from 0; labels were drawn within them.
-    """
-
-    published: Booleans
-    strata: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, published: ArrayLike, strata: ArrayLike | None = None) -> "Sides":
-        """Check the labels and strata of n records; without strata there is one.
-
-        Raises InputError for other shapes or labels, or where no stratum has both
-        sides.
-        """
-        count = np.size(np.asarray(published))
-        labels = as_booleans(published, "published", (count,))
-        codes = np.zeros(count, dtype=np.intp)
-        if strata is not None:
-            codes = as_codes(strata, "strata")
-            if len(codes) != count:
-                raise InputError(f"strata has {len(codes)} entries: give {count}, one a record")
-        sides = cls(labels, codes)
-        if not count or not sides.informative.any():
-            raise InputError(
-                "no stratum has published and held-out records: nothing could trade places"
-            )
-        return sides
-
-    @property
-    def informative(self) -> Booleans:
-        """Whether records are in a stratum with both sides, (n,)."""
-        sizes = np.bincount(self.strata)
-        members = np.bincount(self.strata, weights=self.published)
-        return ((members > 0) & (members < sizes))[self.strata]
-
-    @property
-    def log_divisions(self) -> float:
-        """Return the natural logarithm of the number of divisions that were as likely."""
-        sizes = np.bincount(self.strata)
-        members = np.bincount(self.strata, weights=self.published)
-        ways = scipy.special.gammaln(sizes + 1)
-        ways -= scipy.special.gammaln(members + 1) + scipy.special.gammaln(sizes - members + 1)
-        return float(ways.sum())
-
-    def draws(self, count: int, *, rng: np.random.Generator) -> Iterator[Booleans]:
-        """Yield `count` divisions in blocks, (b, n) each, uniform and independent.
-
-        Strata of one size are drawn together.
-        """
-        order = np.argsort(self.strata, kind="stable")
-        sizes = np.bincount(self.strata)
-        starts = np.cumsum(sizes) - sizes
-        places = []
-        for size in np.unique(sizes[sizes > 0]):
-            first = starts[sizes == size]
-            places.append(order[first[:, None] + np.arange(size)])  # (strata, size)
-        block = max(1, _BLOCK // len(order))
-        for start in range(0, count, block):
-            rows = min(block, count - start)
-            drawn = np.empty((rows, len(order)), dtype=np.bool_)
-            for columns in places:
-                labels = np.broadcast_to(self.published[columns], (rows, *columns.shape))
-                drawn[:, columns] = rng.permuted(labels, axis=-1)
-            yield drawn
-
+# Steps of a contribution: whole numbers add up without rounding, so that ties are ties.
+_GRID = 2.0**24
 
 # --- the statistics -------------------------------------------------------------------------------
 
@@ -262,13 +182,13 @@ def held_out_test(
     """
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
-    values = _as_scores(scores)
+    values = side_scores(scores)
     labels = _as_names(names, len(values))
     if statistic not in STATISTICS:
         known = ", ".join(STATISTICS)
         raise InputError(f"statistic is {statistic!r:.40}: choose one of {known}")
     sides = Sides.of(published, strata)
-    _check_records(values, sides)
+    check_records(values, sides)
     contributions = _on_grid(STATISTICS[statistic](_centred(values, sides)))
     rows = [sides.published[None] @ contributions.T]
     rows += [division @ contributions.T for division in sides.draws(count, rng=rng)]
@@ -349,8 +269,8 @@ def sides_test(
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
     sides = Sides.of(published, strata)
-    values = _as_scores(features)
-    _check_records(values, sides)
+    values = side_scores(features)
+    check_records(values, sides)
     ranks = _on_grid(_centred(_ranks(_centred(values, sides)), sides))
     kernel = None
     if similarity is not None:
@@ -372,125 +292,7 @@ def sides_test(
     return _min_p(np.vstack(rows))
 
 
-# --- single records -------------------------------------------------------------------------------
-
-
-def conformal_p_values(scores: ArrayLike, published: ArrayLike) -> Floats:
-    """Return a p-value for each published record, from the scores of those that were held back.
-
-    p_i = (1 + #{held-out j : s_j >= s_i}) / (h + 1)
-
-    Parameters
-    ----------
-    scores
-        (n,), one membership score of n records; larger is more likely read.
-    published
-        (n,), True or 1 for a published record; the other h were held back.
-
-    Returns
-    -------
-    p-values in the order of the published records.
-
-    Raises
-    ------
-    InputError
-        For shapes that do not fit, a score that is not a finite number, or a side
-        without records.
-
-    Notes
-    -----
-    H0 of record i: it was not read, so that its score and those of the held-out records
-    are exchangeable. P(p_i <= alpha) <= alpha then holds exactly. The p-values depend
-    on each other through the held-out scores, positively (PRDS), so that the procedure
-    of Benjamini and Hochberg keeps its false discovery rate: Bates, Candes, Lei, Romano
-    and Sesia (2023), "Testing for outliers with conformal p-values", Annals of
-    Statistics 51(1), Theorem 2.
-
-    Examples
-    --------
-    >>> conformal_p_values([5.0, 1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0, 0])
-    array([0.25, 1.  ])
-    """
-    sides = Sides.of(published)
-    values = _as_scores(scores)
-    _check_records(values, sides)
-    members = values[0][sides.published]
-    others = np.sort(values[0][~sides.published])
-    at_least = len(others) - np.searchsorted(others, members, side="left")
-    return np.asarray((1.0 + at_least) / (len(others) + 1))
-
-
-def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> int:
-    """Return a lower bound, of confidence 1 - level, on how many published records were read.
-
-    Parameters
-    ----------
-    scores, published
-        As in `conformal_p_values`.
-    level
-        At most with this probability, fewer records were read than the bound says.
-
-    Raises
-    ------
-    InputError
-        As `conformal_p_values`, and for a level that is not between 0 and 1.
-
-    Notes
-    -----
-    Let K published records have been read. The n - K others and the h held-out ones are
-    exchangeable, so that the number of those others above the k-th largest held-out
-    score has a negative hypergeometric law. With K read, at least N_k - K of the others
-    are above it, where N_k counts all published records that are. K is rejected where
-    that is too many; `level` is divided over three choices of k. The bound is the
-    smallest K that is not rejected, and it is too large only if the true K is rejected,
-    whose chance is at most `level`. Ties count as below.
-
-    Examples
-    --------
-    >>> scores = np.concatenate([np.full(20, 9.0), np.arange(20) / 20, np.arange(40) / 40])
-    >>> read_at_least(scores, np.arange(80) < 40, level=0.05)
-    15
-    """
-    held = as_level(level, "level")
-    sides = Sides.of(published)
-    values = _as_scores(scores)
-    _check_records(values, sides)
-    members = values[0][sides.published]
-    others = np.sort(values[0][~sides.published])[::-1]
-    ranks = sorted({max(1, round(share * len(others))) for share in _BOUND_SHARES})
-    read = np.arange(len(members) + 1)
-    rejected = np.zeros(len(read), dtype=np.bool_)
-    for k in ranks:
-        above = np.count_nonzero(members > others[k - 1])
-        excess = np.maximum(above - read, 0)
-        # So many are above the k-th held-out record if the first excess + k - 1 of all
-        # records have at most k - 1 held-out ones.
-        records = len(members) - read + len(others)
-        p = scipy.stats.hypergeom.cdf(k - 1, records, len(others), excess + k - 1)
-        rejected |= (excess > 0) & (p <= held / len(ranks))
-    return int(np.argmin(rejected))
-
-
 # --- checks and sums ------------------------------------------------------------------------------
-
-
-def _as_scores(scores: ArrayLike) -> Floats:
-    """Return finite scores, (q, n), of any scale."""
-    values = as_floats(scores, "scores")
-    if values.ndim == 1:
-        values = values[None]
-    if values.ndim != 2 or not values.size:
-        raise InputError(f"scores has shape {values.shape}: give (n,) or (q, n)")
-    check_finite(values, "scores")
-    return without_scale(values, axis=1)[0]
-
-
-def _check_records(values: Floats, sides: Sides) -> None:
-    """Raise InputError unless scores and labels are of as many records."""
-    if values.shape[1] != len(sides.published):
-        raise InputError(
-            f"scores are of {values.shape[1]} records, and published of {len(sides.published)}"
-        )
 
 
 def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from contamination.audit.controls.diagnosis import tf_idf
 from contamination.membership.blind import latest_year
 from contamination.randomness import random_stream
-from contamination.statistics.held_out import Sides, sides_test
+from contamination.statistics.held_out import sides_test
+from contamination.statistics.sides import Sides
 
 FEATURES = ("length", "dates", "compressed length", "words")
 RESAMPLES = 1_999
