@@ -172,9 +172,25 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
     assert "the control old prefers the order" in verdict.reason
 
 
+def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_path):
+    """Numbers that count up carry information; whoever states a draw answers for it."""
+    words = made_up_set(40)
+    request = Request(["successor"], name="model", directory=tmp_path)
+    reader = Remembers(tokenizer, words, 40.0)
+    published = run_audit(reader, words, request)
+    declared = run_audit(reader, words, replace(request, order_drawn=True))
+    assert published.verdict().conclusion == "order is no evidence here"
+    assert declared.verdict().conclusion == "proven"
+    assert "the author states" in declared.verdict().reason
+    assert declared.as_dict()["order_drawn"] is True
+    assert "order_drawn" not in published.as_dict()
+    assert declared.findings[0].diagnosis.verdict == published.findings[0].diagnosis.verdict
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
+        ({"order_drawn": True, "axis": "options"}, "order of records that was drawn"),
         ({"tests": ["exakt"]}, "'exakt'"),
         ({"tests": []}, "tests is empty"),
         ({"tests": [*DEFAULT_TESTS, OPTION_TEST], "axis": "options"}, "successor"),

@@ -75,6 +75,8 @@ class Evidence:
         Number of tests over which p was corrected.
     drawn
         Whether a key or a seed has drawn what is tested, so that it needs no control.
+    declared
+        Whether the author alone states that an order was drawn.
     answers_problem
         Why a large p says nothing, such as too few texts of use; "" if it does. A small
         p stays valid.
@@ -93,6 +95,7 @@ class Evidence:
     simulated_power: Sequence[SimulatedPower] = ()
     corrected_for: int = 1
     drawn: bool = False
+    declared: bool = False
     answers_problem: str = ""
     of_sides: bool = False
     differs: str = ""
@@ -314,11 +317,16 @@ def _order_is_good(of_test: Evidence) -> bool:
 
 
 def _controls_in_words(of_test: Evidence) -> str:
+    stated = "the author states that the order was drawn at random"
     if of_test.control_models:
         silent = []
         for name, p in of_test.control_models.items():
             silent.append(f"{name} is silent (p = {p:.3g})")
+        if of_test.declared:
+            silent.append(stated)
         return ", ".join(silent)
+    if of_test.declared:
+        return stated
     if of_test.drawn:
         return "a key or a seed has drawn what is tested, so it needs no control"
     return "no control model was given"

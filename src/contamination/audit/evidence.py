@@ -39,6 +39,7 @@ def evidence_of(
     p_values: Sequence[float],
     corrected_for: int,
     options_drawn: bool = False,
+    order_drawn: bool = False,
     combined_p: float | None = None,
     control: ControlModel | None = None,
 ) -> list[Evidence]:
@@ -57,6 +58,8 @@ def evidence_of(
         Number of tests over which they were corrected.
     options_drawn
         Whether a seed alone has arranged the options.
+    order_drawn
+        Whether the author states that the order of records was drawn at random.
     combined_p
         p-value of all tests together, if they were combined; the verdict then rests on
         it.
@@ -64,11 +67,11 @@ def evidence_of(
         a model that took the same tests.
     """
     if combined_p is None:
-        return _of_each(findings, p_values, corrected_for, options_drawn, control)
+        return _of_each(findings, p_values, corrected_for, options_drawn, order_drawn, control)
     if findings[0].diagnosis is None:  # a key has drawn all that is tested
         return [_of_drawn(findings, combined_p)]
     uncorrected = [finding.result.p for finding in findings]
-    parts = _of_each(findings, uncorrected, corrected_for, options_drawn, control)
+    parts = _of_each(findings, uncorrected, corrected_for, options_drawn, order_drawn, control)
     combined_controls = {}
     if control is not None and control.combined_p is not None:
         combined_controls[control.title] = control.combined_p
@@ -83,19 +86,24 @@ def _of_each(
     p_values: Sequence[float],
     corrected_for: int,
     options_drawn: bool,
+    order_drawn: bool,
     control: ControlModel | None,
 ) -> list[Evidence]:
     """Return the evidence of each test, with its controls."""
     evidence = []
     for number, (finding, p) in enumerate(zip(findings, p_values, strict=True)):
         result = finding.result
+        of_items = result.test in ITEM_TESTS
+        declared = order_drawn and not of_items
         controls = {}
-        if finding.zlib is not None:
+        if finding.zlib is not None and not declared:  # else it is a remark
             controls[ZLIB_BASELINE] = finding.zlib.p
         if control is not None:
             controls[control.title] = control.p_values[number]
-        of_items = result.test in ITEM_TESTS
-        order = "quiet" if finding.diagnosis is None else finding.diagnosis.verdict
+        by_key = finding.diagnosis is None
+        order: OrderState = "quiet"
+        if finding.diagnosis is not None and not declared:
+            order = finding.diagnosis.verdict
         of_test = Evidence(
             test=result.test,
             p=p,
@@ -105,7 +113,8 @@ def _of_each(
             ordering_bias=of_items and not options_drawn,
             simulated_power=finding.simulated_power,
             corrected_for=corrected_for,
-            drawn=finding.diagnosis is None or (of_items and options_drawn),
+            drawn=by_key or declared or (of_items and options_drawn),
+            declared=declared,
             answers_problem=finding.answers_problem,
         )
         evidence.append(of_test)
@@ -135,7 +144,10 @@ def both_axes(
     joint_controls
         p of all parts together under each control model.
     """
-    controls = {ZLIB_BASELINE: min(part.controls[ZLIB_BASELINE] for part in parts)}
+    controls = {}
+    compressed = [part.controls[ZLIB_BASELINE] for part in parts if ZLIB_BASELINE in part.controls]
+    if compressed:  # it is a remark on an order that was drawn
+        controls[ZLIB_BASELINE] = min(compressed)
     for name, joint_p in joint_controls.items():
         smallest = min(part.controls[name] for part in parts)
         controls[name] = min(joint_p, len(parts) * smallest)
@@ -146,6 +158,7 @@ def both_axes(
         order=worst_order(parts),
         controls=controls,
         ordering_bias=parts[-1].ordering_bias,
+        declared=any(part.declared for part in parts),
         answers_problem="; ".join(problems),
     )
 

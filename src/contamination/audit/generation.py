@@ -96,6 +96,7 @@ def audit_generation(
         noise=None,
         precision=str(dtype).removeprefix("torch."),
         options_drawn=work.request.drawn,
+        order_drawn=work.request.order_drawn,
         generation=generation,
     )
 

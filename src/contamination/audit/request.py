@@ -44,6 +44,9 @@ class Request:
     drawn
         A seed alone has arranged the options of every item, so numbers move as well,
         and what the test says of them needs no control.
+    order_drawn
+        The author states that the order of the records was drawn at random, so that
+        what the tests say of it needs no control.
     seed
         Of the orderings.
     directory
@@ -60,6 +63,7 @@ class Request:
     arrangements: int = 24
     keep_answer: bool = False
     drawn: bool = False
+    order_drawn: bool = False
     seed: int = 0
     directory: Path | str = "contamination-stores"
     name: str | None = None
@@ -114,6 +118,11 @@ class Request:
 
     def _check_options(self) -> None:
         """Raise InputError for what only the order of records has."""
+        if self.order_drawn:
+            raise InputError(
+                "an order of records that was drawn says nothing of options: leave it out",
+                parameter="order_drawn",
+            )
         for test in self.tests or ():
             if test != OPTION_TEST:
                 raise InputError(

@@ -60,6 +60,9 @@ class Audit:
         p-value of all tests together: of both axes, or of all that a key has drawn.
     options_drawn
         Whether a seed alone has arranged the options (`Request.drawn`).
+    order_drawn
+        Whether the author states that the order of records was drawn
+        (`Request.order_drawn`).
     control
         The same audit of a control, a model that cannot have read the set, if one was
         named.
@@ -77,6 +80,7 @@ class Audit:
     precision: str
     combined: PValue | None = None
     options_drawn: bool = False
+    order_drawn: bool = False
     control: "Audit | None" = None
     generation: Mapping[str, Any] | None = None
 
@@ -121,6 +125,7 @@ class Audit:
             p_values=p_values,
             corrected_for=corrected_for,
             options_drawn=self.options_drawn,
+            order_drawn=self.order_drawn,
             combined_p=None if self.combined is None else self.combined.p,
             control=self._control_model(),
         )
@@ -172,6 +177,8 @@ class Audit:
         described["tokens_scored"] = self.tokens_scored
         described["seconds"] = self.seconds
         described["noise"] = self.noise
+        if self.order_drawn:
+            described["order_drawn"] = True
         if self.generation is not None:
             described["written"] = dict(self.generation)
         if self.control is not None:

@@ -364,6 +364,7 @@ def make_audit(
         precision=precision.removeprefix("torch."),
         combined=combined,
         options_drawn=work.request.drawn,
+        order_drawn=work.request.order_drawn,
     )
 
 

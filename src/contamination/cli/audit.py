@@ -48,6 +48,7 @@ def audit(
     tests: o.Tests = None,
     shards: o.Shards = None,
     permutations: o.Permutations = 25,
+    order: o.OrderOfRecords = "published",
     seed: o.Seed = 0,
     template: o.TemplateText = None,
     field: o.Field = None,
@@ -91,6 +92,7 @@ def audit(
         tests=tests,
         shards=shards,
         permutations=permutations,
+        order_drawn=order == "drawn",
         seed=seed,
         directory=directory,
     )

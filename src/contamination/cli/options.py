@@ -96,6 +96,15 @@ TestedAxis = Annotated[
     ),
 ]
 Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=0, max=1)]
+OrderOfRecords = Annotated[
+    Literal["published", "drawn"],
+    option(
+        "drawn: state that the order of records was drawn at random. Its diagnosis and the "
+        "compressor are then remarks, and the verdict names the statement.",
+        "--order",
+        group=WHAT,
+    ),
+]
 Seed = Annotated[int, option("Seed of all random draws.", group=WHAT, min=0)]
 
 # --- the order of options -------------------------------------------------------------

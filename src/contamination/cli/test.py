@@ -48,6 +48,7 @@ def test(
     axis: o.TestedAxis = "order",
     shards: o.Shards = None,
     permutations: o.Permutations = 25,
+    order: o.OrderOfRecords = "published",
     seed: o.Seed = 0,
     stop: Annotated[
         bool,
@@ -212,6 +213,7 @@ def test(
         arrangements=arrangements,
         keep_answer=keep_answer,
         drawn=drawn,
+        order_drawn=order == "drawn",
         seed=seed,
         directory=directory,
         name=label(model),
