@@ -16,7 +16,9 @@ from fakes.diagnosed import rejected, row
 from fakes.items import items_set, rearranged
 from fakes.level import check_level
 
-WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ecin")]
+WORDS = []
+for start in "bdfgklmnprst":
+    WORDS += [f"{start}anter", f"{start}olise", f"{start}uvid", f"{start}ecin"]
 NAMES = "gold_letters longest length_trend length_sorted alphabetical numbers denials similarity"
 TESTED = [*NAMES.split(), "builds"]
 
@@ -27,8 +29,14 @@ def record(question, options, answer=0):
 
 def phrases(rng, k):
     """Phrases of one to five words, none of which has a word of another."""
-    words = iter(rng.permutation(WORDS))
-    return [" ".join(next(words) for _ in range(rng.integers(1, 6))) for _ in range(k)]
+    words = rng.permutation(WORDS)
+    texts = []
+    start = 0
+    for _ in range(k):
+        stop = start + rng.integers(1, 6)
+        texts.append(" ".join(words[start:stop]))
+        start = stop
+    return texts
 
 
 def make_records(rng, n, options=phrases, sizes=(4,)):

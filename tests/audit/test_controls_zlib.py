@@ -16,7 +16,9 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.variants import VariantSet
 
-WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
+WORDS = []
+for start in "bdfgklmnprst":
+    WORDS += [f"{start}anter", f"{start}olise", f"{start}uvid", f"{start}ec"]
 
 
 def set_of(texts):
@@ -45,7 +47,9 @@ def test_scores_by_brute_force():
     assert scores.shape == (2, 6)
     sampled = of_seven(kind="successors")
     for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
-        sizes = np.array([[size_of(a + b) - size_of(a) for b in SEVEN] for a in SEVEN])
+        sizes = np.empty((7, 7))
+        for a, b in np.ndindex(7, 7):
+            sizes[a, b] = size_of(SEVEN[a] + SEVEN[b]) - size_of(SEVEN[a])
         for index in range(6):
             order = ordering((start, stop), index, seed=3, dataset="r", shard=shard)
             total = size_of(SEVEN[order[0]]) + sum(sizes[a, b] for a, b in pairwise(order))
@@ -67,8 +71,8 @@ def test_the_control_finds_shared_passages(kind):
 def test_alternatives_by_brute_force():
     texts = (("aa bb aa bb\n", "ab ab ba ab\n", "é日本\n"), ("x\n", "x\n", "x\n"))
     alternatives = VariantSet("made up", texts, "text/1", "options")
-    sizes = [[-size_of(text) for text in row] for row in texts]
+    sizes = [-size_of(text) for text in texts[0]]
     found = zlib_option_test(alternatives)
     assert found.test == "compressor" and found.shards == 2
-    below = sum(size >= sizes[0][0] for size in sizes[0])
+    below = sum(size >= sizes[0] for size in sizes)
     assert found.p == pytest.approx(below / 3)  # the second record says nothing

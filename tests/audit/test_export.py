@@ -116,8 +116,13 @@ def test_a_model_card_has_a_sentence_to_quote_and_its_details(conclusion):
 
 
 def test_names_are_no_markup_in_a_model_card():
-    named = {"model": "<script>`a`", "dataset": "[click](http://x)", "dataset_revision": "=1"}
-    card = format_of(Path("card.md"))(concluded("proven", **named))
+    audit = concluded(
+        "proven",
+        model="<script>`a`",
+        dataset="[click](http://x)",
+        dataset_revision="=1",
+    )
+    card = format_of(Path("card.md"))(audit)
     assert "`` <script>`a` ``" in card and "`[click](http://x)`" in card
 
 

@@ -38,7 +38,10 @@ class Writer:
         self.revision = revision
 
     def generate(self, prompts, sampling):
-        return [[self.text(p, i) for i in range(sampling.samples)] for p in prompts]
+        answers = []
+        for prompt in prompts:
+            answers.append([self.text(prompt, i) for i in range(sampling.samples)])
+        return answers
 
     def text(self, prompt, number):
         rng = random_stream(0, "made-up writer", prompt, number)

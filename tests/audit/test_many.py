@@ -1,5 +1,6 @@
 """Every model on every set: one correction over all, and reasons in the place of what failed."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ def test_every_pair_is_audited_and_corrected_over_all(tokenizer, tmp_path):
     sets = {"words": lambda: SET, "nothere.jsonl": missing}
     pairs = list(audit_pairs(["reader", "broken", "clean"], sets, request, open_model))
     assert opened == ["reader", "broken", "clean"]
-    assert [pair[:2] for pair in pairs] == [(m, s) for m in opened for s in sets]
+    assert [pair[:2] for pair in pairs] == list(itertools.product(opened, sets))
     assert pairs[1][2] == "failed: nothere.jsonl: no such file"
     rows = judged_rows(pairs, alpha=0.05)
     verdicts = [(row["model"], row["test"], row["verdict"]) for row in rows]

@@ -69,7 +69,9 @@ def test_the_gain_is_the_mean_over_examples_that_follow_another(tmp_path: Path) 
     store.append(items)
     rows = {}  # (example, position) -> {ordering: (nats, whether the example leads)}
     for (_, index), examples, values in items:
-        places = [(e, p) for e in examples.tolist() for p in range(HEADER.stored[e])]
+        places = []
+        for example in examples.tolist():
+            places += [(example, position) for position in range(HEADER.stored[example])]
         for (example, position), value in zip(places, values.tolist(), strict=True):
             rows.setdefault((example, position), {})[index] = value, example == examples[0]
     gains: dict[int, list[float]] = {}

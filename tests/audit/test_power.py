@@ -35,7 +35,9 @@ def simulated(shards, test="successor", orderings=400):
 
 
 def test_copies_of_larger_sets_are_found_more_often():
-    rates = [[power.probability for power in simulated(shards)] for shards in (4, 10, 40)]
+    rates = []
+    for shards in (4, 10, 40):
+        rates.append([power.probability for power in simulated(shards)])
     assert (np.diff(rates, axis=0) > -0.02).all()
 
 
