@@ -56,8 +56,8 @@ def test_without_evidence_a_table_says_how_likely_copies_are_found(audit):
 
 
 def test_files_hold_what_is_printed(audit):
-    names = ("a.json", "b.eee.json", "c.conda.csv", "d.md")
-    outputs = [each for name in names for each in ("--output", name)]
+    outputs = ["--output", "a.json", "--output", "b.eee.json"]
+    outputs += ["--output", "c.conda.csv", "--output", "d.md"]
     status, out, _ = audit("test", "--json", *outputs, "--test", "sharded_exact", "--alpha", "1e-3")
     found = result_of(out)
     assert status == 0

@@ -42,8 +42,12 @@ def mirror(tmp_path) -> Path:
 
 def rows(out: str) -> dict[str, list[str]]:
     """Cells of a printed table by the name in the first."""
-    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
-    return {cells[0]: cells[1:] for cells in lines if cells}
+    table = {}
+    for line in out.splitlines():
+        cells = [cell.strip() for cell in line.split("│")[1:-1]]
+        if cells:
+            table[cells[0]] = cells[1:]
+    return table
 
 
 def test_list(call, mirror) -> None:

@@ -15,8 +15,10 @@ SLOW = ("torch", "transformers", "numpy", "pandas", "pyarrow", "scipy", "matplot
 
 
 def _commands(command: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    below = getattr(command, "commands", {}).items()
-    return [path, *(deeper for name, own in below for deeper in _commands(own, (*path, name)))]
+    paths = [path]
+    for name, below in getattr(command, "commands", {}).items():
+        paths += _commands(below, (*path, name))
+    return paths
 
 
 COMMANDS = _commands(typer.main.get_command(application()))

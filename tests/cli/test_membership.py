@@ -31,8 +31,7 @@ def test_the_table_is_that_of_the_function(membership, model_directory, prose):
     assert membership(*options, "--seed", "4", "--csv", "new/scores.csv")[0] == 0
     model = ModelSource(str(model_directory), precision="float32")
     texts = [text[:60] for text in prose[:12]]
-    settings = {"reference": model, "neighbours": 2, "seed": 4}
-    wanted = membership_scores(model, texts, **settings)
+    wanted = membership_scores(model, texts, reference=model, neighbours=2, seed=4)
     pd.testing.assert_frame_equal(pd.read_csv("new/scores.csv", index_col="text"), wanted)
 
 

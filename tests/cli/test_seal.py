@@ -17,7 +17,7 @@ from seal.test_beacon import ROUND, SIGNATURE
 
 ITEMS = [
     {
-        "choices": [f"{w} {i}" for w in ("ash", "elm", "fir", "oak")],
+        "choices": [f"ash {i}", f"elm {i}", f"fir {i}", f"oak {i}"],
         "answer": "ABCD"[i % 4],
         "wordings": [f"{i}th?", f"{i}, eh?"],
     }
@@ -52,7 +52,9 @@ def secrets() -> list[str]:
     """What nobody but the author may see."""
     key = json.loads(Path(SEALED[3]).read_bytes())
     asked = {json.loads(line)["question"] for line in Path(PUBLISHED).read_text().splitlines()}
-    wordings = {text for one in key["records"] for text in one["wordings"]}
+    wordings = set()
+    for record in key["records"]:
+        wordings.update(record["wordings"])
     return [key["secret"], *(wordings - asked)]
 
 
@@ -149,8 +151,11 @@ def test_what_the_seal_states_is_refused_before_a_model_is_loaded(sealed, refuse
 # --- audit-logs -----------------------------------------------------------------------------------
 
 TREES = [
-    {"id": f"r{i}", "question": f"Name a tree of group {i}!"}
-    | {"answers": [f"{w} {i}" for w in ("ash", "elm", "fir")]}
+    {
+        "id": f"r{i}",
+        "question": f"Name a tree of group {i}!",
+        "answers": [f"ash {i}", f"elm {i}", f"fir {i}"],
+    }
     for i in range(24)
 ]
 TREES_ARE = ("--axis", "order", "--answers", "answer", "--template", r"{question} {answer}\n")

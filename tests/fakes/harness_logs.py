@@ -17,7 +17,7 @@ ITEMS = [
     {
         "id": f"r{i}",
         "question": f"What is {i} plus {i * 7 % 13}?",
-        "choices": [f"{i + 3 * j} units" for j in range(4)],
+        "choices": [f"{i} units", f"{i + 3} units", f"{i + 6} units", f"{i + 9} units"],
         "answer": i % 4,
     }
     for i in range(24)

@@ -46,8 +46,12 @@ def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
 
 
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
-    options = {"columns": COLUMNS, "reference": MadeUpScorer(tokenizer)}
-    table = membership_scores(MadeUpScorer(tokenizer), texts, **options)
+    table = membership_scores(
+        MadeUpScorer(tokenizer),
+        texts,
+        columns=COLUMNS,
+        reference=MadeUpScorer(tokenizer),
+    )
     rest = ["zlib", "lowercase", "reference_difference", "reference_ratio"]
     assert list(table) == [*OF_LOG_PROBS, *rest]
     ids = tokenize(tokenizer, texts)

@@ -15,7 +15,9 @@ from contamination.scoring.local import TransformersScorer
 from contamination.testsets.options import Item
 from fakes.made_up_scorer import MadeUpScorer
 
-COLUMNS_OF_TEXTS = [column for name in OF_TEXTS for column in COLUMNS[name]]
+COLUMNS_OF_TEXTS = []
+for name in OF_TEXTS:
+    COLUMNS_OF_TEXTS += COLUMNS[name]
 
 
 class Writer:
@@ -27,7 +29,10 @@ class Writer:
 
     def generate(self, prompts, sampling):
         self.asked.append((len(prompts), sampling))
-        return [[self.after(prompt, i) for i in range(sampling.samples)] for prompt in prompts]
+        answers = []
+        for prompt in prompts:
+            answers.append([self.after(prompt, i) for i in range(sampling.samples)])
+        return answers
 
     def after(self, prompt: str, number: int) -> str:
         for text in self.known:

@@ -30,7 +30,10 @@ def expected(rows: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
         found["mean"].append(mean)
         found["std"].append(np.sqrt(sum(p * (row - mean) ** 2)))
         best = sorted(row, reverse=True)
-        found["top"].append([-sum(np.exp(x) * x for x in best[:k]) for k in TOP])
+        largest = []
+        for k in TOP:
+            largest.append(-sum(np.exp(x) * x for x in best[:k]))
+        found["top"].append(largest)
     return {name: np.array(values) for name, values in found.items()}
 
 

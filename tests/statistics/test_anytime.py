@@ -27,7 +27,7 @@ def relabelled(shard):
 def e_by_definition(log_probs):
     """E after the last shard, from the formulas of the docstring, for scores without ties."""
     lambdas = [1 / 8, 1 / 4, 1 / 2, 1, 2, 4]
-    bets = [(view, lam, stake) for view in (0, 1) for lam in lambdas for stake in (1, 1 / 2)]
+    bets = list(itertools.product((0, 1), lambdas, (1, 1 / 2)))
     total = 0.0
     for view, lam, stake in bets:
         product = 1.0

@@ -15,10 +15,10 @@ CHANCES = (1 / 2, 1 / 3, 1 / 4, 1 / 2, 1 / 5, 1, 1 / 3, 0.9)
 
 def test_the_law_is_that_of_all_outcomes():
     outcomes = list(itertools.product((0, 1), repeat=len(CHANCES)))
-    chance = [
-        math.prod(c if hit else 1 - c for hit, c in zip(each, CHANCES, strict=True))
-        for each in outcomes
-    ]
+    chance = []
+    for outcome in outcomes:
+        factors = np.where(outcome, CHANCES, 1 - np.array(CHANCES))
+        chance.append(math.prod(factors))
     for hits in range(len(CHANCES) + 1):
         wanted = sum(p for each, p in zip(outcomes, chance, strict=True) if sum(each) >= hits)
         assert 10 ** hits_log10_p(hits, CHANCES) == pytest.approx(wanted)

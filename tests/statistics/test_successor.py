@@ -30,8 +30,10 @@ def draw_successors(rng, k, *, df=2.0, shift=0.0, columns=5.0, rows=1.0):
 
 def walks(scores):
     """Scores of all orderings by the definition, the canonical one first."""
-    orders = itertools.permutations(range(len(scores)))
-    return np.array([sum(scores[pair] for pair in itertools.pairwise(order)) for order in orders])
+    totals = []
+    for order in itertools.permutations(range(len(scores))):
+        totals.append(sum(scores[pair] for pair in itertools.pairwise(order)))
+    return np.array(totals)
 
 
 def listed(scores):
@@ -135,7 +137,7 @@ def test_relabelled_records_relabel_the_matrix():
     """Its level follows: nothing in S knows the order."""
     rng = np.random.default_rng(1)
     records = [rng.integers(6, size=rng.integers(1, 7)) for _ in range(7)]
-    written = [[rng.integers(7, size=4) for _ in range(3)] for _ in records]
+    written = [list(rng.integers(7, size=(3, 4))) for _ in records]
     order = rng.permutation(7)
     moved = generated_successors([records[i] for i in order], [written[i] for i in order])
     np.testing.assert_allclose(moved, generated_successors(records, written)[np.ix_(order, order)])

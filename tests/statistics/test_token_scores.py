@@ -91,8 +91,18 @@ def test_equal_orderings_tie():
 def test_centring_and_the_boundary_find_what_sums_do_not():
     """The effect sits on the first 2 of 30 tokens, and what leads differs by many nats."""
     rng = np.random.default_rng(2)
-    effect = {"df": 5, "loudness": 0.0, "shift": 1.5, "shifted": 2}
-    shards = [draw_shard(rng, m=19, lengths=(30,) * 4, **effect) for _ in range(30)]
+    shards = []
+    for _ in range(30):
+        shard = draw_shard(
+            rng,
+            m=19,
+            lengths=(30,) * 4,
+            df=5,
+            loudness=0.0,
+            shift=1.5,
+            shifted=2,
+        )
+        shards.append(shard)
     boundary = [boundary_scores(*shard, tokens_per_example=2) for shard in shards]
     everything = [boundary_scores(*shard, tokens_per_example=30) for shard in shards]
     raw = [np.where(led | (at >= 2), 0, x).sum(axis=1) for x, led, at in shards]

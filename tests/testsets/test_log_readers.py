@@ -35,7 +35,10 @@ from fakes.answer_logs import (
 from fakes.made_up_registry import jsonl, refusal
 
 OPEN = [{"id": str(i), "question": f"Name a divisor of {6 * i}!"} for i in range(1, 7)]
-ITEMS = [{"question": f"Which of {i}?", "choices": [f"{w} {i}" for w in "wxyz"]} for i in range(6)]
+ITEMS = [
+    {"question": f"Which of {i}?", "choices": [f"w {i}", f"x {i}", f"y {i}", f"z {i}"]}
+    for i in range(6)
+]
 SAID = ["2", "It is 3.", "2 and 3", "", "ANSWER: 6", "no idea"]
 GOLD = st.builds(
     Gold, text=st.text(max_size=5), number=st.integers(0, 3), score=st.floats(0, 1, width=16)

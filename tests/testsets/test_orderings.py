@@ -13,9 +13,8 @@ from contamination.testsets.orderings import ordering, shard_bounds
 GOLDEN = {1: [11, 13, 10, 12, 14, 15], 2: [13, 14, 10, 11, 12, 15]}
 
 
-def draw(bounds, index, **changes):
-    key = {"seed": 1, "dataset": "d", "shard": 0} | changes
-    return ordering(bounds, index, **key)
+def draw(bounds, index, *, seed=1, dataset="d", shard=0):
+    return ordering(bounds, index, seed=seed, dataset=dataset, shard=shard)
 
 
 @given(shards=st.integers(1, 60), extra=st.integers(0, 300))

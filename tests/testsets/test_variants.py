@@ -173,7 +173,7 @@ def test_texts_are_the_records_rearranged() -> None:
 
 
 def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
-    four = [record(i, *(f"{word} {i}" for word in "abcd"), answer=1) for i in range(2)]
+    four = [record(i, f"a {i}", f"b {i}", f"c {i}", f"d {i}", answer=1) for i in range(2)]
     letters = [{**each, "answer": "B"} for each in four]
     own = set_of(*letters, template=MMLU)
     made = option_variants(own, seed=0)
