@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -86,3 +87,54 @@ def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> 
         monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
         with pytest.raises(InputError, match=r"nowhere.yaml: no such file; CONTAMINATION_REGISTRY"):
             entries()
+
+
+def without(name: str) -> dict[str, Any]:
+    fields = described()
+    del fields[name]
+    return fields
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        (without("title"), "title"),
+        (without("split"), "split"),
+        (without("mirror"), "mirror"),
+        (without("hub"), "hub"),
+        (described(hub={"config": "main"}), "id"),
+        (described(hub=None), "hub"),
+        (described(colour="red"), "colour"),
+        (described(title=["a", "b"]), "title"),
+        (described(records="many"), "records"),
+        (None, "wrong"),
+    ],
+)
+def test_a_wrong_entry_is_named_with_its_field(tmp_path, monkeypatch, fields, field) -> None:
+    with (
+        registry_of(monkeypatch, tmp_path, {"right": described(), "wrong": fields}),
+        pytest.raises(InputError) as refused,
+    ):
+        entries()
+    message = str(refused.value)
+    assert "registry.yaml" in message
+    assert "wrong" in message
+    assert field in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "sets: [1]\n", "sets: {a: {\n"])
+def test_a_file_that_is_no_registry_is_named(tmp_path, monkeypatch, text) -> None:
+    with registry_of(monkeypatch, tmp_path, {}):
+        (tmp_path / "registry.yaml").write_text(text)
+        with pytest.raises(InputError, match=r"registry\.yaml"):
+            entries()
+
+
+def test_a_member_of_a_family_without_a_field_is_named(tmp_path, monkeypatch) -> None:
+    family = without("split") | {"members": {"a": {}}}
+    with (
+        registry_of(monkeypatch, tmp_path, {}, all=family),
+        pytest.raises(InputError, match=r"all/a.*split"),
+    ):
+        entries()

@@ -39,7 +39,7 @@ SETS = {
     "unpinned": described(checksum=None, hub={"id": "org/unpinned"}, mirror="unpinned/test.jsonl"),
     "many": described(template="text/1", records=5003, checksum=None, mirror="many.jsonl"),
 }
-ENTRY = registry._entry("questions", described())
+ENTRY = registry._entry("questions", described(), "registry.yaml")
 UNPINNED = replace(ENTRY, checksum=None)
 
 

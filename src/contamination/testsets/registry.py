@@ -12,13 +12,16 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 
 REGISTRY = Path(__file__).with_name("registry.yaml")
 REGISTRY_VARIABLE = "CONTAMINATION_REGISTRY"
 FIRST = 5000  # Oren take at most so many examples of a set, from its start
+
+Fields = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,7 @@ class Hub:
     id: str
     config: str | None = None
     revision: str | None = None
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __str__(self) -> str:
         """Return what messages and notes call it."""
@@ -45,6 +49,7 @@ class Url:
 
     url: str
     member: str | None = None
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __str__(self) -> str:
         """Return what messages and notes call it."""
@@ -86,6 +91,7 @@ class Entry:
     checksum: str | None = None
     normalise: str | None = None
     lines: str | None = None
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
 
 def registered(prefix: str = "") -> tuple[str, ...]:
@@ -114,7 +120,8 @@ def suggestion(name: str) -> str:
 def entries() -> dict[str, Entry]:
     """Return all entries by name, in the order of the registry.
 
-    Raises InputError if CONTAMINATION_REGISTRY names no file.
+    Raises InputError if CONTAMINATION_REGISTRY names no file, or the file is no registry;
+    and for an entry with a field that is missing, unknown or of another type.
     """
     path = Path(os.environ.get(REGISTRY_VARIABLE) or REGISTRY)
     if not path.is_file():
@@ -123,17 +130,43 @@ def entries() -> dict[str, Entry]:
         )
     import yaml
 
-    table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    listed = [_entry(name, fields) for name, fields in table["sets"].items()]
-    for family, shared in table["families"].items():
-        members = shared.pop("members")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not YAML ({brief(str(error), 200)}); correct it") from error
+    tables = _checked(dict[str, dict[str, Fields]], content, str(path))
+    listed = list[Entry]()
+    for name, fields in tables.get("sets", {}).items():
+        listed.append(_entry(name, fields, f"{path}, {name}"))
+    for family, shared in tables.get("families", {}).items():
+        where = f"{path}, {family}"
+        members = _checked(dict[str, Fields], shared.pop("members", None), f"{where}, members")
         for member, own in members.items():
-            fields = json.loads(json.dumps(shared).replace("{name}", member))
-            fields = {"title": member} | fields | own
-            listed.append(_entry(f"{family}/{member}", fields))
+            text = json.dumps(shared, default=str).replace("{name}", member)
+            fields = {"title": member} | json.loads(text) | own
+            name = f"{family}/{member}"
+            listed.append(_entry(name, fields, f"{path}, {name}"))
     return {entry.name: entry for entry in listed}
 
 
-def _entry(name: str, fields: dict[str, Any]) -> Entry:
-    source = Hub(**fields.pop("hub")) if "hub" in fields else Url(**fields.pop("url"))
-    return Entry(name=name, source=source, **fields)
+def _entry(name: str, fields: Fields, where: str) -> Entry:
+    """Return the entry of that name; InputError that names the field that is wrong."""
+    if "hub" in fields:
+        source: Hub | Url = _checked(Hub, fields.pop("hub"), f"{where}, hub")
+    elif "url" in fields:
+        source = _checked(Url, fields.pop("url"), f"{where}, url")
+    else:
+        raise InputError(f"{where}: no source; give hub or url")
+    return _checked(Entry, fields | {"name": name, "source": source}, where)
+
+
+def _checked(kind: type[T], value: Any, where: str) -> T:
+    """Return a value as the kind; InputError with the place and the first wrong field."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])) or "all of it"
+        raise InputError(f"{where}: {field}: {first['msg']}; correct the entry") from error
