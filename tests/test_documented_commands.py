@@ -154,7 +154,7 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
     ]
     calls = [{"name": f"f{i}", "signature": "(x)", "summary": t} for i, t in enumerate(texts)]
     items = [
-        {"question": f"Q{i}?", "choices": [f"{a}{i}x" for a in "abc"], "answer": i % 3}
+        {"question": f"Q{i}?", "choices": [f"a{i}x", f"b{i}x", f"c{i}x"], "answer": i % 3}
         for i in range(RECORDS)
     ]
     pages = []

@@ -64,8 +64,8 @@ def test_with_a_loop_over_tokens(network, directory, sequences, expected, style,
     with serving(network, style) as server:
         scorer = scorer_of(server, directory)
         agree(scored(scorer, sequences), expected)
-    asked = {name for ask in FORMATS.values() for name in ask} & server.seen[-1][1].keys()
-    assert asked == fields
+    known_fields = set().union(*FORMATS.values())
+    assert known_fields & server.seen[-1][1].keys() == fields
     assert scorer.client.requests_made == len(server.seen)
     used = max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen)
     assert used == CONTEXT  # the whole context, and no more
@@ -337,8 +337,14 @@ def test_a_store_is_filled_by_one_model_of_a_server(server, directory, tmp_path)
     def fill(place: str, permutations: int, name: str) -> Store:
         server.tamper = named(name)
         data = ExampleSet("set", tuple("abcdef"), "text/1", "r")
-        how = {"model": "tiny", "seed": 0, "permutations": permutations}
-        return score(data, scorer_of(server, directory), tmp_path / place, **how)
+        return score(
+            data,
+            scorer_of(server, directory),
+            tmp_path / place,
+            model="tiny",
+            seed=0,
+            permutations=permutations,
+        )
 
     assert fill("store", 2, "one").served() == ["one"]
     assert fill("store", 3, "one").permutations() == 3

@@ -30,8 +30,10 @@ def scorer(server, directory) -> EndpointScorer:
 
 
 def entries(answer) -> list[tuple[str, dict]]:
-    found = answer["choices"][0]["prompt_logprobs"][1:]
-    return [(token, value) for entry in found for token, value in entry.items()]
+    pairs = []
+    for entry in answer["choices"][0]["prompt_logprobs"][1:]:
+        pairs += entry.items()
+    return pairs
 
 
 def constant(value):

@@ -63,7 +63,7 @@ def test_texts_do_not_depend_on_the_order_of_work(writer, prompts):
     assert found == back
     assert writer.generate(prompts[3:4], SAMPLING) == found[3:4]
     assert writer.generate(prompts, replace(SAMPLING, seed=5)) != found
-    assert len({text for texts in found for text in texts}) > 100
+    assert len(set().union(*found)) > 100
 
 
 def test_tokens_are_drawn_as_often_as_the_softmax_says():
@@ -271,7 +271,10 @@ class Listed:
         self.asked += prompts
         if len(self.asked) > self.survives:
             raise KeyboardInterrupt
-        return [[f"{prompt} {i}" for i in range(sampling.samples)] for prompt in prompts]
+        answers = []
+        for prompt in prompts:
+            answers.append([f"{prompt} {i}" for i in range(sampling.samples)])
+        return answers
 
 
 TEXTS = [f"record {i}\n" for i in range(3 * PROMPTS + 5)]
@@ -318,7 +321,9 @@ def test_an_interrupted_run_gives_the_bytes_of_one_that_was_not(tmp_path):
             damaged = bytearray(path.read_bytes())
             damaged[at] ^= 0xFF
             path.write_bytes(damaged)
-    assert whole.stored()[0] == {i: [f"{t} {j}" for j in range(3)] for i, t in enumerate(TEXTS)}
+    assert whole.stored()[0] == {
+        i: [f"{text} 0", f"{text} 1", f"{text} 2"] for i, text in enumerate(TEXTS)
+    }
     assert every.asked != TEXTS
     assert sorted(every.asked) == sorted(TEXTS)  # each once, in another order
 

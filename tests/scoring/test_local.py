@@ -58,7 +58,7 @@ def test_equal_windows_are_read_once(model_directory):
     scorer = TransformersScorer(model_directory)
     examples = [random_ids(5, seed) for seed in range(3)]
     orders = [ordering((0, 3), i, seed=0, dataset="d", shard=0) for i in range(26)]
-    sequences = [np.concatenate([examples[e] for e in order]) for order in orders]
+    sequences = [np.concatenate([examples[a], examples[b], examples[c]]) for a, b, c in orders]
     start = random_ids(CONTEXT, 9)
     sequences += [np.concatenate([start, random_ids(7, seed)]) for seed in (1, 2)]
     rows: list[int] = []

@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 from copy import deepcopy
@@ -193,8 +194,10 @@ def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
     """As the public script of Oren et al. encodes them, where the tokenizer adds such a token."""
     started = deepcopy(tokenizer)
     bos = tokenizer.bos_token
-    added = {"single": f"{bos} $A", "special_tokens": [(bos, tokenizer.bos_token_id)]}
-    started.backend_tokenizer.post_processor = TemplateProcessing(**added)
+    started.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{bos} $A",
+        special_tokens=[(bos, tokenizer.bos_token_id)],
+    )
     for each, count in ((started, 1), (tokenizer, 0)):
         scorer = MadeUpScorer(each)
         path = tmp_path / str(count)
@@ -203,10 +206,11 @@ def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
         begins = [one[:count].tolist() for one in ids]
         assert begins == [[tokenizer.bos_token_id] * count] * len(ids)
         for shard, bounds in enumerate(shard_bounds(len(ids), SHARDS)):
-            where = {"seed": 1, "dataset": start_each(SET).revision, "shard": shard}
+            revision = start_each(SET).revision
             for index in range(6):
-                order = np.concatenate([ids[e] for e in ordering(bounds, index, **where)])
-                total = log_probs_of(order[count:]).astype(np.float64).sum()
+                order = ordering(bounds, index, seed=1, dataset=revision, shard=shard)
+                sequence = np.concatenate([ids[example] for example in order])
+                total = log_probs_of(sequence[count:]).astype(np.float64).sum()
                 assert store.log_probs(5)[shard, index] == pytest.approx(total)
         run(scorer, tmp_path / f"pairs-{count}", plan=PAIRS, test_set=start_each(SET))
         assert not any(len(one) and one[0] == tokenizer.bos_token_id for one in scorer.sequences)
@@ -233,7 +237,7 @@ def test_every_example_follows_every_other(tokenizer, tmp_path, first):
 )
 def test_parts_hold_every_sequence_once_and_enough_work(tokens, batch_tokens):
     parts = list(cut_into_parts(tokens, batch_tokens))
-    assert [index for part in parts for index in part] == list(range(len(tokens)))
+    assert list(itertools.chain(*parts)) == list(range(len(tokens)))
     size = max(100, 4 * batch_tokens)
     for part in parts[:-1]:
         assert sum(tokens[i] for i in part[:-1]) < size <= sum(tokens[i] for i in part)
@@ -362,7 +366,9 @@ def test_alternatives_share_as_much_of_a_beginning_as_leaves_each_a_token(tokeni
     for group in token_groups(tokenizer, alternatives):
         ids = tokenize(tokenizer, list(dict.fromkeys(alternatives.texts[group.record])))
         last = min(map(len, ids)) - 1
-        common = next((i for i in range(last) if len({each[i] for each in ids}) > 1), last)
+        common = 0
+        while common < last and len({tokens[common] for tokens in ids}) == 1:
+            common += 1
         assert len(group.prefix) == common
         assert [*map(len, group.rests)] == [len(each) - common for each in ids]
 

@@ -272,7 +272,9 @@ def test_sums_and_tokens_are_those_of_every_ordering_however_units_are_cut_into_
     store, permutations, items = drawn
     expected: dict = {}  # (shard, ordering) -> (example, position) -> log-prob
     for index, examples, values in items:
-        places = [(e, p) for e in examples.tolist() for p in range(store.header.stored[e])]
+        places = []
+        for example in examples.tolist():
+            places += [(example, position) for position in range(store.header.stored[example])]
         expected[index] = dict(zip(places, values.tolist(), strict=True))
     first = {index: examples[0] for index, examples, _ in items}
     sums = [values.astype(np.float64).sum() for _, _, values in items]

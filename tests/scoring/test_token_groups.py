@@ -53,7 +53,9 @@ def test_the_size_of_a_chunk_changes_nothing(texts, characters):
 
 def test_texts_of_some_records_are_in_memory_at_a_time(monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 100)
-    texts = [tuple(f"{record:03d}{variant}" for variant in range(5)) for record in range(200)]
+    texts = []
+    for record in range(200):
+        texts.append(tuple(f"{record:03d}{variant}" for variant in range(5)))
     tokenizer = Letters()
     groups = token_groups(tokenizer, variants_of(*texts))
     assert len(groups) == 200

@@ -82,8 +82,16 @@ def test_the_published_set_has_every_record_with_one_wording_and_all_options(sea
 
 
 def test_the_seal_states_what_is_tested_and_holds_no_secret(quiz, tmp_path):
-    asked = {"tests": ("permutation",), "shards": 2, "permutations": 99, "arrangements": 8}
-    made = seal_file(quiz, tmp_path / "out", level=0.01, **asked, **SETTINGS)
+    made = seal_file(
+        quiz,
+        tmp_path / "out",
+        level=0.01,
+        tests=("permutation",),
+        shards=2,
+        permutations=99,
+        arrangements=8,
+        **SETTINGS,
+    )
     seal = json.loads(made.seal.read_bytes())
     key = json.loads(made.key.read_bytes())
     stated = {"tests": ["permutation"], "shards": 2, "permutations": 99, "arrangements": 8}
@@ -225,7 +233,10 @@ def _with(**fields):
 
 
 def _without(name: str):
-    return [{k: v for k, v in each.items() if k != name} for each in ITEMS]
+    records = [dict(item) for item in ITEMS]
+    for record in records:
+        del record[name]
+    return records
 
 
 def _each(**fields):

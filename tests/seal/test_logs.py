@@ -35,13 +35,20 @@ from seal.test_audit import sealed_by
 
 OPEN = {"name": "open", "template": "{question} {answer}\n", "answers_of": "answer"}
 RECORDS = [
-    {"id": f"r{i}", "question": f"Name one of group {i}!"}
-    | {"answers": [f"{w} {i}" for w in ("ash", "elm", "fir", "oak")[: 2 + i % 3]]}
+    {
+        "id": f"r{i}",
+        "question": f"Name one of group {i}!",
+        "answers": [f"ash {i}", f"elm {i}", f"fir {i}", f"oak {i}"][: 2 + i % 3],
+    }
     for i in range(24)
 ]
 ITEMS = [
-    {"question": f"Which of {i}?", "choices": [f"{w} {i}" for w in ("ash", "elm", "fir", "oak")]}
-    | {"answer": "C", "answers": ["C", "A"] if i % 2 else ["B", "C", "D"]}
+    {
+        "question": f"Which of {i}?",
+        "choices": [f"ash {i}", f"elm {i}", f"fir {i}", f"oak {i}"],
+        "answer": "C",
+        "answers": ["C", "A"] if i % 2 else ["B", "C", "D"],
+    }
     for i in range(24)
 ]
 QUIZ = {"template": "{question}\n{choices:\n}\n{answer}\n", "answers_of": "answer"}
