@@ -45,10 +45,9 @@ ROWS = [  # table, its columns of one kind, the kind, and the tolerance
     ("calibration", "rate", "rate", 0.02),
     ("manifest run", "fact", NAME, np.nan),
 ]
-RULES = pd.DataFrame(
-    [(table, column, *rule) for table, columns, *rule in ROWS for column in columns.split()],
-    columns=["table", "column", "scale", "tolerance"],
-)
+RULES = pd.DataFrame(ROWS, columns=["table", "column", "scale", "tolerance"])
+RULES["column"] = RULES["column"].str.split()
+RULES = RULES.explode("column", ignore_index=True)
 Tables = dict[str, pd.DataFrame]
 
 

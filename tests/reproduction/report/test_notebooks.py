@@ -40,7 +40,9 @@ def test_a_notebook_holds_calls_and_a_reading_alone(path: Path) -> None:
     assert [cell["outputs"] for cell in code] == [[]] * len(code)
     assert {cell["execution_count"] for cell in code} == {None}
     forbidden = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    nodes = [n for cell in code for n in ast.walk(ast.parse(cell["source"]))]
+    nodes = list[ast.AST]()
+    for cell in code:
+        nodes += ast.walk(ast.parse(cell["source"]))
     assert [ast.unparse(n) for n in nodes if isinstance(n, forbidden)] == []
     parameters = set(_parameters(path))
     assert parameters >= PATHS

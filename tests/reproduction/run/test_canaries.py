@@ -36,7 +36,10 @@ def _share(marked: set[str], texts: list[str]) -> float:
 
 @pytest.fixture(autouse=True)
 def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Docstring]]:
-    found = {name: [_document(i, name) for i in range(N)] for name in ("alpha", "beta")}
+    found = {
+        "alpha": [_document(i, "alpha") for i in range(N)],
+        "beta": [_document(i, "beta") for i in range(N)],
+    }
     # Repetitions, as base classes and their children have them; none may serve two records.
     found["beta"] += found["beta"][:30]
     found["beta"].append(Docstring("beta", "1", "m.py", "", "", found["beta"][0].text + "x"))

@@ -1,5 +1,7 @@
 """Books with known truth: made of one side each, cut, judged, and found or accused as planted."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -91,7 +93,9 @@ LEVELS = {AGAIN: 3.5, ONCE: 2.2, UNREAD: 2.0, ELSEWHERE: -3.0}
 def make_scores(levels: dict[str, float], *, books: int, snippets: int, seed: int = 0):
     """Return books and scored snippets with scores around the level of their truth."""
     rng = np.random.default_rng(seed)
-    made = [(f"{t} {i}", "s", t, t != ONCE and i % 2 == 0) for t in levels for i in range(books)]
+    made = []
+    for truth, i in itertools.product(levels, range(books)):
+        made.append((f"{truth} {i}", "s", truth, truth != ONCE and i % 2 == 0))
     frame = pd.DataFrame(made, columns=["book", "source", "truth", "validation"])
     scored = frame[["book"]].loc[frame.index.repeat(snippets)].reset_index(drop=True)
     scored["snippet"] = np.tile(np.arange(snippets), len(frame))

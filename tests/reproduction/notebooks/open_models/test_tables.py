@@ -86,7 +86,8 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
     ]
     rows[3]["control_p"] = 0.012  # 0.048 of four
     rows[2]["control_p"] = 0.03
-    rows += [row(f"set-{i}", each, **old) for i, each in enumerate(others)]
+    for i, scores_of_set in enumerate(others):
+        rows.append(row(f"set-{i}", scores_of_set, **old))
     audited, control = pooled_rows(rows)
     assert audited["control"] == "old"
     assert audited["control_p"] == pooled_exact_test(others[:3]).p

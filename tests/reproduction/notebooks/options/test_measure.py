@@ -176,7 +176,8 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
         )
         assert stores[name][OPTION_TEST].variants().shape == (ITEMS, 4)
         assert stores[name][ORDER].header.shards == ITEMS // 10
-    found = axis_outcomes(**stores).set_index("test")
+    outcomes = axis_outcomes(planted=stores["planted"], clean=stores["clean"])
+    found = outcomes.set_index("test")
     assert found.loc[OPTION_TEST, "log10_p"] < -4
     assert found.loc[ORDER, "log10_p"] > -2
     assert found.loc[[OPTION_TEST, ORDER], "control_log10_p"].min() > -2

@@ -32,8 +32,8 @@ def test_solutions_are_folded_and_can_be_taken_out():
 
 
 def test_solutions_pass_every_check(build, tmp_path, capsys):
-    where = {"build": str(build), "results": str(tmp_path)}
-    run_cells(NOTEBOOK, **QUICK, **where, solve=True)  # strict: a wrong one would raise
+    # A wrong solution raises.
+    run_cells(NOTEBOOK, **QUICK, build=str(build), results=str(tmp_path), solve=True)
     table = pd.read_csv(tmp_path / "tables" / "seminar_answers.csv")
     assert table["outcome"].tolist() == ["right"] * len(EXERCISES)
     assert f"{len(EXERCISES)} of {len(EXERCISES)} exercises are right." in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """A model that was made to forget: what it reads, what it writes, and what an audit finds of it."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -161,7 +162,8 @@ def test_every_column_is_of_its_model() -> None:
         perplexities = np.exp(-unlearned["loss"]) / np.exp(-original["loss"])
         assert row["perplexity_ratio"] == pytest.approx(perplexities)
         assert row["answers_unlearned"] == unlearned["answers"]
-    assert {f"{probe}_{model}" for probe in PROBES for model in MODELS} <= set(table)
+    for probe, model in itertools.product(PROBES, MODELS):
+        assert f"{probe}_{model}" in table
 
 
 def test_precision_and_recall_by_counting() -> None:

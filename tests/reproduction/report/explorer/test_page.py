@@ -125,9 +125,12 @@ def test_a_run_that_has_scored_nothing_shows_mmlu(run: Run) -> None:
 
 
 def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
-    paths = {"profile": write_profile(tmp_path / "tiny.yaml"), "build": tmp_path}
-    given = {name: str(path) for name, path in (paths | {"results": tmp_path}).items()}
-    shown = run_cells(ROOT / "notebooks" / "explore_mmlu.ipynb", **given)
+    shown = run_cells(
+        ROOT / "notebooks" / "explore_mmlu.ipynb",
+        profile=str(write_profile(tmp_path / "tiny.yaml")),
+        build=str(tmp_path),
+        results=str(tmp_path),
+    )
     (page,) = re.findall(r'srcdoc="([^"]+)"', shown[-1]._repr_html_())
     assert len(unpack(markup.unescape(page))["mmlu"]["names"]) == 57
 
