@@ -1,7 +1,7 @@
 """The table of notebooks: the package of each, the files it reads and the files it writes.
 
-The Makefile gets its rules from here (`reproduction.stages.rules`), and the stage `measure` its
-package. A new notebook is a new row.
+The Makefile gets its rules from here (`reproduction.stages.rules`), and the stage
+`measure` its package. A new notebook is a new row.
 """
 
 import ast
@@ -68,7 +68,12 @@ NOTEBOOKS = {
     "01_canary_eval": Notebook("canaries", reads=("stores",)),
     "02_shard_permutation_ablation": Notebook("ablation", "stores"),
     "03_open_model_audit": Notebook("open_models", "stores"),
-    "04_mmlu_fisher": Notebook("mmlu", "all", needs="measured", reads=(LINES, RELEASED_MMLU)),
+    "04_mmlu_fisher": Notebook(
+        "mmlu",
+        "all",
+        needs="measured",
+        reads=(LINES, RELEASED_MMLU),
+    ),
     "05_beyond_the_paper": Notebook(
         "beyond",
         "stores",
@@ -81,7 +86,10 @@ NOTEBOOKS = {
     "10_book_audit": Notebook("books", "clean"),
     "11_unlearning_audit": Notebook("unlearning", "both"),
     "12_released_checkpoints": Notebook(
-        "checkpoints", "both", reads=("03_open_model_audit",), released=True
+        "checkpoints",
+        "both",
+        reads=("03_open_model_audit",),
+        released=True,
     ),
     "13_beside_the_papers": Notebook(
         "papers",
@@ -102,7 +110,9 @@ WRITERS = {
 def notebook_of(source: Path) -> Notebook:
     """Return the row of a notebook. Raises InputError for a file that has none."""
     if source.stem not in NOTEBOOKS:
-        raise InputError(f"{source}: not in the table; add it to reproduction.notebooks.table")
+        raise InputError(
+            f"{source}: not in the table; add it to reproduction.notebooks.table",
+        )
     return NOTEBOOKS[source.stem]
 
 
@@ -117,7 +127,8 @@ def code_of(source: Path) -> Iterator[tuple[ast.Module, bool]]:
 def outputs(source: Path) -> list[str]:
     """Name the files that a notebook writes, below the directory of the results.
 
-    Its calls of `WRITERS` say which, but those under a condition, which not every run makes.
+    Its calls of `WRITERS` say which, but those under a condition, which not every run
+    makes.
     """
     paths: dict[str, None] = {}  # in their order, each once
     for call in _unconditional_calls(source):

@@ -23,7 +23,15 @@ from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
 
 # Okabe and Ito's colours, in the one order that all figures take them.
-MODEL_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MODEL_COLOURS = (
+    "#D55E00",
+    "#0072B2",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#000000",
+)
 EVIDENCE = "−log10 p"  # what every axis of evidence shows
 LITTLE = 4  # -log10 p up to which such an axis is linear
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of evidence
@@ -60,7 +68,13 @@ def use_style() -> None:
         "savefig.facecolor": "white",
         "svg.hashsalt": "contamination",
     }
-    sns.set_theme(context="paper", style="ticks", font="DejaVu Sans", font_scale=1.05, rc=own)
+    sns.set_theme(
+        context="paper",
+        style="ticks",
+        font="DejaVu Sans",
+        font_scale=1.05,
+        rc=own,
+    )
 
 
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
@@ -90,7 +104,9 @@ def say_nothing(reason: str) -> Figure:
 
 
 def panel_row(
-    titles: Iterable[str], size: tuple[float, float], **shared: Any
+    titles: Iterable[str],
+    size: tuple[float, float],
+    **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with a panel for each title, side by side; `shared` are sharex and sharey.
 
@@ -111,13 +127,18 @@ def panel_row(
 
 
 def score_style(score: str) -> dict[str, Any]:
-    """Return colour and marker of a column of membership scores, as matplotlib takes them."""
+    """Return colour and marker of a column of membership scores."""
     family = score if score in SCORES else score.rpartition("_")[0]
     colour, marker = SCORES[family]
     return {"color": colour, "marker": marker}
 
 
-def draw_aucs(axes: Axes, rows: pd.DataFrame, x: str, labels: Mapping[str, str]) -> list[float]:
+def draw_aucs(
+    axes: Axes,
+    rows: pd.DataFrame,
+    x: str,
+    labels: Mapping[str, str],
+) -> list[float]:
     """Draw the AUC of every score, with its interval, at each value of a column; return the values.
 
     Values stand equally far apart, between thin lines, and scores of a value side by
@@ -224,7 +245,13 @@ def label_ends(axes: Axes, lines: Iterable[Line2D]) -> None:
     place = -np.inf
     for line in sorted(ends, key=ends.__getitem__):
         place = max(ends[line], place + LABEL_GAP)
-        label = axes.text(1.02, place, str(line.get_label()), transform=axes.transAxes, va="center")
+        label = axes.text(
+            1.02,
+            place,
+            str(line.get_label()),
+            transform=axes.transAxes,
+            va="center",
+        )
         label.set(color=line.get_color(), fontsize="small")
 
 
@@ -244,7 +271,11 @@ def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
     return grouped.agg(mean_log10_p=("log10_p", "mean"), datasets=("log10_p", "size"))
 
 
-def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) -> Figure:
+def plot_settings(
+    panels: Mapping[str, pd.DataFrame],
+    setting: str,
+    label: str,
+) -> Figure:
     """Draw mean -log10 p against a setting, by test, with the single sets behind (Oren, Figure 3).
 
     Parameters
@@ -289,7 +320,10 @@ def _draw_setting(axes: Axes, rows: pd.DataFrame, setting: str, test: Test) -> L
 
 
 def _key(figure: Figure, marks: Mapping[str, Line2D | tuple[Line2D, ...]]) -> None:
-    """Put the level and further marks above the panels; a tuple stands for several colours."""
+    """Put the level and further marks above the panels.
+
+    A tuple stands for several colours.
+    """
     level = next(line for line in figure.axes[-1].lines if line.get_linestyle() == "--")
     handles: list[Any] = [level, *marks.values()]
     labels = [str(level.get_label()), *marks]
@@ -342,7 +376,13 @@ def _draw_counts(axes: Axes, rows: pd.DataFrame, test: Test) -> Line2D:
     if "floor_log10_p" in rows:
         reached = np.isclose(rows["log10_p"], rows["floor_log10_p"])
     faces = np.where(reached, "white", test.colour)
-    points = axes.scatter(rows["dup_count"], evidence, s=22, marker=test.marker, zorder=3)
+    points = axes.scatter(
+        rows["dup_count"],
+        evidence,
+        s=22,
+        marker=test.marker,
+        zorder=3,
+    )
     points.set(facecolors=faces, edgecolors=test.colour, alpha=0.5)
     means = evidence.groupby(rows["dup_count"]).mean()
     (line,) = axes.plot(means.index, means, color=test.colour, lw=1.4)

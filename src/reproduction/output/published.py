@@ -1,4 +1,4 @@
-"""The numbers that the papers print, and the models in the tables of Oren (section 4.3)."""
+"""The numbers that the papers print, and the models in the tables of Oren."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,11 @@ from contamination.testsets.registry import entries
 
 # Column of Tables 2 and 4 -> the model's name in the paper.
 CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
-AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": "Pythia-1.4B"}
+AUDITED = {
+    "llama2_7b": "LLaMA2-7B",
+    "mistral_7b": "Mistral-7B",
+    "pythia_1_4b": "Pythia-1.4B",
+}
 
 # Column of Table 1 -> the test in it, of the checkpoint of higher counts.
 PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
@@ -32,7 +36,9 @@ def load_published(directory: Path | str, name: str) -> pd.DataFrame:
     """Read one table of `data/published/`."""
     path = Path(directory) / f"{name}.csv"
     if not path.is_file():
-        raise InputError(f"{path}: no such published table; restore data/published from git")
+        raise InputError(
+            f"{path}: no such published table; restore data/published from git",
+        )
     return pd.read_csv(path)
 
 
@@ -47,7 +53,10 @@ def published_layout(table: pd.DataFrame, columns: Mapping[str, str]) -> Layout:
 
 
 def published_p(
-    entry: ModelEntry, dataset: str, published: Path | str | None, test: str = "sharded_t"
+    entry: ModelEntry,
+    dataset: str,
+    published: Path | str | None,
+    test: str = "sharded_t",
 ) -> float:
     """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
 

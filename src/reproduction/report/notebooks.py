@@ -77,7 +77,7 @@ def notebook_parameters(
         if not _is_of_one_kind(value, default):
             raise InputError(
                 f"{profile}: {name} of {source.stem} is {str(value)[:40]!r}; write a "
-                f"value such as {str(default)[:80]}"
+                f"value such as {str(default)[:80]}",
             )
     return defaults | dict(from_profile)
 

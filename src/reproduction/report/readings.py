@@ -22,7 +22,10 @@ REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothin
 
 
 def build_variables(
-    profile: Profile, manifest: dict[str, Any], results: Path, published: Path
+    profile: Profile,
+    manifest: dict[str, Any],
+    results: Path,
+    published: Path,
 ) -> dict[str, Texts]:
     """Collect the numbers of a run, grouped as the report names them.
 
@@ -61,7 +64,10 @@ def _released_variables(profile: Profile, table: TableReader) -> dict[str, Texts
 
 
 def _trained_variables(
-    profile: Profile, manifest: dict[str, Any], table: TableReader, published: Path
+    profile: Profile,
+    manifest: dict[str, Any],
+    table: TableReader,
+    published: Path,
 ) -> dict[str, Texts]:
     """Read the groups of a run that trained its models."""
     alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha", SIGNIFICANT)
@@ -76,7 +82,11 @@ def _trained_variables(
         "tests": scoring,
         "results": readings_trained.read_canaries(canaries, alpha),
         "redrawn": readings_trained.read_null_calibration(canaries),
-        "mmlu": readings_trained.read_mmlu(table("mmlu_fisher"), table("mmlu_subsets"), published),
+        "mmlu": readings_trained.read_mmlu(
+            table("mmlu_fisher"),
+            table("mmlu_subsets"),
+            published,
+        ),
         "prefixes": readings_trained.read_short_prefixes(table("power_replicates")),
         "calibration": readings_trained.read_calibration(table("calibration")),
         "failures": readings_trained.read_failures(table("failures")),
@@ -85,7 +95,8 @@ def _trained_variables(
         "assumptions": readings_trained.read_assumptions(table("assumptions_within")),
         "books": readings_trained.read_books(table("books"), table("books_validation")),
         "unlearning": readings_trained.read_unlearning(
-            table("unlearning"), table("unlearning_detection")
+            table("unlearning"),
+            table("unlearning_detection"),
         ),
         "shi": _said_by_shi(published),
         "options": readings_trained.read_options(table("options")),

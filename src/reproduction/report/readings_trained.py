@@ -24,7 +24,10 @@ from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report.prose import Texts, count_text, percent, rounded, texts
 from reproduction.run.injection import PLANTINGS
-from reproduction.run.null_calibration import format_null_rejections, pooled_null_calibration
+from reproduction.run.null_calibration import (
+    format_null_rejections,
+    pooled_null_calibration,
+)
 
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 PUBLISHED_WINDOW = 1.15  # of ratios, in Shi et al.; a window of notebook 11
@@ -32,7 +35,7 @@ NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 
 
 def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
-    """Count the planted sets that the exact test on shards and the successor test detect."""
+    """Count the planted sets that the exact and the successor test detect."""
     rejected = canaries[canaries["holm_p"] <= alpha]
     variables = {"alpha": f"{alpha:g}"}
     for prefix, test in (("", "sharded_exact"), ("successor_", "successor")):
@@ -56,7 +59,7 @@ def read_canaries(canaries: pd.DataFrame, alpha: float) -> Texts:
 
 
 def read_null_calibration(canaries: pd.DataFrame) -> Texts:
-    """Write the percent of redrawn canonical orders that tests reject, with 95% intervals."""
+    """Write the percent of redrawn orders that tests reject, with 95% intervals."""
     pooled = pooled_null_calibration(canaries).set_index(["model", "test"])
     rates = {key: format_null_rejections(row) for key, row in pooled.iterrows()}
     return texts(
@@ -98,7 +101,7 @@ def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) ->
 
 
 def read_short_prefixes(replicates: pd.DataFrame) -> Texts:
-    """Name the set whose evidence the successor test loses most with b = 8 instead of 32."""
+    """Name the set that loses most evidence with b = 8 instead of 32."""
     whole = replicates[replicates["fraction"] == 1.0]  # all shards, as in the ranking
     means = whole.groupby(["dataset", "test"])["log10_p"].mean().unstack()
     worst = means.loc[(means["successor_8"] - means["successor_32"]).idxmax()]
@@ -152,7 +155,10 @@ def read_generated(generated: pd.DataFrame) -> Texts:
         is_found = (rows["p"] <= SIGNIFICANT) & ~is_clean
         variables[name] = count_text(is_found)
         variables[f"{name}_clean"] = format_p(rows.loc[is_clean, "p"].min())
-        variables[f"{name}_fewest"] = rounded(rows.loc[is_found, "dup_count"].min(), digits=0)
+        variables[f"{name}_fewest"] = rounded(
+            rows.loc[is_found, "dup_count"].min(),
+            digits=0,
+        )
     return variables
 
 
@@ -195,7 +201,10 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
         variables[f"{name}_tuned"] = rounded(tuned.get(metric, np.nan), digits=1)
     of_fu = read_once[~read_once.index.str.contains("|".join(OURS))]
     if of_fu.empty:
-        return variables | dict.fromkeys(["metrics", "near", "furthest", "furthest_auc"], MISSING)
+        return variables | dict.fromkeys(
+            ["metrics", "near", "furthest", "furthest_auc"],
+            MISSING,
+        )
     distance = (of_fu - CHANCE).abs()
     furthest = distance.idxmax()
     return variables | texts(

@@ -69,7 +69,8 @@ def harvest(package: str) -> list[Docstring]:
         dist = distribution(package)
     except PackageNotFoundError as error:
         raise InputError(
-            f"package {package!r} is not installed: run `make setup`, or take it out of the profile"
+            f"package {package!r} is not installed: run `make setup`, or take it out of the "
+            "profile",
         ) from error
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
     docstrings = []
@@ -91,7 +92,7 @@ def harvest(package: str) -> list[Docstring]:
                         name=name,
                         signature=signature,
                         text=text,
-                    )
+                    ),
                 )
     return docstrings
 

@@ -141,7 +141,10 @@ def _copy_released(shape: Released, target: Path) -> PreTrainedTokenizerBase:
 
 
 def _documents(
-    profile: Profile, target: Path, *, rng: np.random.Generator
+    profile: Profile,
+    target: Path,
+    *,
+    rng: np.random.Generator,
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
     """Return the documents in training order, and the facts about each source.
 
@@ -167,7 +170,7 @@ def _documents(
     if available < corpus.characters:
         raise InputError(
             f"the corpus has {available} characters, {corpus.characters} wanted: lower "
-            "corpus.characters or add a package"
+            "corpus.characters or add a package",
         )
     count = int(np.searchsorted(ends, corpus.characters)) + 1
     read = shuffled[:count]

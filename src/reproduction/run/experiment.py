@@ -122,13 +122,13 @@ class Experiment(RunFiles):
         if not same_text or header.seed != self.profile.seed:
             raise InputError(
                 f"{store.directory}: it was scored from another text or with another "
-                "seed; run `make reproduce`"
+                "seed; run `make reproduce`",
             )
         stored = sum(map(count_values, store.parts()))
         if stored < store.tokens_stored(permutations):
             raise InputError(
                 f"{store.directory}: something of what is asked for is not scored yet; "
-                "run `make reproduce`"
+                "run `make reproduce`",
             )
         return store
 
@@ -240,7 +240,9 @@ def write_measured(
 
 
 def read_measured(
-    experiment: Experiment, package: str, settings: NotebookSettings
+    experiment: Experiment,
+    package: str,
+    settings: NotebookSettings,
 ) -> dict[str, pd.DataFrame]:
     """Read the tables of a notebook, by name, as they were measured with these settings.
 

@@ -74,7 +74,7 @@ def fine_tune(
         raise InputError(
             f"{len(texts)} texts of {lengths or 'no'} tokens, {epochs} epochs, learning "
             f"rate {learning_rate}: give positive numbers, and texts of one length, at "
-            f"most the {context} tokens that {model} reads"
+            f"most the {context} tokens that {model} reads",
         )
     ids = np.stack(texts).astype(np.int64)
     identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
@@ -85,14 +85,19 @@ def fine_tune(
 
     logging.disable_progress_bar()
     network = AutoModelForCausalLM.from_pretrained(
-        model, local_files_only=True, dtype=torch.float32
+        model,
+        local_files_only=True,
+        dtype=torch.float32,
     )
     device = PartialState().device
     network.to(device).train()
     network.set_attn_implementation(training_attention(device, ids.shape[1]))
     loss_of = NextTokenLoss(network)
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=learning_rate, weight_decay=0.0, fused=True
+        network.parameters(),
+        lr=learning_rate,
+        weight_decay=0.0,
+        fused=True,
     )
     starts = np.full((len(ids), 1), start_token(tokenizer), dtype=np.int64)
     rows = torch.from_numpy(np.concatenate([starts, ids], axis=1))
@@ -112,7 +117,7 @@ def fine_tune(
         losses.append(total / len(ids))
         if not math.isfinite(losses[-1]):
             raise InputError(
-                f"fine-tuning {model}: the loss is {losses[-1]}; lower the learning rate"
+                f"fine-tuning {model}: the loss is {losses[-1]}; lower the learning rate",
             )
     with replacing(directory) as temporary:
         temporary.mkdir()

@@ -169,7 +169,10 @@ def _first_paragraphs(experiment: Experiment) -> set[str]:
 
 
 def tuning_texts(
-    experiment: Experiment, *, tokens: int, files: Mapping[str, str] | None = None
+    experiment: Experiment,
+    *,
+    tokens: int,
+    files: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Find text for every canary set of the profile.
 
@@ -220,7 +223,10 @@ def tuning_texts(
 
 
 def _left_over_docstrings(
-    experiment: Experiment, kind: str, template: str, tokens: int
+    experiment: Experiment,
+    kind: str,
+    template: str,
+    tokens: int,
 ) -> tuple[str, ...]:
     """Return records of a kind that no set holds, with about this number of tokens."""
     path = experiment.corpus / LEFT / f"{kind}.jsonl"
@@ -232,7 +238,10 @@ def _left_over_docstrings(
 
 
 def _left_over_records(
-    experiment: Experiment, file: str, template: str, planted: set[str]
+    experiment: Experiment,
+    file: str,
+    template: str,
+    planted: set[str],
 ) -> tuple[str, ...]:
     """Return the records of a file that are not planted, shuffled, none twice."""
     examples = open_test_set(data_file(file), template=template).examples

@@ -214,7 +214,11 @@ class Counting(Access):
         return ""
 
     def score_texts(
-        self, folder: Path, scorer: Any, texts: Sequence[Any], **options: Any
+        self,
+        folder: Path,
+        scorer: Any,
+        texts: Sequence[Any],
+        **options: Any,
     ) -> pd.DataFrame:
         """Count the texts: as they are, in lower case, changed, and for a reference.
 
@@ -341,7 +345,7 @@ def print_costs(experiment: Experiment) -> None:
         "orderings of small shards once\nhours: computed, not measured: FLOPs over "
         f"{SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on each of {len(devices)} devices "
         f"of {min(devices) / 1e9:,.0f} GB, without downloads\ntoo large: "
-        f"{len(table) - len(fitting)} models, not in the sums"
+        f"{len(table) - len(fitting)} models, not in the sums",
     )
 
 

@@ -53,7 +53,10 @@ TOLERANCES = MEASUREMENTS / "tolerances.csv"
 
 @contextmanager
 def _open(
-    profile: Path, build: Path, step: str, model: str | None = None
+    profile: Path,
+    build: Path,
+    step: str,
+    model: str | None = None,
 ) -> "Iterator[Experiment]":
     """Open the files of a run, and keep a second `make` out of a step.
 

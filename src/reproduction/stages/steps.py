@@ -1,10 +1,10 @@
 """Progress of a run: the number of a step and the time left.
 
-`make` writes the stages that it is going to run, a line each, into the file that the variable STEPS
-names. Every stage adds "begun TIME STEP" at its start, "left SECONDS" if it could say what is left,
-and "spent SECONDS STEP", of processors, at its end. The times of the reference run say what is
-left, scaled by how fast this run has been so far. The time that is shown never rises: where an
-estimate does, the last one stays.
+`make` writes the stages that it is going to run, a line each, into the file that the
+variable STEPS names. Every stage adds "begun TIME STEP" at its start, "left SECONDS" if
+it could say what is left, and "spent SECONDS STEP", of processors, at its end. The
+times of the reference run say what is left, scaled by how fast this run has been so
+far. The time that is shown never rises: where an estimate does, the last one stays.
 """
 
 import atexit
@@ -59,7 +59,8 @@ class Run:
 def read_run() -> Run:
     """Return the run of make that started this stage.
 
-    It is empty for a stage that a person runs by hand, and in further processes of a step.
+    It is empty for a stage that a person runs by hand, and in further processes of a
+    step.
     """
     run = Run()
     path = Path(os.environ.get("STEPS") or "-")

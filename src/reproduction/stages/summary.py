@@ -81,7 +81,9 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
     """Print the p-values of the planted sets under both models, by the paper's way and by ours."""
     tests = ("sharded_exact", *DEFAULT_TESTS)
     wide = table.pivot(
-        index=["dup_count", "dataset"], columns=["test", "model"], values=["p", "holm_p"]
+        index=["dup_count", "dataset"],
+        columns=["test", "model"],
+        values=["p", "holm_p"],
     )
     columns = ["canary set", "planted"]
     for test in tests:

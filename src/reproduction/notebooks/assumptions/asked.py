@@ -1,7 +1,8 @@
 """Scores of Fu's A4, A5 and A6 for which a model is asked more: some texts of notebook 08.
 
-The model continues each text, fills a gap in it, and chooses it among changed copies. The other
-part of A5, slot guessing, needs multiple-choice items, and these texts are none.
+The model continues each text, fills a gap in it, and chooses it among changed copies.
+The other part of A5, slot guessing, needs multiple-choice items, and these texts are
+none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -103,17 +104,35 @@ def _score(
                 tokens.append(of_side[turn])
     texts = [scorer.tokenizer.decode(ids) for ids in tokens]
     generator = LocalGenerator(scorer, domain)
-    table = asked.text_scores(OF_TEXTS, scorer, generator, texts, seed=seed, samples=SAMPLES)
+    table = asked.text_scores(
+        OF_TEXTS,
+        scorer,
+        generator,
+        texts,
+        seed=seed,
+        samples=SAMPLES,
+    )
     starts = [scorer.tokenizer.decode(ids[: scorer.context // COPIED]) for ids in tokens]
     choices = _choices(scorer, starts, seed)
     return pd.concat([pd.DataFrame(keys, columns=KEYS), table, choices], axis=1)
 
 
-def _choices(scorer: TransformersScorer, texts: Sequence[str], seed: int) -> pd.DataFrame:
-    """Choose each text among changed copies; a text of one word has none, and no score."""
+def _choices(
+    scorer: TransformersScorer,
+    texts: Sequence[str],
+    seed: int,
+) -> pd.DataFrame:
+    """Choose each text among changed copies.
+
+    A text of one word has no copies, and so no score.
+    """
     items = {}
     for number, text in enumerate(texts):
-        copies = word_neighbours(text, COPIES, rng=random_stream(seed, "copies of a text", text))
+        copies = word_neighbours(
+            text,
+            COPIES,
+            rng=random_stream(seed, "copies of a text", text),
+        )
         if copies:
             items[number] = text_among(text, copies)
     table = asked.choice_scores(scorer, list(items.values()))

@@ -1,4 +1,4 @@
-"""The conclusions of Fu et al., and of our own, confronted with the tables of notebook 08."""
+"""Confront conclusions of Fu et al., and our own, with the tables of notebook 08."""
 
 import pandas as pd
 
@@ -15,12 +15,16 @@ OWN = "ours"
 
 
 def conclusions(
-    within: pd.DataFrame, cross: pd.DataFrame, *, model: str, near: float
+    within: pd.DataFrame,
+    cross: pd.DataFrame,
+    *,
+    model: str,
+    near: float,
 ) -> pd.DataFrame:
-    """Confront the conclusions of Fu, and of our own, with `within_table` and `cross_table`.
+    """Confront conclusions, of Fu and our own, with `within_table` and `cross_table`.
 
-    All but that on sizes are about one model. A conclusion holds: yes, no, undecided where
-    intervals are too wide, or — where nothing was measured.
+    All but that on sizes are about one model. A conclusion holds: yes, no, undecided
+    where intervals are too wide, or — where nothing was measured.
 
     Parameters
     ----------
@@ -50,7 +54,11 @@ def conclusions(
             _phase(of_fu(own), again, near, far=True),
         ),
         (FU, f"Of every size: {size}", _every_size(within, once, near)),
-        (FU, "Across domains AUCs are further from chance than within one", _across(apart, inside)),
+        (
+            FU,
+            "Across domains AUCs are further from chance than within one",
+            _across(apart, inside),
+        ),
         (OWN, f"Not read: {every}", _phase(own, control, near)),
         (OWN, change, _change_alone(apart, near)),
         (OWN, f"{ranks} {once}", _ranks(_means(own, once))),
@@ -61,7 +69,7 @@ def conclusions(
 
 
 def _every_size(within: pd.DataFrame, phase: str, near: float) -> Answer:
-    """Judge whether the mean AUC of the loss is near chance under models of every size."""
+    """Judge whether the mean AUC of the loss is near chance under every model."""
     sizes = _means(within[within["metric"] == "loss"], phase, index="model")
     if len(sizes) < 2:
         return NOT_MEASURED
@@ -88,7 +96,13 @@ def _change_alone(apart: pd.DataFrame, near: float) -> Answer:
     return measured, YES[difference <= near]
 
 
-def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) -> Answer:
+def _phase(
+    within: pd.DataFrame,
+    phase: str,
+    near: float,
+    *,
+    far: bool = False,
+) -> Answer:
     """Judge whether every metric is near chance; `far`: whether some metric is not."""
     means = _means(within, phase)
     if means.empty:
@@ -129,7 +143,10 @@ def _off(aucs: pd.Series) -> pd.Series:
 
 
 def _near_chance(means: pd.DataFrame, near: float) -> str:
-    """Judge whether all means are near chance; far is what lies off with its whole interval."""
+    """Judge whether all means are near chance.
+
+    A mean is far from chance if its whole interval lies off.
+    """
     off = (means["auc_low"] > CHANCE + near) | (means["auc_high"] < CHANCE - near)
     if off.any():
         return "no"

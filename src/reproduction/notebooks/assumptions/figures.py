@@ -26,7 +26,7 @@ TITLES = LABELS | {f"ppl_{k}": f"Perplexity, first {k} tokens" for k in FIRST}
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
-    """Draw `cross_table`, a heat map for each of an even number of metrics (Fu, Figures 1, 18-20).
+    """Draw `cross_table` as a heat map for each metric (Fu, Figures 1, 18-20).
 
     A cell where both sides are of one domain has a frame.
     """
@@ -37,10 +37,19 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     columns = list(chosen["unseen_domain"].unique())
     down = len(metrics) // 2
     size = (1.8 + len(columns), 1.4 + (0.4 + 0.34 * len(rows)) * down)
-    figure, grid = plt.subplots(down, 2, figsize=size, sharex=True, sharey=True, squeeze=False)
+    figure, grid = plt.subplots(
+        down,
+        2,
+        figsize=size,
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+    )
     panels = grid.ravel()
     for axes, metric in zip(panels, metrics, strict=True):
-        cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
+        cells = chosen[chosen["metric"] == metric].set_index(
+            ["seen_domain", "unseen_domain"],
+        )
         values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
         sns.heatmap(
             values.astype(float),
@@ -71,14 +80,16 @@ def _frame_own_domains(axes: Axes, rows: Sequence[str], columns: Sequence[str]) 
     for line, name in enumerate(rows):
         if name in columns:
             corner = (columns.index(name), line)
-            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
+            axes.add_patch(
+                Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False),
+            )
 
 
 def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
-    """Draw densities of a score of members and non-members, within and across (Fu, Figures 2-17).
+    """Draw densities of a score, within and across domains (Fu, Figures 2-17).
 
-    A row for each phase of `cross`. Within: all domains that have both sides. Across: the pair of
-    domains whose AUC is furthest from 50.
+    A row for each phase of `cross`. Within: all domains that have both sides. Across:
+    the pair of domains whose AUC is furthest from 50.
     """
     panels = []
     cells = cross[cross["metric"] == metric]
@@ -91,7 +102,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     drawn = pd.concat(panels, ignore_index=True).replace({"member": SIDES})
     # A logarithm needs values above 0.
     logarithmic = metric.startswith(PROBABILITIES) and bool((drawn[metric] > 0).all())
-    with plt.rc_context({"figure.constrained_layout.use": False}):  # seaborn brings its own
+    layout = {"figure.constrained_layout.use": False}  # seaborn brings its own
+    with plt.rc_context(layout):
         grid = sns.displot(
             drawn,
             x=metric,
@@ -121,12 +133,16 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
 
 
 def _within_domains(texts: pd.DataFrame, phase: str) -> pd.DataFrame:
-    """Return the texts of the domains that have members and non-members, with their panel."""
+    """Return the texts of domains that have both sides, with their panel."""
     sides = texts.groupby("domain")["member"].transform("nunique")
     return texts[sides == 2].assign(panel=f"{phase}, within domains")
 
 
-def _across_domains(texts: pd.DataFrame, pairs: pd.DataFrame, phase: str) -> list[pd.DataFrame]:
+def _across_domains(
+    texts: pd.DataFrame,
+    pairs: pd.DataFrame,
+    phase: str,
+) -> list[pd.DataFrame]:
     """Return members of one domain and non-members of another, whose AUC is furthest from 50.
 
     The list is empty if no pair of domains was measured.
@@ -135,7 +151,9 @@ def _across_domains(texts: pd.DataFrame, pairs: pd.DataFrame, phase: str) -> lis
     apart = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
     panels = []
     for pair in apart.nlargest(1, "distance").itertuples():
-        domains = texts["member"].map({True: pair.seen_domain, False: pair.unseen_domain})
+        domains = texts["member"].map(
+            {True: pair.seen_domain, False: pair.unseen_domain},
+        )
         name = f"{phase}, {pair.seen_domain} against {pair.unseen_domain}"
         panels.append(texts[texts["domain"] == domains].assign(panel=name))
     return panels

@@ -1,7 +1,7 @@
 """The passes of notebook 08: models score texts of known membership, by domain.
 
-The models trained here, of every size, are fine-tuned in between. Released models are not: they
-score the public set (`public`).
+The models trained here, of every size, are fine-tuned in between. Released models are
+not: they score the public set (`public`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,12 @@ from contamination.scoring.status import OK
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.assumptions.asked import ROWS, score_asked
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
-from reproduction.notebooks.assumptions.public import PIECE, PUBLIC, PublicDomain, load_public
+from reproduction.notebooks.assumptions.public import (
+    PIECE,
+    PUBLIC,
+    PublicDomain,
+    load_public,
+)
 from reproduction.notebooks.assumptions.settings import Settings
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid
@@ -45,7 +50,16 @@ LABELS = (
     | {f"entropy_{k}": f"Entropy {k}" for k in ENTROPY}
 )
 READ_HERE = "read here"  # benchmark of the domains of the corpus
-CELLS = ("model", "parameters", "domain", "members", "non_members", "spare", "commit", "status")
+CELLS = (
+    "model",
+    "parameters",
+    "domain",
+    "members",
+    "non_members",
+    "spare",
+    "commit",
+    "status",
+)
 
 
 def _nothing_asked() -> pd.DataFrame:
@@ -64,20 +78,22 @@ class Scored:
         Tables of scores, one for each model or cell.
     splits
         The texts of each domain with their membership, for `Access.score_blind`.
-    asked
+    asked_scores
         The table of `score_asked`, of models trained here.
     """
 
     cells: list[Row] = field(default_factory=list)
     scores: list[pd.DataFrame] = field(default_factory=list)
     splits: list[Row] = field(default_factory=list)
-    asked: pd.DataFrame = field(default_factory=_nothing_asked)
+    asked_scores: pd.DataFrame = field(default_factory=_nothing_asked)
 
 
 def measure(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
-    """Score the texts of every domain under the models trained here, or under released ones.
+    """Score texts of every domain under the models trained here, or released ones.
 
     Returns
     -------
@@ -115,7 +131,7 @@ def measure(
         "cells": cells.astype({"parameters": "Int64"}),
         "scored": pd.concat(scored.scores or [empty], ignore_index=True),
         "blind": access.score_blind(splits),
-        "asked": scored.asked,
+        "asked": scored.asked_scores,
     }
 
 
@@ -128,8 +144,9 @@ def score_released(
 ) -> Scored:
     """Score public texts under released models.
 
-    A text is the beginning of a document, of `settings.length` tokens of the model's own tokenizer
-    at most, and `settings.shortest` at least. A cell without any text has failed.
+    A text is the beginning of a document, of `settings.length` tokens of the model's
+    own tokenizer at most, and `settings.shortest` at least. A cell without any text has
+    failed.
 
     Parameters
     ----------
@@ -147,15 +164,19 @@ def score_released(
     Returns
     -------
     scored
-        Its splits are as the first model that scored them has read them; those of a domain that no
-        model scored are its first documents as they are.
+        Its splits are as the first model that scored them has read them; those of a
+        domain that no model scored are its first documents as they are.
     """
     scored = Scored()
     splits: dict[str, Row] = {}
 
     def domains_of(entry: ModelEntry) -> Iterator[tuple[Row, PublicDomain | str]]:
         for domain in domains:
-            row = {"parameters": entry.parameters, "domain": domain.name, "commit": domain.commit}
+            row = {
+                "parameters": entry.parameters,
+                "domain": domain.name,
+                "commit": domain.commit,
+            }
             if domain.status == OK:
                 yield row, domain
             else:
@@ -185,22 +206,32 @@ def score_released(
 
 
 def _cut_domain(public: PublicDomain, scorer: Scorer, settings: Settings) -> Domain:
-    """Cut the documents of both sides. Raises InputError for a side without a text long enough."""
+    """Cut the documents of both sides.
+
+    Raises InputError for a side without a text long enough.
+    """
     fewest = settings.shortest or settings.length
     cut: dict[str, Texts] = {}
-    for kind, documents in (("member", public.members), ("non-member", public.non_members)):
+    for kind, documents in (
+        ("member", public.members),
+        ("non-member", public.non_members),
+    ):
         texts = _beginnings(documents, scorer, fewest=fewest, most=settings.length)
         cut[kind] = tuple(islice(texts, settings.texts))
         if not cut[kind]:
             raise InputError(
                 f"{public.name}: no {kind} of {len(documents):,} has {fewest} tokens; "
-                "lower `length`"
+                "lower `length`",
             )
     return Domain(cut["member"], cut["non-member"])
 
 
 def _beginnings(
-    documents: Sequence[str], scorer: Scorer, *, fewest: int, most: int
+    documents: Sequence[str],
+    scorer: Scorer,
+    *,
+    fewest: int,
+    most: int,
 ) -> Iterator[np.ndarray]:
     """Yield the first tokens of each document that has enough."""
     for document in documents:
@@ -224,10 +255,10 @@ def _decoded(name: str, domain: Domain, tokenizer: Any) -> Row:
 
 
 def _score_trained(experiment: Experiment, settings: Settings) -> Scored:
-    """Score the texts of a run before and after fine-tuning, as `score_released` returns it.
+    """Score the texts of a run before and after fine-tuning, as `score_released`.
 
-    Each model is fine-tuned in one process. Domains without members, or without others, are not
-    among the splits.
+    Each model is fine-tuned in one process. Domains without members, or without others,
+    are not among the splits.
     """
     from contamination.scoring.local import TransformersScorer
 
@@ -263,9 +294,9 @@ def _score_trained(experiment: Experiment, settings: Settings) -> Scored:
                     "non_members": len(domain.non_members),
                     "spare": len(domain.spare),
                     "status": OK,
-                }
+                },
             )
-    scored.asked = score_asked(
+    scored.asked_scores = score_asked(
         domains,
         tuned,
         TransformersScorer(experiment.model("clean")),
@@ -286,7 +317,10 @@ def _fine_tune(
     folder: Path,
     settings: Settings,
 ) -> None:
-    """Let every model read the texts of all domains some more times; write it to the folder."""
+    """Let every model read the texts of all domains some more times.
+
+    The model is written to the folder.
+    """
     from contamination.scoring.processes import deal
     from reproduction.run.fine_tuning import fine_tune
 
@@ -333,8 +367,9 @@ def score_phases(
     Returns
     -------
     scores
-        Columns phase, domain, member (in the control: will be one), and each metric of `LABELS`
-        that the longest text has, larger for members; NaN for a text that is too short for it.
+        Columns phase, domain, member (in the control: will be one), and each metric of
+        `LABELS` that the longest text has, larger for members; NaN for a text that is
+        too short for it.
     """
     members = {name: domain.members for name, domain in domains.items()}
     control, pre_training, fine_tuning = PHASES

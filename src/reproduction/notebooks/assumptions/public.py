@@ -1,11 +1,12 @@
 """The nine domains of the Pile, as the public set `llm_dataset_inference` has them.
 
-Fu et al. ask released models about 1,000 texts each of the training and the test split of nine
-domains of the Pile, from a copy of hundreds of gigabytes. The public set here (Maini et al., 2024)
-has 2,000 of the training and of the validation split; by the code that made it, texts are pieces of
-512 tokens (64 of Enron Emails), and members were cut from longer documents than non-members. It was
-not at hand here: files, fields and numbers are those of its page on the hub, or of public code that
-reads them. No licence is known.
+Fu et al. ask released models about 1,000 texts each of the training and the test split
+of nine domains of the Pile, from a copy of hundreds of gigabytes. The public set here
+(Maini et al., 2024) has 2,000 of the training and of the validation split; by the code
+that made it, texts are pieces of 512 tokens (64 of Enron Emails), and members were cut
+from longer documents than non-members. It was not at hand here: files, fields and
+numbers are those of its page on the hub, or of public code that reads them. No licence
+is known.
 """
 
 from dataclasses import dataclass
@@ -48,12 +49,17 @@ class PublicDomain:
     status: str = OK  # or the reason why there is no text
 
 
-def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[PublicDomain]:
-    """Load the nine domains of the public set in their order, or say why one is unavailable.
+def load_public(
+    *,
+    length: int,
+    texts: int,
+    access: Access = ACCESS,
+) -> list[PublicDomain]:
+    """Load the nine domains of the public set, or say why one is unavailable.
 
-    Each split is looked for in the mirror (such as `llm_dataset_inference/github/train.jsonl`),
-    then in the cache, then on the hub, which is not asked again after a domain that is out of
-    reach.
+    Each split is looked for in the mirror (such as
+    `llm_dataset_inference/github/train.jsonl`), then in the cache, then on the hub,
+    which is not asked again after a domain that is out of reach.
 
     Parameters
     ----------
@@ -84,7 +90,7 @@ def load_public(*, length: int, texts: int, access: Access = ACCESS) -> list[Pub
 
 
 def _public_files(domain: str) -> list[Entry]:
-    """Return the files of a domain, members first, as the registry describes test sets."""
+    """Return the files of a domain as registered test sets, members first."""
     configuration = CONFIGURATIONS[domain]
     source = Hub(REPOSITORY, configuration)
     entries = []
@@ -101,8 +107,17 @@ class _PublicSide(NamedTuple):
     commit: str
 
 
-def _public_side(entry: Entry, *, texts: int, length: int, access: Access) -> _PublicSide:
-    """Read the texts of a file. Raises InputError, which names the record, for one without text."""
+def _public_side(
+    entry: Entry,
+    *,
+    texts: int,
+    length: int,
+    access: Access,
+) -> _PublicSide:
+    """Read the texts of a file.
+
+    Raises InputError, which names the record, for one without text.
+    """
     records, where, commit = access.read(entry, texts, length)
     for place, record in records:
         if not isinstance(record.get("text"), str):

@@ -1,9 +1,10 @@
-"""Fu's Tables 3 and 7-15, Figures 1 and 18-20: AUCs within and across domains, and what they say.
+"""AUCs within and across domains: Fu's Tables 3 and 7-15, Figures 1 and 18-20.
 
-Fu et al. (2025) find scores near chance in pre-training where members and non-members come from one
-domain, and far from it where they do not. Three phases are judged by the same texts: pre-training
-(each text of the corpus is read once), fine-tuning (other non-members are read some times more) and
-its control (before they are read: there is no member, so no score may separate the sides).
+Fu et al. (2025) find scores near chance in pre-training where members and non-members
+come from one domain, and far from it where they do not. Three phases are judged by the
+same texts: pre-training (each text of the corpus is read once), fine-tuning (other
+non-members are read some times more) and its control (before they are read: there is no
+member, so no score may separate the sides).
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,11 +48,21 @@ CROSS_COLUMNS = (
     "shift_auc_percent",
     "status",
 )
-PERPLEXITY_COLUMNS = ("model", "phase", "domain", "side", "texts", "perplexity", "sd", "status")
+PERPLEXITY_COLUMNS = (
+    "model",
+    "phase",
+    "domain",
+    "side",
+    "texts",
+    "perplexity",
+    "sd",
+    "status",
+)
 SIDES = {True: "member", False: "non_member"}
 CHANCE = 50.0  # percent
 FAMILIES = {"PPL": "PPL", "Min": "Min k% token", "Mem": "Mem k", "Entropy": "Entropy k"}
-TUNED = ("Zephyr-7B-beta", "BioMistral-NLU-7B")  # models of Fu that are judged on tuning data
+# Models of Fu that are judged on tuning data.
+TUNED = ("Zephyr-7B-beta", "BioMistral-NLU-7B")
 
 # Scores of the survey that one pass gives -> assumption, and the name of the score.
 SURVEYED = {
@@ -60,11 +71,14 @@ SURVEYED = {
     "mem_25": ("A4", LABELS["mem_25"]),
     "entropy_25": ("A6", LABELS["entropy_25"]),
 }
-OURS = ("_off_by_one_", "min_k_")  # metrics that are none of Fu's, by what their names hold
+# Metrics that are none of Fu's, by what their names hold.
+OURS = ("_off_by_one_", "min_k_")
 
 
 def join_models(
-    tables: Mapping[str, pd.DataFrame], columns: Sequence[str], cells: pd.DataFrame
+    tables: Mapping[str, pd.DataFrame],
+    columns: Sequence[str],
+    cells: pd.DataFrame,
 ) -> pd.DataFrame:
     """Join tables of models; a cell without scores is a row that says why.
 
@@ -95,8 +109,13 @@ def join_models(
     return joined.astype(dict.fromkeys(counts, "Int64"))
 
 
-def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
-    """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
+def within_table(
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+) -> pd.DataFrame:
+    """Measure the AUC of every metric in each domain, and the mean (Tables 3, 7-15).
 
     AUCs are in percent, with intervals (95%); that of a mean takes those of the domains
     as normal.
@@ -117,23 +136,30 @@ def within_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: i
     tables = []
     for phase in PHASES:
         domains = []
-        for domain, texts in scored[scored["phase"] == phase].groupby("domain", sort=False):
+        of_phase = scored[scored["phase"] == phase]
+        for domain, texts in of_phase.groupby("domain", sort=False):
             if texts["member"].nunique() == 2:
                 metrics = texts.drop(columns=KEYS)
                 judged = _judge(metrics, texts["member"], rng, resamples)
                 domains.append(judged.assign(domain=domain))
         if domains:
             within = pd.concat(domains)
-            tables.append(pd.concat([within, _mean_of_domains(within)]).assign(phase=phase))
+            tables.append(
+                pd.concat([within, _mean_of_domains(within)]).assign(phase=phase),
+            )
     if not tables:
         return pd.DataFrame(columns=list(WITHIN_COLUMNS))
     return pd.concat(tables, ignore_index=True)
 
 
 def cross_table(
-    scored: pd.DataFrame, metrics: Sequence[str], *, rng: np.random.Generator, resamples: int
+    scored: pd.DataFrame,
+    metrics: Sequence[str],
+    *,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> pd.DataFrame:
-    """Measure the AUC of members in one domain against non-members in another (Figures 1, 18-20).
+    """Measure the AUC of members against non-members of another domain (Figures 1, 18-20).
 
     Parameters
     ----------
@@ -149,9 +175,10 @@ def cross_table(
     Returns
     -------
     cross
-        A row per phase (the control left out), pair of domains and metric. shift_auc_percent is the
-        AUC where the non-members of the first domain take the place of its members: the effect of
-        the change of domain alone. It is NaN where there are none, or no change.
+        A row per phase (the control left out), pair of domains and metric.
+        shift_auc_percent is the AUC where the non-members of the first domain take the
+        place of its members: the effect of the change of domain alone. It is NaN where
+        there are none, or no change.
     """
     tables = []
     for phase in PHASES[1:]:
@@ -159,7 +186,8 @@ def cross_table(
         is_member = texts_of_phase["member"]
         members_by_domain = texts_of_phase[is_member].groupby("domain", sort=False)
         others_by_domain = texts_of_phase[~is_member].groupby("domain", sort=False)
-        for (seen, members), (unseen, others) in product(members_by_domain, others_by_domain):
+        pairs = product(members_by_domain, others_by_domain)
+        for (seen, members), (unseen, others) in pairs:
             texts = pd.concat([members, others])
             judged = _judge(texts[list(metrics)], texts["member"], rng, resamples)
             is_shifted = ~is_member & (texts_of_phase["domain"] == seen) & (seen != unseen)
@@ -171,7 +199,7 @@ def cross_table(
                     seen_domain=seen,
                     unseen_domain=unseen,
                     shift_auc_percent=shift,
-                )
+                ),
             )
     if not tables:
         return pd.DataFrame(columns=list(CROSS_COLUMNS))
@@ -179,18 +207,26 @@ def cross_table(
 
 
 def perplexity_table(scored: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Measure perplexities, the last rows of Tables 3 and 7-15: mean and deviation of each side.
+    """Measure mean and deviation of perplexities: the last rows of Tables 3 and 7-15.
 
-    `metric` is the perplexity that is meant: `ppl_200` in the paper, `loss` for that of the whole
-    text; texts too short for it do not count. The deviation is that of a sample, NaN of one.
+    `metric` is the perplexity that is meant: `ppl_200` in the paper, `loss` for that of
+    the whole text; texts too short for it do not count. The deviation is that of a
+    sample, NaN of one.
     """
-    texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
-    found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
-    return pd.DataFrame(found.agg(texts="count", perplexity="mean", sd="std").reset_index())
+    texts = scored.assign(
+        perplexity=np.exp(-scored[metric]),
+        side=scored["member"].map(SIDES),
+    )
+    perplexities = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
+    table = perplexities.agg(texts="count", perplexity="mean", sd="std")
+    return pd.DataFrame(table.reset_index())
 
 
 def _auc(members: pd.Series, others: pd.Series) -> float:
-    """Return the AUC in percent of the texts that have a score; NaN without any on one side."""
+    """Return the AUC in percent of the texts that have a score.
+
+    It is NaN if one side has no such text.
+    """
     members = members.dropna()
     others = others.dropna()
     if members.empty or others.empty:
@@ -200,7 +236,10 @@ def _auc(members: pd.Series, others: pd.Series) -> float:
 
 
 def _judge(
-    table: pd.DataFrame, members: pd.Series, rng: np.random.Generator, resamples: int
+    table: pd.DataFrame,
+    members: pd.Series,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> pd.DataFrame:
     """Return the AUC of every column in percent, with its interval."""
     judged = evaluate(table, members, rng=rng, resamples=resamples)
@@ -224,9 +263,10 @@ def _mean_of_domains(within: pd.DataFrame) -> pd.DataFrame:
 
 
 def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
-    """Lay out one phase as Tables 7-15: a row per metric, a column per domain, the mean first.
+    """Lay out one phase as Tables 7-15: a row per metric, a column per domain.
 
-    AUCs in percent as text, bold where the interval leaves out 50; only the mean has its interval.
+    AUCs in percent as text, bold where the interval leaves out 50; only the mean has
+    its interval.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
@@ -246,7 +286,11 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
     return lay_out(rows, {"metric": "Metric"}, cell, columns_first=["Mean"])
 
 
-def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Layout:
+def survey_layout(
+    within: pd.DataFrame,
+    asked_within: pd.DataFrame,
+    epochs: int,
+) -> Layout:
     """Lay out the survey of assumptions: a row for each score, a column for each phase.
 
     AUCs in percent, the mean over domains, bold where the interval leaves out 50.
@@ -255,7 +299,7 @@ def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Lay
     ----------
     within
         `within_table` of one model.
-    asked
+    asked_within
         `within_table` of the scores for which the model is asked more.
     epochs
         How often fine-tuning has read a text.
@@ -263,19 +307,24 @@ def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Lay
     control, once, again = PHASES
     headings = {control: "Control", once: "Read once", again: f"Read {epochs} times"}
     names = SURVEYED | ROWS
-    rows = pd.concat([within, asked])
+    rows = pd.concat([within, asked_within])
     rows = rows[(rows["domain"] == MEAN) & rows["metric"].isin(list(names))]
     order = {metric: place for place, metric in enumerate(names)}
     rows = rows.sort_values("metric", key=lambda metrics: metrics.map(order), kind="stable")
     of_assumption = {metric: assumption for metric, (assumption, _) in names.items()}
     of_score = {metric: score for metric, (_, score) in names.items()}
     rows = rows.assign(
-        assumption=rows["metric"].map(of_assumption), score=rows["metric"].map(of_score)
+        assumption=rows["metric"].map(of_assumption),
+        score=rows["metric"].map(of_score),
     ).sort_values("assumption", kind="stable")
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
         estimate = format_estimate(
-            row["auc_percent"], row["auc_low"], row["auc_high"], null=CHANCE, digits=1
+            row["auc_percent"],
+            row["auc_low"],
+            row["auc_high"],
+            null=CHANCE,
+            digits=1,
         )
         return {headings[row["phase"]]: estimate}
 
@@ -284,14 +333,18 @@ def survey_layout(within: pd.DataFrame, asked: pd.DataFrame, epochs: int) -> Lay
 
 
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:
-    """Lay out models as `published_layout` does, by phase and `parameters`; Fu's metrics alone."""
+    """Lay out Fu's metrics by model, phase and `parameters`, as `published_layout`."""
     cells = of_fu(within[within["domain"] != MEAN]).replace({"metric": LABELS})
     rows = []
     for phase in PHASES:
         for model in sorted(parameters, key=parameters.__getitem__):
             own = cells[(cells["phase"] == phase) & (cells["model"] == model)]
             if len(own):
-                row = {"Model": model, "Parameters": f"{parameters[model]:,}", "Phase": phase}
+                row = {
+                    "Model": model,
+                    "Parameters": f"{parameters[model]:,}",
+                    "Phase": phase,
+                }
                 rows.append(row | _families(own))
     columns = ["Model", "Parameters", "Phase", "Domains", *FAMILIES.values()]
     return pd.DataFrame(rows, columns=columns)
@@ -300,7 +353,8 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
 def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
     """Summarise Tables 3 and 7-15 as published: a row per table and model.
 
-    For each family of metrics: the mean AUC in percent over domains and k, with its range.
+    For each family of metrics: the mean AUC in percent over domains and k, with its
+    range.
     """
     rows = []
     groups = pd.concat([table3, within]).groupby(["table", "model"], sort=False)
@@ -315,7 +369,7 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
 
 
 def perplexity_layout(perplexities: pd.DataFrame) -> pd.DataFrame:
-    """Lay out `perplexity_table` of one model: a row per phase and domain, mean ± deviation."""
+    """Lay out mean ± deviation of one model: a row per phase and domain."""
     headings = {"member": "Members", "non_member": "Non-members"}
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
@@ -331,7 +385,7 @@ def of_fu(within: pd.DataFrame) -> pd.DataFrame:
 
 
 def _families(cells: pd.DataFrame) -> dict[str, str]:
-    """Count domains, and write the mean AUC over domains and k for each family, with its range."""
+    """Count domains, and write the mean AUC of each family with its range."""
     families = {"Domains": str(cells["domain"].nunique())}
     for start, name in FAMILIES.items():
         auc = cells.loc[cells["metric"].str.startswith(start), "auc_percent"]

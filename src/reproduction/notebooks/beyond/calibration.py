@@ -73,7 +73,9 @@ def _student(
 
 
 def _student_ddof_0(
-    scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
+    scores: Floats,
+    canonical: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Floats:
     return t_p_values(scores, canonical, ddof=0)
 
@@ -87,7 +89,9 @@ def _exact(
 
 
 def sampled_p_values(
-    scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
+    scores: Floats,
+    canonical: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Floats:
     """Compute p of `sharded_exact_monte_carlo` for each canonical choice, (b,).
 
@@ -122,7 +126,9 @@ def _log_e_values(shard: bytes) -> Floats:
 
 
 def anytime_p_values(
-    scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
+    scores: Floats,
+    canonical: NDArray[np.int64],
+    rng: np.random.Generator,
 ) -> Floats:
     """Compute the always-valid p of `anytime_test` for each canonical choice, (b,).
 
@@ -162,7 +168,10 @@ P_VALUES: dict[str, Calibrated] = {
 
 
 def heavy_tailed(
-    permutations: Sequence[int], *, shards: int, rng: np.random.Generator
+    permutations: Sequence[int],
+    *,
+    shards: int,
+    rng: np.random.Generator,
 ) -> dict[tuple[str, int], Floats]:
     """Draw Student's t numbers with 2 degrees of freedom, of infinite variance.
 
@@ -248,7 +257,9 @@ def calibration_table(
 
 
 def _count_rejections(
-    setting: Setting, p_values: pd.DataFrame, alphas: Sequence[float]
+    setting: Setting,
+    p_values: pd.DataFrame,
+    alphas: Sequence[float],
 ) -> pd.DataFrame:
     """Count the p-values of each test (columns) that are at most each level."""
     rows = []
@@ -263,7 +274,7 @@ def _count_rejections(
                     "alpha": alpha,
                     "rejections": int((p_values[test] <= alpha).sum()),
                     "trials": len(p_values),
-                }
+                },
             )
     return pd.DataFrame(rows)
 

@@ -1,4 +1,4 @@
-"""Figures of the tests beyond the paper: power per token, and calibration under the null."""
+"""Figures of the tests beyond the paper: power per token, and calibration."""
 
 import math
 
@@ -19,7 +19,7 @@ CORNERS = {"fewest": MODEL_COLOURS[1], "most": MODEL_COLOURS[0]}  # numbers of s
 
 
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
-    """Draw mean -log10 p against passes over the set, by test, a panel per duplication count.
+    """Draw mean -log10 p against passes, by test: a panel per duplication count.
 
     `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have
     one scale.
@@ -55,12 +55,18 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     if empty:
         empty[0].legend(handles, labels, loc="center", fontsize="small")
     else:
-        figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=3,
+            fontsize="small",
+        )
     return figure
 
 
 def _draw_costs(panel: Axes, rows: pd.DataFrame) -> None:
-    """Draw a line for each test: mean evidence, with its standard error, against its cost."""
+    """Draw mean evidence, with its standard error, against cost: a line per test."""
     for name in COMPARED:
         test = TESTS[name]
         own = rows[rows["test"] == variant_name(test.name, test.b)]
@@ -100,7 +106,15 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
         for kind, colour in CORNERS.items()
     ]
     marks += [
-        Line2D([], [], ls="", marker="o", color="0.35", mfc=face, label=f"{kind} permutations")
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker="o",
+            color="0.35",
+            mfc=face,
+            label=f"{kind} permutations",
+        )
         for kind, face in (("fewest", "white"), ("most", "0.35"))
     ]
     figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
@@ -121,6 +135,13 @@ def _draw_rates(axes: Axes, line: int, rows: pd.DataFrame) -> None:
             ends = [[row["rate"] - row["low"]], [row["high"] - row["rate"]]]
             face = colour if full else "white"
             axes.errorbar(
-                row["rate"], height, xerr=ends, fmt="o", ms=4, lw=1, color=colour, mfc=face
+                row["rate"],
+                height,
+                xerr=ends,
+                fmt="o",
+                ms=4,
+                lw=1,
+                color=colour,
+                mfc=face,
             )
             height += 0.16

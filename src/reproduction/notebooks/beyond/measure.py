@@ -32,7 +32,7 @@ ORDER_PERMUTATIONS = 10
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
-    """Fill the stores of the power study and of the null, score other orders, and generate texts.
+    """Fill stores of power and of the null, score other orders, and generate texts.
 
     Returns
     -------
@@ -153,7 +153,10 @@ def score_texts(
 
 
 def score_orders(
-    experiment: Experiment, model: str, dataset: str, orders: Sequence[str]
+    experiment: Experiment,
+    model: str,
+    dataset: str,
+    orders: Sequence[str],
 ) -> pd.DataFrame:
     """Score a canary set in each order, and test it.
 

@@ -41,5 +41,10 @@ def pretrained_layout(means: pd.DataFrame) -> Layout:
         place=rows["planting"].map(list(PLANTINGS).index),
     )
     rows = rows.sort_values(["place", "dup_count", "profile"], kind="stable")
-    index = {"planting": "Planted", "dup_count": "Copies", "profile": "Seed", "sets": "Sets"}
+    index = {
+        "planting": "Planted",
+        "dup_count": "Copies",
+        "profile": "Seed",
+        "sets": "Sets",
+    }
     return lay_out(rows, index, cell)

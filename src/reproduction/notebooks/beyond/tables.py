@@ -253,7 +253,10 @@ def _scored_tests(
 
 
 def _sampled_scores(
-    store: Store, tokens_per_example: int, orderings: int, rng: np.random.Generator
+    store: Store,
+    tokens_per_example: int,
+    orderings: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return successor scores of sampled orderings, (r, orderings + 1)."""
     rows = []

@@ -125,7 +125,7 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
         raise InputError(
             f"{experiment.corpus}: too little text for books of {words} words; lower "
             "`words`, name more packages, or put pile_domains/NAME.jsonl.gz in the "
-            "data directory"
+            "data directory",
         )
     return books.sort_values("truth", key=lambda names: names.map(TRUTHS.index), kind="stable")
 
@@ -143,7 +143,10 @@ def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator
 
 
 def _books_of(
-    texts: Iterator[str], source: str, truth: str, count: int
+    texts: Iterator[str],
+    source: str,
+    truth: str,
+    count: int,
 ) -> list[tuple[str, str, str, bool, str]]:
     """Return the next books of a source, at most `count`, as rows of `BOOK`."""
     rows = []
@@ -166,7 +169,7 @@ def cut_snippets(books: pd.DataFrame, *, words: int) -> pd.DataFrame:
         if count < 2:
             raise InputError(
                 f"{name}: its {len(all_words)} words are {count} snippet(s) of {words}, "
-                "and a rate needs two or more; give a longer book, or shorter snippets"
+                "and a rate needs two or more; give a longer book, or shorter snippets",
             )
         for number in range(count):
             snippet = all_words[number * words : (number + 1) * words]

@@ -46,7 +46,10 @@ STYLES = {  # colour and marker
 Validations = Mapping[str, pd.DataFrame]
 
 
-def validation_snippets(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def validation_snippets(
+    books: pd.DataFrame,
+    scored: pd.DataFrame,
+) -> dict[str, pd.DataFrame]:
     """Return the scored snippets of each validation that has unread books, with `member`."""
     truth_of_book = books[books["validation"]].set_index("book")["truth"]
     truth = scored["book"].map(truth_of_book)
@@ -70,7 +73,12 @@ def fit_best_threshold(scores: ArrayLike, members: ArrayLike) -> float:
     return float(thresholds[np.argmax(np.rint(right))])
 
 
-def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> pd.DataFrame:
+def validation_aucs(
+    validations: Validations,
+    *,
+    seed: int,
+    resamples: int,
+) -> pd.DataFrame:
     """Compute the AUC of every score over the validation snippets (Shi, figure 3).
 
     Parameters
@@ -113,7 +121,10 @@ def validation_aucs(validations: Validations, *, seed: int, resamples: int) -> p
 
 
 def draw_books(
-    snippets: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+    snippets: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> NDArray[np.float64]:
     """Resample the books of members and of others; count the draws of each snippet."""
     counts = np.empty((resamples, len(snippets)))
@@ -126,7 +137,11 @@ def draw_books(
     return counts
 
 
-def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validations) -> pd.DataFrame:
+def book_rates(
+    books: pd.DataFrame,
+    scored: pd.DataFrame,
+    validations: Validations,
+) -> pd.DataFrame:
     """Compute the contamination rate of every audited book (Shi, figure 4 and Table 2).
 
     Parameters
@@ -154,7 +169,8 @@ def book_rates(books: pd.DataFrame, scored: pd.DataFrame, validations: Validatio
         threshold = fit_best_threshold(snippets[SCORE], members)
         called = snippets[SCORE] >= threshold
         unread_means = snippets[~members].groupby("book")[SCORE].mean()
-        for book, source, truth in audited[["book", "source", "truth"]].itertuples(index=False):
+        truths = audited[["book", "source", "truth"]]
+        for book, source, truth in truths.itertuples(index=False):
             scores = by_book[book]
             rate, low, high = detected_share(scores, threshold)
             p = (1 + (unread_means >= scores.mean()).sum()) / (1 + len(unread_means))
@@ -236,7 +252,12 @@ def _draw_rates(axes: Axes, rates: pd.DataFrame, accused: float) -> None:
         among = percent.groupby(percent).transform("size")
         aside = (number - (among - 1) / 2) * min(0.1, 0.7 / among.max())
         axes.plot(place + aside, percent, marker, color=colour, ms=4.5, alpha=0.75)
-        axes.plot([place - 0.34, place + 0.34], [percent.mean()] * 2, color=colour, lw=1.6)
+        axes.plot(
+            [place - 0.34, place + 0.34],
+            [percent.mean()] * 2,
+            color=colour,
+            lw=1.6,
+        )
     axes.axhline(100 * accused, color="0.35", lw=0.9, ls="--")
     axes.axhline(100 * rates["validation_fpr"].iloc[0], color="0.35", lw=1.1, ls=":")
     labels = [truth.replace(" ", "\n") for truth in truths]

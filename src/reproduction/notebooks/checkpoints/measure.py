@@ -1,6 +1,7 @@
-"""The passes of notebook 12: planted sets in other shards, and spans of them, by checkpoint.
+"""The passes of notebook 12: planted sets and their spans, by checkpoint.
 
-Examples are the lines of the released files, as in the profile `checkpoints` (data/README.md).
+Examples are the lines of the released files, as in the profile `checkpoints`
+(data/README.md).
 """
 
 from collections.abc import Iterator
@@ -32,7 +33,9 @@ Cell = tuple[str, int, ExampleSet]  # set, number of shards or SPANS, and its ex
 
 
 def measure(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score the sets in every number of shards, and the spans.
 
@@ -49,7 +52,11 @@ def measure(
     """
     if settings.length < 2 or settings.spans < 1:
         raise InputError("length, spans: give at least 2 tokens and 1 span")
-    spanned = [*settings.min_k_sets, *settings.tuning_members, *settings.tuning_non_members]
+    spanned = [
+        *settings.min_k_sets,
+        *settings.tuning_members,
+        *settings.tuning_non_members,
+    ]
     sets = load_each(
         [*settings.ablation_sets, *spanned],
         lambda name: access.open_set(name, max_records=settings.max_records, lines=True),
@@ -92,7 +99,10 @@ def measure(
     of_stores = [row for row in rows if row["shards"] != SPANS]
     of_spans = [row for row in rows if row["shards"] == SPANS]
     cells = pd.DataFrame(of_stores, columns=list(CELLS))
-    scored = pd.DataFrame(of_spans, columns=list(SCORES)).explode("score", ignore_index=True)
+    scored = pd.DataFrame(of_spans, columns=list(SCORES)).explode(
+        "score",
+        ignore_index=True,
+    )
     return {
         "cells": cells.astype({"dup_count": "Int64"}),
         "spans": scored.astype({"dup_count": "Int64", "score": "float64"}),
@@ -100,7 +110,10 @@ def measure(
 
 
 def sample_spans(
-    scorer: Scorer, examples: ExampleSet, settings: Settings, seed: int
+    scorer: Scorer,
+    examples: ExampleSet,
+    settings: Settings,
+    seed: int,
 ) -> list[np.ndarray]:
     """Draw spans of a set, which begin anywhere and may overlap (Oren, appendix E).
 
@@ -111,7 +124,7 @@ def sample_spans(
     if last < 0:
         raise InputError(
             f"{examples.name}: it has {len(stream)} tokens, and a span {settings.length}; "
-            "lower `length`"
+            "lower `length`",
         )
     rng = random_stream(seed, "spans of a set", examples.revision)
     starts = rng.integers(last + 1, size=settings.spans)

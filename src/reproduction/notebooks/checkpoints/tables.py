@@ -1,4 +1,4 @@
-"""Oren's Figure 3 and Table 5 on the released checkpoints: tested, tuned and laid out."""
+"""Oren's Figure 3 and Table 5 on the released checkpoints."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,7 +18,16 @@ from contamination.testsets.registry import entries
 from reproduction.output.published import load_published
 from reproduction.run.grid import Row, attempt
 
-RESULTS = ("model", "dataset", "dup_count", "shards", "permutations", "test", "log10_p", "status")
+RESULTS = (
+    "model",
+    "dataset",
+    "dup_count",
+    "shards",
+    "permutations",
+    "test",
+    "log10_p",
+    "status",
+)
 RATES = (
     "model",
     "dataset",
@@ -40,7 +49,12 @@ TESTS: dict[str, Callable[[np.ndarray], TestResult]] = {
 HIGHER = "contam-1.4b-dupcount-higher"  # the checkpoint of Table 5
 
 
-def by_shards(cells: pd.DataFrame, permutations: int, *, directory: Path) -> pd.DataFrame:
+def by_shards(
+    cells: pd.DataFrame,
+    permutations: int,
+    *,
+    directory: Path,
+) -> pd.DataFrame:
     """Run both tests on shards in each number of shards (Figure 3a): `RESULTS`."""
     rows: list[Row] = []
     for cell in cells.to_dict("records"):
@@ -58,7 +72,7 @@ def by_permutations(
     replicates: int,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Run both tests with fewer permutations (Figure 3b): `RESULTS`, a row for each replicate.
+    """Run both tests with fewer permutations (Figure 3b): a row for each replicate.
 
     Orderings of a shard are independent, so any subset of the stored ones will do.
 
@@ -88,9 +102,16 @@ def by_permutations(
 
 
 def _results(
-    cell: dict[Any, Any], permutations: int, directory: Path, *, draws: Sequence[np.ndarray]
+    cell: dict[Any, Any],
+    permutations: int,
+    directory: Path,
+    *,
+    draws: Sequence[np.ndarray],
 ) -> list[Row]:
-    """Return a row for each test and draw of orderings; without draws all of them count."""
+    """Return a row for each test and draw of orderings.
+
+    Without draws all orderings count.
+    """
     row = {name: cell[name] for name in ("model", "dataset", "dup_count", "shards", "status")}
     if row["status"] != OK:
         return [row]
@@ -112,12 +133,12 @@ def detection_rates(
     fpr: float,
     published: Path | str,
 ) -> pd.DataFrame:
-    """Measure which share of the spans of each set Min-K% calls members (Table 5): `RATES`.
+    """Measure which share of the spans of each set Min-K% calls members (Table 5).
 
-    The threshold of a model is the smallest that calls at most a share `fpr` of the spans of
-    `non_members` members; `tuned_recall` is the share of those of `members` that it detects.
-    Intervals (95%, Clopper and Pearson) take spans as independent. Raises InputError for an `fpr`
-    that cannot be.
+    The threshold of a model is the smallest that calls at most a share `fpr` of the
+    spans of `non_members` members; `tuned_recall` is the share of those of `members`
+    that it detects. Intervals (95%, Clopper and Pearson) take spans as independent.
+    Raises InputError for an `fpr` that cannot be.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -138,7 +159,11 @@ def detection_rates(
             if model == HIGHER and title in printed.index:
                 row["published_percent"] = printed.loc[title, "mink_detected_percent"]
             tuned = partial(
-                _rate, of_set["score"], tuning[is_member]["score"], tuning[~is_member]["score"], fpr
+                _rate,
+                of_set["score"],
+                tuning[is_member]["score"],
+                tuning[~is_member]["score"],
+                fpr,
             )
             rows.append(attempt(row, tuned))
     return pd.DataFrame(rows).reindex(columns=list(RATES))
@@ -163,23 +188,38 @@ def _rate(spans: pd.Series, members: pd.Series, others: pd.Series, fpr: float) -
 
 
 def min_k_layout(rates: pd.DataFrame, k: float) -> Layout:
-    """Lay out Table 5: percent of the spans of each set that are detected, beside the paper's."""
+    """Lay out Table 5: percent of the detected spans of each set, ours and the paper's."""
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
         ours = str(row["status"]).partition(":")[0]
         if ours == OK:
-            ours = format_estimate(row["rate_percent"], row["rate_low"], row["rate_high"], digits=0)
+            ours = format_estimate(
+                row["rate_percent"],
+                row["rate_low"],
+                row["rate_high"],
+                digits=0,
+            )
         paper = format_estimate(row["published_percent"], digits=0, interval=False)
         return {f"Min-{k:g}% (percent)": ours, "Paper": paper}
 
-    keys = {"model": "Model", "dataset": "Set", "dup_count": "Duplication count", "spans": "Spans"}
+    keys = {
+        "model": "Model",
+        "dataset": "Set",
+        "dup_count": "Duplication count",
+        "spans": "Spans",
+    }
     return lay_out(rates, keys, cell)
 
 
-def power_panels(open_models: pd.DataFrame, models: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return the rows of Figure 2 by model, from the table of notebook 03; few copies first."""
+def power_panels(
+    open_models: pd.DataFrame,
+    models: Sequence[str],
+) -> dict[str, pd.DataFrame]:
+    """Return the rows of Figure 2 by model, those with few copies first."""
     is_planted = open_models["dup_count"].fillna(0) > 0
-    done = open_models[is_planted & (open_models["status"] == OK)].astype({"dup_count": int})
+    done = open_models[is_planted & (open_models["status"] == OK)].astype(
+        {"dup_count": int},
+    )
     panels = {}
     for model in models:
         own = done[done["model"] == model]

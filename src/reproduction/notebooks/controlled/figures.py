@@ -18,13 +18,14 @@ PANELS = (  # experiment, contaminant, title, label of the horizontal axis
 
 
 def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
-    """Draw the three panels of Figure 5, a line for each score of `labels`, outliers by their mean.
+    """Draw the three panels of Figure 5: a line for each score of `labels`.
 
     Bars are 95% intervals, dashed lines the same score under the base model. A panel
     without data, as where no document was left out of the corpus, stays empty.
     """
     figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)
-    for axes, (experiment, contaminant, title, label) in zip(panels, PANELS, strict=True):
+    for axes, panel in zip(panels, PANELS, strict=True):
+        experiment, contaminant, title, label = panel
         rows = table[(table["experiment"] == experiment) & (table["contaminant"] == contaminant)]
         if contaminant == tables.OUTLIER:
             rows = rows[rows["dataset"] == tables.MEAN]
@@ -37,10 +38,21 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
             if len(base) == 1:  # one model before all of them
                 axes.axhline(base["auc"].item(), color=colour, lw=0.9, ls="--")
             else:  # other texts at every duplication count
-                axes.plot(base[key].map(values.index), base["auc"], color=colour, lw=0.9, ls="--")
+                axes.plot(
+                    base[key].map(values.index),
+                    base["auc"],
+                    color=colour,
+                    lw=0.9,
+                    ls="--",
+                )
         axes.set(title=title, xlabel=label)
     panels[0].set_ylabel("AUC")
     handles, _ = panels[0].get_legend_handles_labels()
     handles.append(Line2D([], [], color="0.35", ls="--", label="before training"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize="small")
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=len(handles),
+        fontsize="small",
+    )
     return figure

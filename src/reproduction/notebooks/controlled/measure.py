@@ -196,7 +196,8 @@ def dose_table(
 ) -> pd.DataFrame:
     """Return the share of a mixture that its contaminants are, if each is injected once.
 
-    Columns: corpus_tokens, contaminant, tokens and share, a row for each size and contaminant.
+    Columns: corpus_tokens, contaminant, tokens and share, a row for each size and
+    contaminant.
     """
     members = sets[sets["member"]]
     rows = []

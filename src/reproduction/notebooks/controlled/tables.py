@@ -1,4 +1,4 @@
-"""Tables of controlled contamination: AUCs with intervals, trends, Shi's conclusions, layouts.
+"""Tables of controlled contamination: AUCs, trends, Shi's conclusions, layouts.
 
 All models of an experiment score the same texts, so what varies is compared in pairs: a
 resample of the texts is one for all models. It says what other texts would have given,
@@ -42,8 +42,18 @@ MEAN = "mean"  # over the outlier sets
 # experiment -> key
 VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}
 CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
-    (SIZE, OUTLIER, 1, "Figure 5a: the larger the text, the easier outliers are detected"),
-    (SIZE, INSIDE, -1, "Figure 5b: the larger the text, the harder in-distribution ones are"),
+    (
+        SIZE,
+        OUTLIER,
+        1,
+        "Figure 5a: the larger the text, the easier outliers are detected",
+    ),
+    (
+        SIZE,
+        INSIDE,
+        -1,
+        "Figure 5b: the larger the text, the harder in-distribution ones are",
+    ),
     (COUNT, OUTLIER, 1, "Figure 5c: the higher the duplication count, the easier"),
     (RATE, OUTLIER, 1, "Table 4: the higher the learning rate, the easier"),
 )
@@ -52,8 +62,13 @@ POOLED = [name for name in KEYS if name != "dataset"]  # keys of a mean over set
 CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
 
 
-def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
-    """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
+def auc_table(
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+) -> pd.DataFrame:
+    """Measure AUC and TPR at 5% FPR of every score in every cell.
 
     Parameters
     ----------
@@ -73,7 +88,12 @@ def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int)
     """
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
-        judged = evaluate(cell[scores_of(scored)], cell["member"], rng=rng, resamples=resamples)
+        judged = evaluate(
+            cell[scores_of(scored)],
+            cell["member"],
+            rng=rng,
+            resamples=resamples,
+        )
         judged = judged.drop(columns=judged.filter(regex=r"^tpr_at_(1|0\.1)_"))
         for name, value in zip(KEYS, key, strict=True):
             judged[name] = value
@@ -90,14 +110,20 @@ def auc_table(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int)
 
 
 def _means_over_outliers(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of AUC and TPR over the outlier sets, and the sums of their texts."""
-    outliers = table[table["contaminant"] == OUTLIER].groupby([*POOLED, "score"], sort=False)
+    """Return means of AUC and TPR over the outlier sets, and sums of their texts."""
+    outliers = table[table["contaminant"] == OUTLIER].groupby(
+        [*POOLED, "score"],
+        sort=False,
+    )
     how = {"auc": "mean", "tpr_at_5_fpr": "mean", "members": "sum", "non_members": "sum"}
     return outliers.agg(how).reset_index()
 
 
 def _intervals_of_means(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> pd.DataFrame:
     """Return the interval of the mean AUC over sets, for each model and score."""
     rows = []
@@ -114,7 +140,10 @@ def scores_of(scored: pd.DataFrame) -> list[str]:
 
 
 def mean_draws(
-    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> dict[tuple[Any, ...], Floats]:
     """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
 
@@ -146,13 +175,22 @@ def mean_draws(
                 weights[half] = np.concatenate([np.ones((1, count)), drawn])
             halves.append(weights[half])
         cell = cell.sort_values(["member", "text"], ascending=[False, True])
-        of_cell = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
+        of_cell = weighted_aucs(
+            cell[scores_of(scored)],
+            cell["member"],
+            np.hstack(halves),
+        )
         pooled_key = tuple(cell_key[name] for name in POOLED)
         aucs.setdefault(pooled_key, []).append(of_cell)
     return {key: np.mean(of_sets, axis=0) for key, of_sets in aucs.items()}
 
 
-def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) -> pd.DataFrame:
+def trends(
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
+) -> pd.DataFrame:
     """Measure how the mean AUC changes with what an experiment varies.
 
     Parameters
@@ -191,13 +229,27 @@ def trends(scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int) ->
             first = aucs[0, 0, i]
             last = aucs[-1, 0, i]
             rows.append(
-                (experiment, contaminant, score, first, last, slopes[0, i], low[i], high[i])
+                (
+                    experiment,
+                    contaminant,
+                    score,
+                    first,
+                    last,
+                    slopes[0, i],
+                    low[i],
+                    high[i],
+                ),
             )
     return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
 
 
-def conclusions(table: pd.DataFrame, slopes: pd.DataFrame, *, score: str) -> pd.DataFrame:
-    """Confront the conclusions of Shi with `auc_table` and `trends`, by one score (Shi's: Min-K%).
+def conclusions(
+    table: pd.DataFrame,
+    slopes: pd.DataFrame,
+    *,
+    score: str,
+) -> pd.DataFrame:
+    """Confront the conclusions of Shi with `auc_table` and `trends`, by one score.
 
     A conclusion holds ("yes") where the interval of the slope lies on its side of 0,
     and does not ("no") where it lies on the other; it is "undecided" where the interval
@@ -282,7 +334,7 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
 
 
 def rate_layout(table: pd.DataFrame, score: str) -> Layout:
-    """Lay out Table 4: a row per learning rate, the base model first, a column per set."""
+    """Lay out Table 4: a row per learning rate, a column per set."""
 
     def name_rate(rate: float) -> str:
         return f"{rate:g}" if rate else "before training"
@@ -298,7 +350,7 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
-    """Lay out the numbers of Shi's Tables 3, 7 and 4: a row per method, a column per set.
+    """Lay out Shi's Tables 3, 7 and 4: a row per method, a column per set.
 
     A dagger marks the cells that are in no text at hand, by their `source`.
     """

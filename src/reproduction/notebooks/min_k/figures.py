@@ -1,4 +1,4 @@
-"""The figure of Oren's Table 5: what heuristics detect, above what the provable tests reject."""
+"""The figure of Oren's Table 5: what heuristics detect, and what tests reject."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ def plot_min_k(
     fpr: float,
     alpha: float,
 ) -> Figure:
-    """Draw the share of spans detected against the duplication count, and the tests' verdicts.
+    """Draw the share of detected spans by duplication count, and the tests' verdicts.
 
     Above, a point for every set and score, a line through the means, a dashed line at
     `fpr`, which is what a threshold without power detects. Below, how many of the sets
@@ -48,7 +48,11 @@ def plot_min_k(
     place = {count: index for index, count in enumerate(counts)}
     names = [str(count) if count else "0 (clean)" for count in counts]
     figure, (above, below) = plt.subplots(
-        2, 1, figsize=(6.4, 4.6), sharex=True, height_ratios=[4.5, 0.5 * len(tests)]
+        2,
+        1,
+        figsize=(6.4, 4.6),
+        sharex=True,
+        height_ratios=[4.5, 0.5 * len(tests)],
     )
     _draw_shares(above, shares, place, labels)
     tuned = f"{100 * fpr:g}%, as tuned"
@@ -68,28 +72,43 @@ def plot_min_k(
 
 
 def _clean_at_0(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with duplication count 0 for the clean model, which has read no set."""
+    """Return the rows with duplication count 0 for the clean model."""
     return rows.assign(dup_count=rows["dup_count"].where(rows["model"] != "clean", 0))
 
 
 def _draw_shares(
-    axes: Axes, shares: pd.DataFrame, place: Mapping[int, int], labels: Mapping[str, str]
+    axes: Axes,
+    shares: pd.DataFrame,
+    place: Mapping[int, int],
+    labels: Mapping[str, str],
 ) -> None:
-    """Draw a point for every set and score, and a line through the means of each score."""
+    """Draw a point for every set and score, and a line through the means."""
     places = list(place.values())
     for index, (score, label) in enumerate(labels.items()):
         rows = shares[shares["score"] == score]
         percent = 100 * rows["share_detected"]
         aside = 0.13 * (index - (len(labels) - 1) / 2)
         style = score_style(score)
-        axes.plot(rows["dup_count"].map(place) + aside, percent, ls="", ms=4.5, alpha=0.6, **style)
+        axes.plot(
+            rows["dup_count"].map(place) + aside,
+            percent,
+            ls="",
+            ms=4.5,
+            alpha=0.6,
+            **style,
+        )
         means = percent.groupby(rows["dup_count"]).mean().reindex(list(place))
         axes.plot(places, means, ls="", label=label, **style)
         axes.plot(places[1:], means.iloc[1:], color=style["color"], lw=1.2)
 
 
 def _draw_rejections(
-    axes: Axes, line: int, rejected: pd.DataFrame, place: Mapping[int, int], *, colour: str
+    axes: Axes,
+    line: int,
+    rejected: pd.DataFrame,
+    place: Mapping[int, int],
+    *,
+    colour: str,
 ) -> None:
     """Draw on a test's line how many sets of each duplication count it rejects: "2/3"."""
     for count, (hits, sets) in rejected.iterrows():

@@ -1,4 +1,4 @@
-"""Figures of MMLU: the law of the p-values (Oren, Figure 4), and subsets by record and by line."""
+"""Figures of MMLU: the law of p-values (Oren, Figure 4), and both segmentations."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -20,7 +20,10 @@ from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, 
 LINES = 1.1  # per record, from which on a subset is drawn
 
 
-def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets") -> Figure:
+def plot_ecdf(
+    panels: Mapping[str, Mapping[str, ArrayLike]],
+    of: str = "subsets",
+) -> Figure:
     """Draw ECDFs of p-values against the uniform law with its 95% DKW band (Oren, Figure 4).
 
     `panels` give what each panel is called, and its p-values by the name of their
@@ -39,15 +42,26 @@ def plot_ecdf(panels: Mapping[str, Mapping[str, ArrayLike]], of: str = "subsets"
         for (label, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
             x, height = ecdf(values)
             shown = fill(label, 24)  # a wider legend would hide curves
-            axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=shown)
+            axes.step(
+                [0, *x, 1],
+                [0, *height, 1],
+                where="post",
+                color=colour,
+                label=shown,
+            )
         axes.set_xlabel("p-value")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), fontsize="small", ncols=2)
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.14),
+            fontsize="small",
+            ncols=2,
+        )
     row[0].set_ylabel(f"Share of {of}")
     return figure
 
 
 def plot_segmentations(lines: pd.DataFrame) -> Figure:
-    """Draw -log10 p by record and by line, a panel for the compressor and for each model and test.
+    """Draw -log10 p by record and by line: a panel for each model and test.
 
     Subsets are those that the paper excludes, in bold, and those with records on
     several lines: the more lines, the further up. `lines` comes from `line_table`, and
@@ -68,7 +82,14 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
         wide = -tested.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
-        panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[1], mfc="white", label="record")
+        panel.plot(
+            wide["record"],
+            at,
+            "o",
+            color=MODEL_COLOURS[1],
+            mfc="white",
+            label="record",
+        )
         panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[0], label="line")
         panel.set(xlabel=EVIDENCE)
         evidence_axis(panel, most, sideways=True)
@@ -78,7 +99,11 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     bold = set(rows.loc[excluded, "subset"])
     for label, name in zip(row[0].get_yticklabels(), height.index, strict=True):
         label.set_fontweight("bold" if name in bold else "normal")
-    figure.legend(*row[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(
+        *row[0].get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=3,
+    )
     return figure
 
 
@@ -92,7 +117,7 @@ KINDS = {  # of `subset.p_values_of`: what readers call it, and its colour
 
 
 def plot_subset(rows: pd.DataFrame) -> Figure:
-    """Draw the p-value of every model on one axis, evidence to the right, with the level.
+    """Draw the p-value of every model on one axis, with the level.
 
     `rows` come from `reproduction.notebooks.mmlu.subset.p_values_of`. Hollow: this
     model's rule excludes the subset.
@@ -108,7 +133,12 @@ def plot_subset(rows: pd.DataFrame) -> Figure:
             text = format_p(10.0**-value, -value)
             place = (value, line)
             axes.annotate(
-                text, place, (7, 0), textcoords="offset points", va="center", size="small"
+                text,
+                place,
+                (7, 0),
+                textcoords="offset points",
+                va="center",
+                size="small",
             )
     axes.set_yticks(range(len(rows)), rows["curve"])
     axes.invert_yaxis()
@@ -126,7 +156,7 @@ def _circle(label: str, colour: str, face: str) -> Line2D:
 
 
 def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
-    """Draw the ECDF of every audited model over the kept subsets, and one subset's place on it.
+    """Draw the ECDF of every audited model, and one subset's place on it.
 
     `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow
     circle: the subset is not among those of this curve.
@@ -137,11 +167,26 @@ def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
     curves = dict(list(kept.groupby("curve", sort=False)))
     for (curve, p_values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
         x, heights = ecdf(10.0 ** p_values["log10_p"])
-        axes.step([0, *x, 1], [0, *heights, 1], where="post", color=colour, lw=1, label=curve)
+        axes.step(
+            [0, *x, 1],
+            [0, *heights, 1],
+            where="post",
+            color=colour,
+            lw=1,
+            label=curve,
+        )
         for place in places[places["curve"] == curve].itertuples():
             face = colour if place.kept else "white"
             share = place.rank / place.subsets
-            axes.plot(10.0**place.log10_p, share, "o", ms=8, color=colour, mfc=face, zorder=4)
+            axes.plot(
+                10.0**place.log10_p,
+                share,
+                "o",
+                ms=8,
+                color=colour,
+                mfc=face,
+                zorder=4,
+            )
     axes.set(xlabel="p-value", ylabel="Share of kept subsets")
     figure.legend(loc="outside upper center", ncols=3, fontsize="small")
     return figure
@@ -152,7 +197,12 @@ def _draw_uniform(axes: Axes, fewest: int) -> None:
     grid = np.array([0.0, 1.0])
     width = dkw_band(fewest, 0.95)
     axes.fill_between(
-        grid, grid - width, grid + width, color="0.88", lw=0, label="95% band of uniform p"
+        grid,
+        grid - width,
+        grid + width,
+        color="0.88",
+        lw=0,
+        label="95% band of uniform p",
     )
     axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
     axes.set(xlim=(0, 1), ylim=(0, 1))

@@ -134,7 +134,7 @@ def segmented(sets: Mapping[str, ExampleSet | str]) -> dict[str, dict[str, Examp
 
 
 def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.DataFrame:
-    """Measure how far the order of the examples can be told without a model, in both segmentations.
+    """Measure how far order can be told without a model, in both segmentations.
 
     Parameters
     ----------
@@ -203,7 +203,9 @@ class Cell:
 
 
 def measure(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score the subsets: models by record, controls also by line.
 

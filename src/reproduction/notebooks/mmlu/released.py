@@ -13,7 +13,7 @@ NAMED = "run of profile pocket"
 
 
 def released_rows(subsets: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured p-values of `mmlu_subsets` of a run, a row for each subset and test.
+    """Return the measured p-values of a run: a row for each subset and test.
 
     The model has its name without its number format, such as Q4_1.
     """
@@ -23,7 +23,7 @@ def released_rows(subsets: pd.DataFrame) -> pd.DataFrame:
 
 
 def released_panels(rows: pd.DataFrame) -> dict[str, dict[str, pd.Series]]:
-    """Return panels of `plot_ecdf`: the p-values of the subsets that the paper's filter keeps."""
+    """Return panels of `plot_ecdf`: p-values of the subsets that the filter keeps."""
     panels = {}
     for test, of_test in rows[~rows["excluded"]].groupby("test", sort=False):
         title = f"{TESTS[test].label}, {NAMED}"

@@ -58,7 +58,11 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
 
 
 def _draw_model(
-    panel: Axes, rows: pd.DataFrame, heights: pd.Series, style: tuple[str, str], alpha: float
+    panel: Axes,
+    rows: pd.DataFrame,
+    heights: pd.Series,
+    style: tuple[str, str],
+    alpha: float,
 ) -> None:
     """Draw the evidence of one model in one test, and what the paper prints for it."""
     colour, marker = style
@@ -70,4 +74,13 @@ def _draw_model(
 
 
 def _mark(label: str, colour: str, marker: str, *, face: str) -> Line2D:
-    return Line2D([], [], ls="", ms=5, label=label, color=colour, marker=marker, mfc=face)
+    return Line2D(
+        [],
+        [],
+        ls="",
+        ms=5,
+        label=label,
+        color=colour,
+        marker=marker,
+        mfc=face,
+    )

@@ -56,7 +56,9 @@ def label(name: str) -> str:
 
 
 def open_sets(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, ExampleSet | str]:
     """Open each set, or say why not, in the order of the settings; canary sets as `profile/<name>`.
 
@@ -116,7 +118,9 @@ class Cell:
 
 
 def measure(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score every set under every model for every test.
 

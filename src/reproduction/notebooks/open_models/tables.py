@@ -164,7 +164,12 @@ def _describe(
 
 
 def _test_cell(
-    experiment: Experiment, controls: Controls, cell: Row, *, alpha: float, redrawn: int
+    experiment: Experiment,
+    controls: Controls,
+    cell: Row,
+    *,
+    alpha: float,
+    redrawn: int,
 ) -> Row:
     """Return the result of a cell, with its controls that need no model."""
     test = TESTS[cell["test"]]

@@ -1,4 +1,4 @@
-"""The figure of notebook 14: evidence against the number of copies, by planting and axis."""
+"""The figure of notebook 14: evidence by number of copies, planting and axis."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -7,11 +7,21 @@ from matplotlib.lines import Line2D
 
 from contamination.audit.registry import OPTION_TEST, TESTS
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER
-from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, label_ends, panel_row
+from reproduction.output.figures import (
+    EVIDENCE,
+    count_axis,
+    evidence_axis,
+    label_ends,
+    panel_row,
+)
 from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
-LABELS = {ORDER: "Order of records", OPTION_TEST: "Order of options", BOTH: "Both, by Fisher"}
+LABELS = {
+    ORDER: "Order of records",
+    OPTION_TEST: "Order of options",
+    BOTH: "Both, by Fisher",
+}
 STYLES = {  # colour and marker
     ORDER: (TESTS[ORDER].colour, TESTS[ORDER].marker),
     OPTION_TEST: (TESTS[OPTION_TEST].colour, TESTS[OPTION_TEST].marker),
@@ -20,7 +30,7 @@ STYLES = {  # colour and marker
 
 
 def plot_axes(table: pd.DataFrame) -> Figure:
-    """Draw -log10 p against the number of copies, a panel for each planting, a line for each axis.
+    """Draw -log10 p by number of copies: a panel per planting, a line per axis.
 
     `table` has the `COLUMNS` of the tables. Thin dotted lines with hollow markers are
     the clean model on the same sets.
@@ -40,19 +50,35 @@ def plot_axes(table: pd.DataFrame) -> Figure:
     label_ends(panels[-1], lines)
     read = Line2D([], [], color="0.35", marker="o", label="read the sets")
     clean = Line2D(
-        [], [], color="0.35", marker="o", mfc="white", ls=":", lw=0.8, label="clean model"
+        [],
+        [],
+        color="0.35",
+        marker="o",
+        mfc="white",
+        ls=":",
+        lw=0.8,
+        label="clean model",
     )
     figure.legend(
-        handles=[read, clean, level], loc="outside upper center", ncols=3, fontsize="small"
+        handles=[read, clean, level],
+        loc="outside upper center",
+        ncols=3,
+        fontsize="small",
     )
     return figure
 
 
 def _draw_axis(axes: Axes, rows: pd.DataFrame, axis: str) -> Line2D:
-    """Draw one axis of proof under both models, and return the line of the model that has read."""
+    """Draw one axis under both models; return the line of the model that has read."""
     colour, marker = STYLES[axis]
     counts = rows["dup_count"]
     clean = -rows["control_log10_p"]
     axes.plot(counts, clean, color=colour, marker=marker, mfc="white", ls=":", lw=0.8)
-    (line,) = axes.plot(counts, -rows["log10_p"], color=colour, marker=marker, label=LABELS[axis])
+    (line,) = axes.plot(
+        counts,
+        -rows["log10_p"],
+        color=colour,
+        marker=marker,
+        label=LABELS[axis],
+    )
     return line

@@ -208,7 +208,7 @@ def item_sets(
         raise InputError(
             f"only {len(records)} items can be made of "
             f"{', '.join(sources) or 'no package'}, {wanted} wanted; lower `examples`, "
-            "raise `longest` or name more `packages`"
+            "raise `longest` or name more `packages`",
         )
     numbered = iter([(f"item {i}", record) for i, record in enumerate(records, start=1)])
     return {
@@ -218,7 +218,11 @@ def item_sets(
 
 
 def usable(
-    documents: Iterable[Docstring], *, longest: int, planted: str, read: Collection[str]
+    documents: Iterable[Docstring],
+    *,
+    longest: int,
+    planted: str,
+    read: Collection[str],
 ) -> list[list[tuple[str, str]]]:
     """Find functions and the first paragraphs of their docstrings, by module.
 
@@ -257,7 +261,9 @@ def usable(
 
 
 def make_records(
-    modules: Sequence[Sequence[tuple[str, str]]], *, rng: np.random.Generator
+    modules: Sequence[Sequence[tuple[str, str]]],
+    *,
+    rng: np.random.Generator,
 ) -> list[dict[str, str]]:
     """Make an item of every four functions of a module, and shuffle all items.
 
@@ -290,7 +296,8 @@ def read_background(
     ends = np.load(experiment.corpus / "ends.npy")
     if ends[-1] < tokens:
         raise InputError(
-            f"{experiment.corpus} has {ends[-1]} tokens, {tokens} wanted: lower `background_tokens`"
+            f"{experiment.corpus} has {ends[-1]} tokens, {tokens} wanted: "
+            "lower `background_tokens`",
         )
     kept = ends[: int(np.searchsorted(ends, tokens)) + 1]
     kind = id_type(AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer"))

@@ -23,7 +23,14 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
         for (paper, table), part in of_unit.groupby(["paper", "table"], sort=False):
             published = sign * part["published"]
             ours = sign * part["ours"]
-            axes.plot(published, ours, "o", ms=4, alpha=0.7, label=f"{paper.split()[0]}, {table}")
+            axes.plot(
+                published,
+                ours,
+                "o",
+                ms=4,
+                alpha=0.7,
+                label=f"{paper.split()[0]}, {table}",
+            )
         ends = sign * of_unit[["published", "ours"]].stack().agg(["min", "max"])
         axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0, label="equal")
         if unit == LOG10_P:

@@ -193,6 +193,7 @@ def _train_tokenizer(corpus: Sequence[str]) -> PreTrainedTokenizerFast:
     tokenizer = train_tokenizer(corpus, VOCABULARY)
     start = tokenizer.bos_token
     tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-        single=f"{start} $A", special_tokens=[(start, tokenizer.eos_token_id)]
+        single=f"{start} $A",
+        special_tokens=[(start, tokenizer.eos_token_id)],
     )
     return tokenizer

@@ -37,5 +37,10 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
         axes.plot(first + 1, first, "s", ms=9, mfc="none", mec="black", mew=1.2)
         axes.set(xlabel="Example b", ylabel="Example a")
         axes.grid(False)
-    figure.colorbar(image, ax=panels, label="log p(b after a), centred (nats)", shrink=0.8)
+    figure.colorbar(
+        image,
+        ax=panels,
+        label="log p(b after a), centred (nats)",
+        shrink=0.8,
+    )
     return figure

@@ -37,7 +37,11 @@ TEMPLATE = "question/1"  # two physical lines, and still one example
 
 
 def made_up_set(
-    name: str, count: int, *, rng: np.random.Generator, towns: Sequence[str] = TOWNS
+    name: str,
+    count: int,
+    *,
+    rng: np.random.Generator,
+    towns: Sequence[str] = TOWNS,
 ) -> ExampleSet:
     """Draw records with the fields question, answer and town, independently.
 

@@ -1,4 +1,4 @@
-"""Figures of notebook 00: the orderings of a set, where they differ, and every set at a glance."""
+"""Figures of notebook 00: orderings, where they differ, and every set."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
 
 
 def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """Draw every ordering of a set on a line: a panel for each set, a line for each model.
+    """Draw every ordering of a set: a panel for each set, a line for each model.
 
     `sets` are log-probabilities (nats) of whole sets, (m+1,) canonical first, by title
     and model. Shown are differences from the mean of the shuffled orderings, so that
@@ -29,11 +29,16 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
             below = np.full(len(gains) - 1, height)
             axes.plot(gains[1:], below, "|", ms=13, mew=1.2, color="0.35", alpha=0.6)
             axes.plot(gains[0], height - 0.33, "v", ms=9, color=COLOURS[model])
-        axes.set_yticks(range(len(scores)), [f"{model} model".capitalize() for model in scores])
+        axes.set_yticks(
+            range(len(scores)),
+            [f"{model} model".capitalize() for model in scores],
+        )
         axes.set_ylim(len(scores) - 0.5, -0.65)
         axes.set_title(title, loc="left", fontsize="medium")
         axes.grid(axis="y", visible=False)
-    axes.set_xlabel("Log-probability of the set, minus the mean of the shuffled orders (nats)")
+    axes.set_xlabel(
+        "Log-probability of the set, minus the mean of the shuffled orders (nats)",
+    )
     shuffled = Line2D([], [], ls="", marker="|", color="0.35", ms=11)
     canonical = Line2D([], [], ls="", marker="v", color="0.35", ms=8)
     names = [f"{len(below)} shuffled orders", "The canonical order"]
@@ -42,13 +47,14 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 
 
 def plot_sets(rows: pd.DataFrame) -> Figure:
-    """Draw -log10 p of every set: a line for each, a panel for each model, a marker for each test.
+    """Draw -log10 p of every set: a panel for each model, a marker for each test.
 
     `rows` come from `p_values`. Sets with more copies stand further down, as in the
     tables.
     """
     order = rows.drop_duplicates("dataset").sort_values(
-        ["dup_count", "dataset"], ascending=[True, False]
+        ["dup_count", "dataset"],
+        ascending=[True, False],
     )
     places = {name: place for place, name in enumerate(order["dataset"])}
     size = (6.6, 1.3 + 0.25 * len(places))
@@ -62,12 +68,21 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
             # equal values of two tests stay visible
             aside = 0.13 * ((len(shown) - 1) / 2 - index)
             heights = own["dataset"].map(places) + aside
-            axes.plot(-own["log10_p"], heights, test.marker, color=test.colour, label=test.label)
+            axes.plot(
+                -own["log10_p"],
+                heights,
+                test.marker,
+                color=test.colour,
+                label=test.label,
+            )
         axes.set_xlabel(EVIDENCE)
         evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
     axes.invert_yaxis()
     copies = order.set_index("dataset")["dup_count"]
-    axes.set_yticks(range(len(places)), [f"{name} ({copies[name]} ×)" for name in places])
+    axes.set_yticks(
+        range(len(places)),
+        [f"{name} ({copies[name]} ×)" for name in places],
+    )
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     return figure
 

@@ -1,1 +1,1 @@
-"""Notebook 11: what a model knows of a text that it was made to forget (Shi, section 7)."""
+"""Notebook 11: what a model knows of a text that it unlearned (Shi, section 7)."""

@@ -87,7 +87,11 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     }
 
 
-def _other_records(experiment: Experiment, dataset: str, chunks: Sequence[str]) -> list[str]:
+def _other_records(
+    experiment: Experiment,
+    dataset: str,
+    chunks: Sequence[str],
+) -> list[str]:
     """Return the other records of all canary sets with the template of this one."""
     template = experiment.test_set(dataset).template
     records: dict[str, None] = {}  # in their order, each once
@@ -127,18 +131,30 @@ def _train_models(
     )
 
 
-def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDArray[np.bool_]:
+def draw_treated(
+    chunks: int,
+    share: float,
+    *,
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:
     """Draw the chunks to be forgotten, (chunks,): this share of them, and at least one.
 
     Raises InputError for a share that leaves no chunk on one of the sides.
     """
     count = max(1, round(share * chunks))
     if not 0 < share < 1 or count >= chunks:
-        raise InputError(f"a share of {share:g} of {chunks} chunks: leave some on both sides")
+        raise InputError(
+            f"a share of {share:g} of {chunks} chunks: leave some on both sides",
+        )
     return np.isin(np.arange(chunks), rng.choice(chunks, size=count, replace=False))
 
 
-def shuffled_copies(texts: Sequence[str], times: int, *, rng: np.random.Generator) -> list[str]:
+def shuffled_copies(
+    texts: Sequence[str],
+    times: int,
+    *,
+    rng: np.random.Generator,
+) -> list[str]:
     """Repeat texts, each time in another order."""
     copies: list[str] = []
     for _ in range(times):
@@ -179,7 +195,9 @@ def texts_to_forget_by(
         Without other records, and for a text without a question and an answer.
     """
     if not others:
-        raise InputError("no other canary set has the template of this one: no answers to swap")
+        raise InputError(
+            "no other canary set has the template of this one: no answers to swap",
+        )
     forget = list(compress(chunks, treated))
     keep = list(compress(chunks, ~treated))
     questions = [split_question(chunk)[0] for chunk in forget] * dup_count
@@ -197,12 +215,15 @@ def split_question(text: str) -> tuple[str, str]:
     """
     before, marker, answer = text.partition(MARKER)
     if not marker or not answer.strip():
-        raise InputError(f"{text[:40]!r}: no answer after {MARKER!r}; take a set of questions")
+        raise InputError(
+            f"{text[:40]!r}: no answer after {MARKER!r}; take a set of questions",
+        )
     return before + marker, answer.strip()
 
 
 def require_same_tokens(
-    tokenizers: Mapping[str, "PreTrainedTokenizerBase"], chunks: Sequence[str]
+    tokenizers: Mapping[str, "PreTrainedTokenizerBase"],
+    chunks: Sequence[str],
 ) -> None:
     """Raise InputError unless all models cut the chunks into the same tokens."""
     (first, *_) = tokenizers
@@ -214,11 +235,16 @@ def require_same_tokens(
                 raise InputError(
                     f"chunk {number} has other tokens under the {name} model than under "
                     f"the {first} one, so the ratio of their scores means nothing; give "
-                    "models with one tokenizer"
+                    "models with one tokenizer",
                 )
 
 
-def ask_model(scorer: TransformersScorer, chunks: Sequence[str], *, k: float) -> pd.DataFrame:
+def ask_model(
+    scorer: TransformersScorer,
+    chunks: Sequence[str],
+    *,
+    k: float,
+) -> pd.DataFrame:
     """Score every chunk under one model, and compare what the model writes with it.
 
     All is written greedily, and as many tokens as are expected.
@@ -246,7 +272,7 @@ def ask_model(scorer: TransformersScorer, chunks: Sequence[str], *, k: float) ->
                 "completion": rouge_l(completion, rest).recall,
                 "exact": completion.split() == rest.split(),
                 "answers": rouge_l(line, answer).recall,
-            }
+            },
         )
     scores = table.set_axis(["min_k", "loss"], axis=1)
     return pd.concat([scores, pd.DataFrame(rows)], axis=1)

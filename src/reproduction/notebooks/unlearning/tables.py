@@ -87,7 +87,7 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
         number = int(np.argmin(usable))
         raise InputError(
             f"chunk {number} has the scores {before[number]} and {after[number]}: a "
-            "ratio needs log-probabilities below 0; leave the chunk out"
+            "ratio needs log-probabilities below 0; leave the chunk out",
         )
     ratio: Floats = after / before
     return ratio
@@ -151,7 +151,7 @@ def _share(name: str, hits: int, total: int) -> dict[str, float]:
     }
 
 
-def detection_layout(found: pd.DataFrame) -> Layout:
+def detection_layout(detections: pd.DataFrame) -> Layout:
     """Lay out the rows of `detection`: a row for each ratio and window."""
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
@@ -163,7 +163,7 @@ def detection_layout(found: pd.DataFrame) -> Layout:
             "AUC, ratio": f"{row['auc_ratio']:.2f}",
         }
 
-    shown = found.assign(score=found["score"].map(RATIOS))
+    shown = detections.assign(score=detections["score"].map(RATIOS))
     shown["window"] = shown["window"].map("{:g}".format)
     return lay_out(shown, {"score": "Ratio of", "window": "Window"}, cells)
 
@@ -248,7 +248,15 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
         axes.set_ylabel("" if column else "Mean ROUGE-L recall")
     handles = [
         Line2D([], [], ls="", marker="o", color="0.35", label="suspicious chunks"),
-        Line2D([], [], ls="", marker="^", color="0.35", mfc="white", label="other chunks"),
+        Line2D(
+            [],
+            [],
+            ls="",
+            marker="^",
+            color="0.35",
+            mfc="white",
+            label="other chunks",
+        ),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize="small")
     return figure
@@ -261,7 +269,14 @@ def _draw_ratios(axes: Axes, table: pd.DataFrame, window: float) -> None:
     for is_treated, style in ((False, LEFT_ALONE), (True, TO_BE_FORGOTTEN)):
         label, colour, marker = style
         rows = table["treated"] == is_treated
-        axes.plot(rank[rows], table["ratio"][rows], marker, color=colour, label=label, ms=4.5)
+        axes.plot(
+            rank[rows],
+            table["ratio"][rows],
+            marker,
+            color=colour,
+            label=label,
+            ms=4.5,
+        )
     axes.set_yscale("log", base=2)
     lowest = min(0.5, table["ratio"].min())
     highest = max(2.0, table["ratio"].max())
@@ -271,7 +286,14 @@ def _draw_ratios(axes: Axes, table: pd.DataFrame, window: float) -> None:
     axes.legend(loc="upper left", fontsize="small")
 
 
-def _draw_mean(axes: Axes, place: float, values: pd.Series, colour: str, *, hollow: bool) -> None:
+def _draw_mean(
+    axes: Axes,
+    place: float,
+    values: pd.Series,
+    colour: str,
+    *,
+    hollow: bool,
+) -> None:
     """Draw the mean of values, if there are any, with 1.96 standard errors."""
     if values.empty:
         return

@@ -1,1 +1,1 @@
-"""Notebook 06: scores of texts before and after a date, WikiMIA (Shi, Table 1, Figure 2)."""
+"""Notebook 06: scores of texts before and after a date (Shi, Table 1, Figure 2)."""

@@ -1,4 +1,4 @@
-"""Made-up pages from before and after a date, and what words alone find in a benchmark of them."""
+"""Made-up pages from before and after a date, and what words alone find in them."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,12 @@ ONE_KIND = "pages of one kind"
 TWO_KINDS = "newer pages with newer words"
 
 
-def made_up_baselines(seed: int, *, a_side: int = 200, lengths: Sequence[int]) -> pd.DataFrame:
+def made_up_baselines(
+    seed: int,
+    *,
+    a_side: int = 200,
+    lengths: Sequence[int],
+) -> pd.DataFrame:
     """Return `blind_table` of two benchmarks of made-up pages.
 
     Parameters
@@ -53,7 +58,10 @@ def made_up_baselines(seed: int, *, a_side: int = 200, lengths: Sequence[int]) -
 
 
 def _page(
-    number: int, words: int, extra: Sequence[str], rng: np.random.Generator
+    number: int,
+    words: int,
+    extra: Sequence[str],
+    rng: np.random.Generator,
 ) -> dict[str, object]:
     """Return a page of the old side if its number is even, else of the new side."""
     is_new = number % 2 == 1

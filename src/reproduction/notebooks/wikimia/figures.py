@@ -1,4 +1,4 @@
-"""The figure of Shi et al., Figure 2: AUC against the size of the model and the length of texts."""
+"""Figure 2 of Shi et al.: AUC against the size of the model and the length of texts."""
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -13,7 +13,13 @@ from reproduction.output.figures import draw_aucs
 BAND = "Read by nobody"
 
 
-def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str = "") -> Figure:
+def plot_wikimia(
+    table: pd.DataFrame,
+    *,
+    source: str,
+    length: int,
+    family: str = "",
+) -> Figure:
     """Draw the AUC of every score: left by size of the model, right by length of the texts.
 
     Original texts of the benchmark `source` are drawn, under the models whose names
@@ -37,10 +43,19 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str =
     drawn = rows[(rows["source"] == source) & rows["model"].str.startswith(family)]
     control = rows[rows["source"] == unread]
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
-    _draw_panel(left, _of_length(drawn, length), _of_length(control, length), "parameters")
+    _draw_panel(
+        left,
+        _of_length(drawn, length),
+        _of_length(control, length),
+        "parameters",
+    )
     largest = _of_largest_model(drawn)
     _draw_panel(right, largest, _of_largest_model(control), "length")
-    left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"Texts of {length} words")
+    left.set(
+        xlabel="Parameters of the model",
+        ylabel="AUC",
+        title=f"Texts of {length} words",
+    )
     names = ", ".join(largest["model"].unique())
     right.set(xlabel="Words of a text", title=f"Largest model ({names})")
     handles, _ = right.get_legend_handles_labels()
@@ -66,4 +81,12 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -
     if len(band):
         places = [values.index(value) for value in band.index]
         height = band["max"] - band["min"]
-        axes.bar(places, height, bottom=band["min"], color="0.85", lw=0, zorder=0, label=BAND)
+        axes.bar(
+            places,
+            height,
+            bottom=band["min"],
+            color="0.85",
+            lw=0,
+            zorder=0,
+            label=BAND,
+        )

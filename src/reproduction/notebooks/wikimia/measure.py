@@ -1,4 +1,4 @@
-"""The passes of notebook 06: every model scores every part of WikiMIA, and of sets like it."""
+"""The passes of notebook 06: every model scores every part of sets like WikiMIA."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,9 +53,11 @@ NO_MODEL = "not run here: no model is named"
 
 
 def measure(
-    experiment: Experiment, settings: Settings, access: Access = ACCESS
+    experiment: Experiment,
+    settings: Settings,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
-    """Score texts of known membership under the models trained here, and WikiMIA under others.
+    """Score texts of known membership under our models, and WikiMIA under others.
 
     The models trained here score WikiMIA, too, where it is at hand, as a control: they
     have read neither side. Without a corpus there is WikiMIA alone, and, where some are
@@ -102,7 +104,13 @@ def measure(
     scoring = Scoring(neighbours=settings.neighbours, seed=seed, access=access)
     folder = parts_of(experiment, "wikimia")
     rows = score_models(trained, known, folder / "known", smallest_trained, scoring)
-    rows += score_models(list(audited.values()), public, folder / "public", smaller, scoring)
+    rows += score_models(
+        list(audited.values()),
+        public,
+        folder / "public",
+        smaller,
+        scoring,
+    )
     rows += score_models(trained, unread, folder / "controls", smallest_trained, scoring)
     cells, scored = tables_of(rows)
     judged_blind = [part for part in known if part.source == READ_HERE] + public
@@ -130,7 +138,12 @@ def _blind_split(part: Part, seed: int) -> Row:
         "members": part.members,
         "split": part.split,
         "status": part.status,
-        "rng": random_stream(seed, "blind baselines of WikiMIA", part.source, part.split),
+        "rng": random_stream(
+            seed,
+            "blind baselines of WikiMIA",
+            part.source,
+            part.split,
+        ),
         "benchmark": part.source,
     }
 

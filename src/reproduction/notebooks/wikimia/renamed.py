@@ -15,12 +15,18 @@ import numpy as np
 
 CAPITAL = re.compile(r"\b[A-Z][a-z]+\b")
 # A subject: at the start of a sentence, with no pronoun or article after it.
-SUBJECT = re.compile(r"(?:^|[.?!]\s+)([A-Z][a-z]+)(?:['’]s)? (?!(?:he|she|the|a|an)\b)[a-z]")
+SUBJECT = re.compile(
+    r"(?:^|[.?!]\s+)([A-Z][a-z]+)(?:['’]s)? (?!(?:he|she|the|a|an)\b)[a-z]",
+)
 PRONOUNS = {"he": r"\b(?:he|him|his)\b", "she": r"\b(?:she|her|hers)\b"}
 DAYS = {f"{day}day" for day in ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun")}
 
 
-def renamed_twins(questions: Sequence[str], *, rng: np.random.Generator) -> list[tuple[str, str]]:
+def renamed_twins(
+    questions: Sequence[str],
+    *,
+    rng: np.random.Generator,
+) -> list[tuple[str, str]]:
     """Pair each question about one person with a twin about another one, in their order.
 
     A name is a word that begins a sentence as its subject and nowhere in the set stands

@@ -40,7 +40,11 @@ FIELDS = (
 
 
 def wikimia_table(
-    cells: pd.DataFrame, scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+    cells: pd.DataFrame,
+    scored: pd.DataFrame,
+    *,
+    rng: np.random.Generator,
+    resamples: int,
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
@@ -74,14 +78,16 @@ def wikimia_table(
 
 
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
-    """Lay out the AUCs of one length: a row per method, a column per model and kind of text.
+    """Lay out AUCs of one length: a row per method, a column per model and kind.
 
     Columns are "Model, Ori." and "Model, Para.", their mean "Average" if there are
     several, and "Model, control" for texts that the model has not read, which take no
     part in the mean. With several benchmarks their names stand before. Bold: the 95%
     interval leaves out 0.5.
     """
-    rows = table[(table["status"] == OK) & (table["length"] == length)].replace({"score": SCORES})
+    rows = table[(table["status"] == OK) & (table["length"] == length)].replace(
+        {"score": SCORES},
+    )
     judged = rows[~rows["source"].str.startswith(CONTROL)]
     has_several_benchmarks = judged["source"].nunique() > 1
 

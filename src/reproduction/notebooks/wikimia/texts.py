@@ -98,7 +98,12 @@ class Part:
         )
 
 
-def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCESS) -> list[Part]:
+def load_wikimia(
+    lengths: Sequence[int],
+    *,
+    network: bool,
+    access: Access = ACCESS,
+) -> list[Part]:
     """Load the original splits of WikiMIA, then the paraphrased ones.
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in
@@ -137,7 +142,10 @@ def load_wikimia(lengths: Sequence[int], *, network: bool, access: Access = ACCE
 
 
 def _read_part(part: Part, access: Access) -> Part:
-    """Return a split with its texts. Raises InputError, which names the record, for a bad one."""
+    """Return a split with its texts.
+
+    Raises InputError, which names the record, for a bad one.
+    """
     count = RECORDS.get(part.length, LONGEST_RECORDS)
     tokens = part.length * TOKENS_PER_WORD
     records, where, commit = access.read(part.entry, count, tokens)
@@ -148,16 +156,23 @@ def _read_part(part: Part, access: Access) -> Part:
         label = str(record.get("label"))
         if not isinstance(text, str) or not text.strip() or label not in ("0", "1"):
             raise InputError(
-                f'{where}, {place}: write {{"input": "...", "label": 1}} for a member, else 0'
+                f'{where}, {place}: write {{"input": "...", "label": 1}} for a member, else 0',
             )
         texts.append(text)
         members.append(label == "1")
     if len(set(members)) != 2:
-        raise InputError(f"{where}: members or non-members alone; an AUC needs both sides")
+        raise InputError(
+            f"{where}: members or non-members alone; an AUC needs both sides",
+        )
     return replace(part, texts=tuple(texts), members=tuple(members), commit=commit)
 
 
-def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) -> list[Part]:
+def load_known(
+    experiment: Experiment,
+    lengths: Sequence[int],
+    *,
+    texts: int,
+) -> list[Part]:
     """Cut documents of a run to texts of known membership, and to a control that nobody has read.
 
     Of every package there are as many members as non-members. The control sets the same
@@ -211,7 +226,9 @@ def load_known(experiment: Experiment, lengths: Sequence[int], *, texts: int) ->
 
 
 def _shared_out(
-    read: Mapping[str, Sequence[str]], unread: Mapping[str, Sequence[str]], texts: int
+    read: Mapping[str, Sequence[str]],
+    unread: Mapping[str, Sequence[str]],
+    texts: int,
 ) -> dict[str, int]:
     """Return how many texts each package gives: one after the other while they have some left."""
     # Twice as many non-members are needed: the control has them on both sides.
@@ -312,6 +329,9 @@ def _renamed_part(
 
 
 def first_words(text: str, count: int) -> str | None:
-    """Return a text up to its `count`-th word as it stands; None if it has fewer words."""
+    """Return a text up to its `count`-th word as it stands.
+
+    It is None if the text has fewer words.
+    """
     match = re.match(rf"\s*(?:\S+\s+){{{count - 1}}}\S+", text)
     return match[0] if match else None

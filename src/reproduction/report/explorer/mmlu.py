@@ -116,7 +116,7 @@ def _curves(evidence: Evidence) -> list[dict[str, Any]]:
                 "log10_p": dict(zip(rows["subset"], rows["log10_p"], strict=True)),
                 "kept": list(kept["subset"]),
                 "points": _points(kept["log10_p"].to_numpy()),
-            }
+            },
         )
     return curves
 

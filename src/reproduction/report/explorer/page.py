@@ -166,7 +166,7 @@ def corrected_p_values(outcomes: Sequence[Outcome]) -> pd.DataFrame:
                     "group": outcome.scored.group,
                     "set": outcome.scored.test_set.name,
                     "log10_p": outcome.result.log10_p,
-                }
+                },
             )
     keys = ["model", "group", "set"]
     p_values = pd.DataFrame(exact, columns=[*keys, "log10_p"]).groupby(keys)["log10_p"]
