@@ -102,8 +102,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     drawn = pd.concat(panels, ignore_index=True).replace({"member": SIDES})
     # A logarithm needs values above 0.
     logarithmic = metric.startswith(PROBABILITIES) and bool((drawn[metric] > 0).all())
-    layout = {"figure.constrained_layout.use": False}  # seaborn brings its own
-    with plt.rc_context(layout):
+    # seaborn brings a layout of its own.
+    with plt.rc_context({"figure.constrained_layout.use": False}):
         grid = sns.displot(
             drawn,
             x=metric,

@@ -206,16 +206,11 @@ def score_released(
 
 
 def _cut_domain(public: PublicDomain, scorer: Scorer, settings: Settings) -> Domain:
-    """Cut the documents of both sides.
-
-    Raises InputError for a side without a text long enough.
-    """
+    """Cut documents of both sides; InputError for one without a text long enough."""
     fewest = settings.shortest or settings.length
     cut: dict[str, Texts] = {}
-    for kind, documents in (
-        ("member", public.members),
-        ("non-member", public.non_members),
-    ):
+    sides = {"member": public.members, "non-member": public.non_members}
+    for kind, documents in sides.items():
         texts = _beginnings(documents, scorer, fewest=fewest, most=settings.length)
         cut[kind] = tuple(islice(texts, settings.texts))
         if not cut[kind]:
@@ -317,10 +312,7 @@ def _fine_tune(
     folder: Path,
     settings: Settings,
 ) -> None:
-    """Let every model read the texts of all domains some more times.
-
-    The model is written to the folder.
-    """
+    """Let every model read all texts some more times; write it to the folder."""
     from contamination.scoring.processes import deal
     from reproduction.run.fine_tuning import fine_tune
 
