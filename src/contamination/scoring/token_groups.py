@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
@@ -13,6 +14,36 @@ from contamination.testsets.tokens import CHUNK, tokenize
 
 if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
+
+
+class TokenRows(Sequence[np.ndarray]):
+    """Token sequences end to end in one array: a million short arrays fill the memory.
+
+    >>> rows = TokenRows([np.array([5, 6]), np.array([7])])
+    >>> len(rows), rows[1].tolist()
+    (2, [7])
+    """
+
+    def __init__(self, rows: Sequence[np.ndarray]) -> None:
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        self._ends = np.cumsum(lengths)
+        self._tokens = np.concatenate(rows)
+
+    def __len__(self) -> int:
+        """Return the number of sequences."""
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, number: int) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[np.ndarray]: ...
+    def __getitem__(self, number: int | slice) -> np.ndarray | list[np.ndarray]:
+        """Return one sequence, or several."""
+        if isinstance(number, slice):
+            return [self[place] for place in range(*number.indices(len(self)))]
+        place = range(len(self))[number]
+        start = self._ends[place - 1] if place else 0
+        return self._tokens[start : self._ends[place]]
 
 
 class Group(NamedTuple):
@@ -27,13 +58,13 @@ class Group(NamedTuple):
     rests
         The distinct continuations, at least one token each.
     which
-        The continuation of each of the N variants, the published one first.
+        The continuation of each of the N variants, (N,), the published one first.
     """
 
     record: int
     prefix: np.ndarray
     rests: Sequence[np.ndarray]
-    which: Sequence[int]
+    which: Sequence[int] | NDArray[np.int32]
 
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
@@ -93,9 +124,10 @@ def _group(record: int, rows: Sequence[np.ndarray]) -> Group:
         content = rest.tobytes()
         if content not in numbers:
             numbers[content] = len(rests)
-            rests.append(rest.copy())  # a view would keep the whole row
+            rests.append(rest)
         which.append(numbers[content])
-    return Group(record, rows[0][:common], rests, which)
+    prefix = rows[0][:common].copy()  # a view would keep the whole row
+    return Group(record, prefix, TokenRows(rests), np.array(which, dtype=np.int32))
 
 
 def shared_beginning(rows: Sequence[np.ndarray]) -> int:
