@@ -94,7 +94,7 @@ def compare(
     ] = None,
     as_json: o.AsJson = False,
 ) -> ExitStatus:
-    """Test whether MODEL scores SUSPECT higher than HELD_OUT, which it cannot have read.
+    """Test MODEL on published records against held-out ones.
 
     Example: contamination compare my_model published.jsonl held_out.jsonl --control
     other_model

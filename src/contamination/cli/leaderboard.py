@@ -32,11 +32,12 @@ def leaderboard(
     as_json: o.AsJson = False,
     csv: o.CsvFile = None,
 ) -> None:
-    """Rank the statistics by their mean log10 p on STORES of models that have read planted sets.
+    """Rank the statistics by their mean log10 p on STORES.
 
     Example: contamination leaderboard data/stores --own my_statistic.py:scores
 
-    No model is read. The clean model has read none of the sets, so about a share of the level of
+    STORES are those of models that have read planted sets, and of a clean one. No model is
+    read. The clean model has read none of the sets, so about a share of the level of
     its sets is rejected by a statistic that keeps it.
     """
     check_written([csv], [stores])
