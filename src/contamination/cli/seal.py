@@ -79,7 +79,7 @@ def seal(
     options: o.OptionFields = None,
     other: o.Other = None,
 ) -> None:
-    """Seal MY_SET: a secret key draws its order, and a file commits to it.
+    """Seal MY_SET: a secret key draws its order.
 
     Example: contamination seal my_set.jsonl --out sealed
 
