@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RANDOM = ("dropout", "alpha", "nbest_size")
 PROBE = "Undoubtedly incomprehensible 12345678 überraschend неизвестность международный. " * 8
 PROBES = 3  # times that it is tokenised
-CHUNK = 1 << 22  # characters whose tokens are lists of Python numbers at a time
+CHUNK = 1 << 20  # characters whose tokens are lists of Python numbers at a time
 
 
 @dataclass(frozen=True, eq=False)
