@@ -50,6 +50,9 @@ def _statuses(results: Path, reasons: Mapping[str, str]) -> Iterator[str]:
         table = pd.read_csv(path, low_memory=False)
         if "status" not in table:
             continue
+        if table.empty:  # nothing of this kind was asked of released models
+            print(f"{path.name:30} no row")
+            continue
         statuses = table["status"].fillna("").astype(str)
         kinds = statuses.str.partition(":")[0].value_counts()
         print(f"{path.name:30} " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
