@@ -18,7 +18,6 @@ from contamination.audit.controls.diagnosis import tf_idf
 from contamination.membership.blind import latest_year
 from contamination.randomness import random_stream
 from contamination.statistics.held_out import sides_test
-from contamination.statistics.sides import Sides
 
 FEATURES = ("length", "dates", "compressed length", "words")
 RESAMPLES = 1_999
@@ -68,11 +67,7 @@ def compare_sides(
     labels = np.asarray(published)
     codes = np.asarray(strata)
     rng = random_stream(seed, "blind baselines")
-    chosen = np.arange(len(texts))
-    if len(texts) > MOST_RECORDS:
-        chosen = np.sort(rng.choice(len(texts), size=MOST_RECORDS, replace=False))
-        if not Sides.of(labels, codes).informative[chosen].any():
-            chosen = np.arange(MOST_RECORDS)
+    chosen = _records_compared(labels, codes, rng=rng)
     shown = [texts[record] for record in chosen.tolist()]
     lengths = [float(len(text)) for text in shown]
     years = [latest_year(text) for text in shown]
@@ -88,3 +83,25 @@ def compare_sides(
     )
     named = dict(zip(FEATURES, p_values.tolist(), strict=True))
     return SidesControl(p_values=named, p=p)
+
+
+def _records_compared(
+    published: np.ndarray, strata: np.ndarray, *, rng: np.random.Generator
+) -> np.ndarray:
+    """Return at most `MOST_RECORDS` records: whole strata, or as many of either side.
+
+    Which ones are taken does not depend on the draw of the sides but by its numbers, so that the
+    labels of those taken stay exchangeable.
+    """
+    if len(published) <= MOST_RECORDS:
+        return np.arange(len(published))
+    mixed = rng.permutation(len(published))
+    values, codes = np.unique(strata, return_inverse=True)
+    if len(values) > 1:
+        rank = rng.permutation(len(values))[codes]
+        mixed = mixed[np.argsort(rank[mixed], kind="stable")]
+        return np.sort(mixed[:MOST_RECORDS])
+    a_side = MOST_RECORDS // 2
+    members = mixed[published[mixed]][:a_side]
+    others = mixed[~published[mixed]][:a_side]
+    return np.sort(np.concatenate([members, others]))
