@@ -12,7 +12,7 @@ import pandas as pd
 
 from contamination.audit.registry import OPTION_TEST
 from contamination.tables import MISSING, SIGNIFICANT, format_p
-from reproduction.notebooks.assumptions.measure import LABELS
+from reproduction.notebooks.assumptions.labels import LABELS
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.settings import SCORE, UNREAD

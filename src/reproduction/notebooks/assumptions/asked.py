@@ -19,22 +19,13 @@ from contamination.randomness import random_stream
 from contamination.scoring.generation import LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
+from reproduction.notebooks.assumptions.labels import ROWS
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 from reproduction.run.texts import Domain, Texts
 
 SAMPLES = 6  # after each prefix
 COPIES = 3  # among which a text stands
 COPIED = 12  # part of the context that a text takes: a prompt holds it and its copies
-# Column of `contamination.membership.columns` -> assumption, and the name of the score.
-ROWS = {
-    "verbatim": ("A4", "Continued word for word"),
-    "rouge_l": ("A4", "Continued, ROUGE-L"),
-    "choice": ("A4", "Chosen among copies (DE-COP)"),
-    "cloze": ("A5", "Key of a gap, gain"),
-    "cloze_first": ("A5", "Key of a gap is first"),
-    "cdd": ("A6", "Samples near the greedy text (CDD)"),
-    "agreement": ("A6", "Mean distance of the samples"),
-}
 
 
 def score_asked(

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from reproduction.notebooks.assumptions.measure import FIRST, LABELS
+from reproduction.notebooks.assumptions.labels import FIRST, LABELS
 from reproduction.output.figures import READ, UNREAD, say_nothing
 
 SIDES = {True: "members", False: "non-members"}

@@ -22,7 +22,8 @@ from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import OK
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.assumptions.asked import ROWS, score_asked
+from reproduction.notebooks.assumptions.asked import score_asked
+from reproduction.notebooks.assumptions.labels import FIRST, LABELS, ROWS
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 from reproduction.notebooks.assumptions.public import (
     PIECE,
@@ -35,20 +36,6 @@ from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid
 from reproduction.run.texts import Domain, Texts, domain_texts, to_train_on
 
-# k of Fu; its names in the tables.
-FIRST = (50, 100, 200)
-MIN_K = (5, 15, 25)
-MEM = (5, 15, 25)
-ENTROPY = (5, 15, 25)
-LABELS = (
-    {f"ppl_{k}": f"PPL_{k}" for k in FIRST}
-    | {"loss": "PPL"}
-    | {f"min_prob_{k}": f"Min {k}% token" for k in MIN_K}  # as Fu define it
-    | {f"min_k_{k}": f"Min-K% {k} (log)" for k in MIN_K}  # as Shi do
-    | {f"mem_{k}": f"Mem {k}" for k in MEM}
-    | {f"mem_off_by_one_{k}": f"Mem {k}, off by one" for k in MEM}
-    | {f"entropy_{k}": f"Entropy {k}" for k in ENTROPY}
-)
 READ_HERE = "read here"  # benchmark of the domains of the corpus
 CELLS = (
     "model",

@@ -17,8 +17,7 @@ import pandas as pd
 from contamination.membership.evaluate import auc, evaluate
 from contamination.scoring.status import OK
 from contamination.tables import Layout, format_estimate, lay_out
-from reproduction.notebooks.assumptions.asked import ROWS
-from reproduction.notebooks.assumptions.measure import LABELS
+from reproduction.notebooks.assumptions.labels import LABELS, ROWS
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 
 MEAN = "mean"  # domain of the rows that average over all domains
