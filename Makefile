@@ -96,7 +96,7 @@ notebooks: $(EXECUTED) ## every notebook, and what it needs
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
 stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
-compare: $(SETUP) ## the numbers of this run beside those of results/reference, or of OTHER=results/PROFILE
+compare: $(SETUP) ## names and numbers of this run beside those of results/reference, or of OTHER=results/PROFILE
 	$(RUN) compare --results $(R) $(addprefix --other ,$(OTHER))
 reference: $(SETUP) ## renew what git holds of a finished run (results/reference/, of another profile than laptop results/reference/PROFILE/), and the numbers of README.md
 	$(RUN) reference --results $(R) $(OUTPUTS)

@@ -182,8 +182,20 @@ def _released(results: Path) -> dict[str, dict[str, str]]:
     return models
 
 
+def _knows_bfloat16(device: torch.device) -> bool:
+    """Return whether the device has instructions for bfloat16, be they fast or not."""
+    if device.type == "cuda":
+        return has_bfloat16(device)
+    able = torch.cpu.get_capabilities()
+    return any(able.get(name, False) for name in ("avx512_bf16", "amx_bf16", "bf16"))
+
+
 def _machine(device: torch.device) -> dict[str, Any]:
-    """Return what can move the last digits of a number, without this machine's name."""
+    """Return what can move the last digits of a number, without this machine's name.
+
+    `precision` is that in which models were trained and scored. It is float32 without
+    bfloat16, and where bfloat16 is slower than float32.
+    """
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -192,6 +204,7 @@ def _machine(device: torch.device) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "accelerators": torch.cuda.device_count(),
+        "bfloat16": _knows_bfloat16(device),
         "precision": "bfloat16" if has_bfloat16(device) else "float32",
     }
 

@@ -258,19 +258,32 @@ def compare(
     results: ResultsDirectory,
     other: Annotated[Path, typer.Option(help="Results of another run.")] = REFERENCE,
 ) -> ExitStatus:
-    """Compare every value of a run with those of another; exit status 1 if one is different.
+    """Compare a run with another; exit status 1 if anything is different.
 
-    Writes results/comparison.csv, a row for each value.
+    First the names of files, columns, variables and sections; then, of two runs of the
+    same profile, every value. Writes results/comparison.csv, a row for each value.
     """
     import pandas as pd
 
     from reproduction.output.compare import DIFFERENT, compare
+    from reproduction.output.state import differences, state_of
     from reproduction.stages.summary import print_comparison
 
+    lines = differences(
+        state_of(results),
+        state_of(other),
+        names=(str(results), str(other)),
+    )
+    typer.echo("\n".join([*lines, f"{len(lines)} differences of names"]))
+    profile = read_json(results / "manifest.json")["profile"]
+    expected = read_json(other / "manifest.json")["profile"]
+    if profile != expected:
+        typer.echo(f"no values compared: {results} is of {profile}, {other} of {expected}")
+        return ExitStatus.DIFFERENT if lines else ExitStatus.DONE
     values = compare(results, other, pd.read_csv(TOLERANCES))
     save_table(values, results / "comparison.csv")
     print_comparison(values, results, other)
-    if (values["outcome"] == DIFFERENT).any():
+    if lines or (values["outcome"] == DIFFERENT).any():
         return ExitStatus.DIFFERENT
     return ExitStatus.DONE
 

@@ -226,6 +226,15 @@ def test_the_stage_says_what_is_different(copy, capsys, monkeypatch) -> None:
     assert {"canaries.md", "canary.md"} < {*values["row"]}
 
 
+def test_of_another_profile_names_alone_are_compared(copy, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(stage, "TOLERANCES", TOLERANCES)
+    run = copy("quick", profile="quick", seed=6)
+    assert stage.compare(results=run, other=REFERENCE) is ExitStatus.DONE
+    (run / "tables" / "canaries.md").unlink()
+    assert stage.compare(results=run, other=REFERENCE) is ExitStatus.DIFFERENT
+    assert f"{run} lacks tables/canaries.md" in capsys.readouterr().out
+
+
 def test_what_cannot_be_compared_is_reported(copy, tmp_path: Path) -> None:
     run = copy("run")
     for other, message in (
