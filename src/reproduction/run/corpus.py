@@ -73,6 +73,7 @@ def harvest(package: str) -> list[Docstring]:
             "profile",
         ) from error
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
+    installed = dist.version  # which reads the metadata of the distribution each time
     docstrings = []
     for path in sorted(files):
         # Python 3.11 lists files that were removed after the installation, 3.12 does
@@ -87,7 +88,7 @@ def harvest(package: str) -> list[Docstring]:
                 docstrings.append(
                     Docstring(
                         package=package,
-                        version=dist.version,
+                        version=installed,
                         path=path,
                         name=name,
                         signature=signature,
