@@ -12,9 +12,12 @@ import os
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from contamination.errors import InputError, brief
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 REGISTRY = Path(__file__).with_name("registry.yaml")
 REGISTRY_VARIABLE = "CONTAMINATION_REGISTRY"
@@ -162,11 +165,19 @@ def _entry(name: str, fields: Fields, where: str) -> Entry:
 
 def _checked(kind: type[T], value: Any, where: str) -> T:
     """Return a value as the kind; InputError with the place and the first wrong field."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return _adapter(kind).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "all of it"
         raise InputError(f"{where}: {field}: {first['msg']}; correct the entry") from error
+
+
+@cache
+def _adapter(kind: type[T]) -> "TypeAdapter[T]":
+    """Return the validator of a kind, which takes longer to build than to use."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)

@@ -11,10 +11,8 @@ the stage became stale. `diff` shows why.
 import ast
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,7 @@ import grimp
 from contamination.files import sha256_of, write_text
 from reproduction.notebooks.table import NOTEBOOKS, code_of, outputs
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
+from reproduction.stages.digests import Digests
 
 PACKAGES = ("contamination", "reproduction")
 # Files that a module reads at run time, from the root of the repository.
@@ -36,7 +35,6 @@ READ_BY = {
     ),
     "reproduction.report.render": ("src/reproduction/report/*.lua",),
 }
-Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @cache
@@ -67,7 +65,13 @@ def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
     return seen - excluded
 
 
-def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
+def facts(
+    root: Path,
+    start: Iterable[str],
+    without: Iterable[str] = (),
+    *,
+    known: Digests,
+) -> dict[str, str]:
     """Return a digest or version for each name of the closure of `start`.
 
     Parameters
@@ -78,13 +82,15 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
         modules.
     without
         Modules through which the closure does not go.
+    known
+        Digests of modules and versions of packages.
     """
     digests: dict[str, str] = {}
     for name in sorted(closure(start, without)):
         if name.startswith(PACKAGES):
-            digests[name] = _digest(_file_of(root, name))
+            digests[name] = known.of_module(_file_of(root, name))
         else:
-            installed = _version(name)
+            installed = known.of_package(name)
             if installed:
                 digests[name] = installed
         for pattern in READ_BY.get(name, ()):
@@ -94,33 +100,13 @@ def facts(root: Path, start: Iterable[str], without: Iterable[str] = ()) -> dict
     return digests
 
 
+@cache
 def _file_of(root: Path, module: str) -> Path:
     """Return the file of a module or package of ours."""
     path = root / "src" / Path(*module.split("."))
     if path.is_dir():
         return path / "__init__.py"
     return path.with_suffix(".py")
-
-
-_distributions = cache(packages_distributions)
-
-
-def _version(name: str) -> str:
-    """Return the version of a distribution, or of one imported by that name."""
-    for distribution in (*_distributions().get(name, ()), name):
-        with suppress(PackageNotFoundError):
-            return version(distribution)
-    return ""
-
-
-@cache
-def _digest(path: Path) -> str:
-    """Return a digest of a module without comments and docstrings."""
-    tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, Definition) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return sha256_of(ast.dump(tree))[:16]
 
 
 def notebook_code(path: Path) -> tuple[set[str], str]:
@@ -154,7 +140,9 @@ NOT_OF_DOCSTRINGS = ("contamination.testsets.sources",)
 
 def write_rules(run: RunFiles, root: Path = Path()) -> None:
     """Write the stamps of all stages of a profile, then the rules."""
-    lines, stamps = rules_of(run, root)
+    known = Digests(run.build / "digests.json")
+    lines, stamps = rules_of(run, root, known)
+    known.save()
     for name, stamp in stamps.items():
         path = run.build / "stamps" / name
         text = "".join(f"{key} {value}\n" for key, value in stamp.items())
@@ -171,9 +159,10 @@ class Rules:
     Makefile.
     """
 
-    def __init__(self, run: RunFiles, root: Path) -> None:
+    def __init__(self, run: RunFiles, root: Path, known: Digests) -> None:
         self.run = run
         self.root = root
+        self.known = known
         self.lines: list[str] = []
         self.stamps: dict[str, dict[str, str]] = {}
         self._sections: dict[str, Any] = {"seed": run.profile.seed}
@@ -209,7 +198,7 @@ class Rules:
         without
             Modules through which the closure of the code does not go.
         """
-        stamp = facts(self.root, modules, without)
+        stamp = facts(self.root, modules, without, known=self.known)
         if sections:
             for name in (*sections, "seed"):
                 text = self._text_of_section(name)
@@ -224,9 +213,21 @@ class Rules:
         return text
 
 
-def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return the lines of the included makefile, and the stamps by name of the stage."""
-    rules = Rules(run, root)
+def rules_of(
+    run: RunFiles, root: Path, known: Digests
+) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return the lines of the included makefile, and the stamps by name of the stage.
+
+    Parameters
+    ----------
+    run
+        Profile and build directory.
+    root
+        Of the repository.
+    known
+        Digests of modules and versions of packages.
+    """
+    rules = Rules(run, root, known)
     models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
     stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
     if models:
@@ -279,7 +280,7 @@ def _add_corpus(rules: Rules) -> None:
         without=without,
     )
     for package in (*profile.corpus.packages, *profile.corpus.held_out):
-        rules.stamps["corpus"][package] = _version(package)
+        rules.stamps["corpus"][package] = rules.known.of_package(package)
 
 
 def _add_models(rules: Rules, models: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from itertools import chain
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
+from reproduction.stages.digests import Digests
 from reproduction.stages.rules import closure, facts, rules_of
 
 TRAINING = "reproduction.run.training"
@@ -20,19 +21,19 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
 
 
 def test_versions_and_the_files_that_a_module_reads_count() -> None:
-    found = facts(ROOT, [TRAINING])
+    found = facts(ROOT, [TRAINING], known=Digests())
     assert found["torch"]
     assert found["transformers"]
     assert not {"ruff", "matplotlib", "papermill"} & set(found)
     assert found["yaml"] == version("pyyaml")
-    read = facts(ROOT, ["reproduction.output.published"])
+    read = facts(ROOT, ["reproduction.output.published"], known=Digests())
     assert "data/published/shi2023_headline.csv" in read
 
 
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
-    stamps = rules_of(run, ROOT)[1]
+    stamps = rules_of(run, ROOT, Digests())[1]
     lines = set(chain.from_iterable(stamps.values()))
     assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}
