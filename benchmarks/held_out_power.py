@@ -7,7 +7,7 @@ seeded draw publishes 40 of them and holds 40 back. The clean model is trained f
 which the published halves are planted 1, 2, 4 or 8 times: whole, shuffled in each copy, or cut into
 single records. Then `contamination compare` asks whether the model scores the published half higher
 than the other. The clean model itself is the second model. At 4 copies, the successor test of the
-order of records is given the same published halves.
+order of records is given the same published halves, under the trained model.
 
 The protocol, committed before anything was run. `CANDIDATES` are compared on the first seed by
 their log10 p over all sets with 1, 2 or 4 copies (at 8 copies p may be the least possible one). The
@@ -48,10 +48,11 @@ from reproduction.run.injection import PLANTINGS, Planting, fill_blocks, planted
 
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
 SEEDS = {"choosing": 20261129, "confirming": 20261130}
-SETS = {1: 5, 2: 5, 4: 10, 8: 5}  # copies -> sets of each planting
+SETS = {1: 4, 2: 4, 4: 10, 8: 2}  # copies -> sets of each planting
+SET_KINDS = ("signature", "question", "parameter", "medium")  # in turn
 CHOSEN_ON = (1, 2, 4)  # copies
 SIDE = 40  # records published, and as many held out
-BACKGROUND = 200_000  # tokens of the corpus, which the clean model has read before
+BACKGROUND = 100_000  # tokens of the corpus, which the clean model has read before
 RATE = 1e-3  # as in notebook 09
 BATCH = 4
 CANDIDATES = ("rank", "mean", "tail")  # the first is the default
@@ -80,18 +81,14 @@ class PlantedSet:
 
 
 def planted_sets(corpus: Path, *, seed: int) -> list[PlantedSet]:
-    """Deal records out to sets.
-
-    Every combination of copies and planting has as many sets of each kind.
-    """
+    """Deal records out to sets, whose kinds take turns."""
     rng = random_stream(seed, "held-out power, records")
-    kinds = list(KINDS)
-    left = {kind: shuffled_records(corpus, kind, rng=rng) for kind in kinds}
+    left = {kind: shuffled_records(corpus, kind, rng=rng) for kind in SET_KINDS}
     sets = []
     for dup_count, number in SETS.items():
         for planting in PLANTINGS:
             for index in range(number):
-                kind = kinds[index % len(kinds)]
+                kind = SET_KINDS[len(sets) % len(SET_KINDS)]
                 records = left[kind][: 2 * SIDE]
                 del left[kind][: 2 * SIDE]
                 if len(records) < 2 * SIDE:
@@ -185,7 +182,7 @@ def outcomes(one: PlantedSet, scorer: TransformersScorer, model: str, work: Path
             "read_at_least": found.read_bound,
         }
         rows.append(fixed | row)
-    if one.dup_count == ORDER_COPIES:
+    if model == "planted" and one.dup_count == ORDER_COPIES:
         rows.append(fixed | {"test": "order", "log10_p": order_log10_p(one, scorer, model, work)})
     return rows
 
@@ -211,24 +208,23 @@ def blind_p(one: PlantedSet) -> float:
     return compare_sides(texts, published, np.zeros(len(texts), dtype=np.intp), seed=0).p
 
 
-def study(build: Path, role: str) -> pd.DataFrame:
-    """Train and score one seed; return a row for each set, model and test."""
+def study(build: Path, role: str, model: str) -> pd.DataFrame:
+    """Score the sets of one seed by one model; return a row for each set and test."""
     work = build / "held_out_power" / role
     sets = planted_sets(build / "corpus", seed=SEEDS[role])
     started = time.process_time()
-    planted = train(build, work, sets, seed=SEEDS[role])
-    print(f"{role}: trained in {time.process_time() - started:.0f} s of processor time", flush=True)
+    path = build / "models" / "clean"
+    if model == "planted":
+        path = train(build, work, sets, seed=SEEDS[role])
+        print(f"{role}: trained in {time.process_time() - started:.0f} s of processor time")
+    scorer = TransformersScorer(path)
     rows = []
-    for model, path in (("planted", planted), ("clean", build / "models" / "clean")):
-        scorer = TransformersScorer(path)
-        for one in sets:
-            rows += outcomes(one, scorer, model, work)
-    blind = {one.name: blind_p(one) for one in sets}
-    table = pd.DataFrame(rows)
-    table["blind_p"] = table["set"].map(blind)
-    table.insert(0, "design", role)
-    print(f"{role}: {time.process_time() - started:.0f} s of processor time in all", flush=True)
-    return table
+    for one in sets:
+        blind = blind_p(one)
+        for row in outcomes(one, scorer, model, work):
+            rows.append({"design": role} | row | {"blind_p": blind})
+    print(f"{role}, {model}: {time.process_time() - started:.0f} s of processor time", flush=True)
+    return pd.DataFrame(rows)
 
 
 # --- what came of it ------------------------------------------------------------------------------
@@ -283,13 +279,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=MEASUREMENTS)
     chosen = parser.parse_args()
     tables = []
-    for role in SEEDS:
-        path = chosen.build / "held_out_power" / f"{role}.parquet"
-        if not path.is_file():
-            table = study(chosen.build, role)
-            with replacing(path) as temporary:
-                table.to_parquet(temporary)
-        tables.append(pd.read_parquet(path))
+    for model in ("planted", "clean"):
+        for role in SEEDS:
+            path = chosen.build / "held_out_power" / f"{role}-{model}.parquet"
+            if not path.is_file():
+                table = study(chosen.build, role, model)
+                with replacing(path) as temporary:
+                    table.to_parquet(temporary)
+            tables.append(pd.read_parquet(path))
     table = pd.concat(tables).round(4)
     summary = means(table)
     write(table, chosen.out / "held_out_power.csv")
