@@ -136,6 +136,23 @@ def test_an_order_that_carries_information_is_named_where_p_is_large():
     assert "this order could not have shown any" in verdict.reason
 
 
+@pytest.mark.parametrize("p", [1e-5, 0.4, 1.0])
+def test_sides_that_differ_are_no_evidence_whatever_p_is(p):
+    sides = Evidence("held_out", p, of_sides=True, differs="the sides differ (dates)")
+    verdict = decide([sides], alpha=0.05)
+    assert verdict.conclusion == "sides are no evidence here"
+    assert verdict.status == 3
+    assert "dates" in verdict.reason
+
+
+def test_sides_that_differ_leave_a_test_of_order_its_verdict():
+    sides = Evidence("held_out", 0.2, of_sides=True, differs="the sides differ (dates)")
+    order = Evidence("successor", 0.4, simulated_power=planted([0]))
+    verdict = decide([sides, order], alpha=0.05)
+    assert verdict.conclusion == "no evidence"
+    assert "dates" in verdict.reason
+
+
 def test_evidence_says_how_many_unread_sets_look_like_it():
     assert "1 unread set in 36 looks" in decide([Evidence("t", 0.0276)], alpha=0.05).reason
     assert "unread" not in decide([Evidence("t", 1e-9)], alpha=0.05).reason

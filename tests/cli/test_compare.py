@@ -1,6 +1,7 @@
 """`contamination compare`, as a person types it."""
 
 import json
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from contamination.audit.held_out import SidesRequest, compare
 from contamination.errors import InputError
+from contamination.membership.dated import Rules, build_dated_set
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from fakes.made_up_registry import jsonl
 
@@ -81,14 +83,15 @@ class Reader:
     revision = "f" * 64
     name = "reader"
 
-    def __init__(self, tokenizer: object, effect: float) -> None:
+    def __init__(self, tokenizer: object, effect: float, mark: str = "read") -> None:
         self.tokenizer = tokenizer
         self.effect = effect
+        self.mark = mark
 
     def token_logprobs(self, sequences, *_):
         rng = np.random.default_rng(0)
         for number, ids in enumerate(sequences):
-            read = "read" in self.tokenizer.decode(ids)
+            read = self.mark in self.tokenizer.decode(ids)
             yield number, rng.normal(-4, 1, size=len(ids)) + self.effect * read
 
 
@@ -115,6 +118,37 @@ def test_read_records_are_found_unless_the_sides_differ(tmp_path, tokenizer):
     proven = compare(Reader(tokenizer, 1.0), marked, held_out, drawn)
     assert proven.verdict().conclusion == "proven"
     assert proven.read_bound > 20
+
+
+def _dated_sides(directory: Path) -> tuple[ExampleSet, ExampleSet]:
+    """Build a benchmark of pages from two times, which differ by nothing but their years."""
+    rng = np.random.default_rng(2)
+    words = np.array(["red", "blue", "green", "stone", "river", "seven", "paper", "cloud"])
+    pages = []
+    for number in range(80):
+        year = rng.integers(2010, 2019) if number % 2 else rng.integers(2023, 2026)
+        text = f"In {year} the {' '.join(rng.choice(words, size=12))} was built"
+        pages.append({"title": str(number), "text": text, "date": f"{year}-06-01"})
+    path = directory / "pages.jsonl"
+    path.write_bytes(jsonl(pages))
+    build_dated_set(path, directory / "made", Rules(cutoff=date(2020, 1, 1), lengths=(12,)))
+    texts: dict[int, list[str]] = {0: [], 1: []}
+    for line in (directory / "made" / "WikiMIA_length12.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        texts[row["label"]].append(row["input"])
+    return _set("older", texts[1]), _set("newer", texts[0])
+
+
+@pytest.mark.parametrize("effect", [-1.0, 0.0, 1.0])
+def test_dated_sides_are_no_evidence_whatever_the_model_says(tmp_path, tokenizer, effect):
+    """A model that prefers older texts, or newer ones, or neither, gets the same verdict."""
+    older, newer = _dated_sides(tmp_path)
+    model = Reader(tokenizer, effect, mark="In 201")
+    found = compare(model, older, newer, _request(tmp_path))
+    verdict = found.verdict()
+    assert verdict.conclusion == "sides are no evidence here"
+    assert verdict.status == 3
+    assert found.blind.p_values["dates"] < 0.01
 
 
 def test_too_few_records_cannot_say(tmp_path, tokenizer):

@@ -253,6 +253,9 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
             reason = f"with so few records p is never below {floor:.2g}: hold back more"
         reason = "; ".join([reason, *named])
         return Verdict("cannot say", reason, least.p, objections=named)
+    if least.differs and not believed:
+        reason = f"{measured}, but {'; '.join(named)}"
+        return Verdict("sides are no evidence here", reason, least.p, objections=named)
     if not believed:
         why = "; ".join(named)
         tested = "these sides" if least.of_sides else "this order"
