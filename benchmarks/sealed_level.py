@@ -26,8 +26,9 @@ from contamination.audit.registry import TESTS
 from contamination.audit.wordings import wordings_test
 from contamination.files import replacing
 from contamination.seal.audit import combine_parts, wording_variants
+from contamination.seal.documents import Seal
 from contamination.seal.draws import Statement, Variants, draw
-from contamination.seal.files import Seal, SealedSet
+from contamination.seal.files import SealedSet
 from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import shard_bounds

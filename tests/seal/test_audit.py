@@ -34,8 +34,9 @@ from contamination.seal.audit import (
     sealed_works,
     wording_variants,
 )
+from contamination.seal.documents import Seal
 from contamination.seal.draws import Drawn, Statement, draw
-from contamination.seal.files import Seal, SealedSet, seal_file, verify
+from contamination.seal.files import SealedSet, seal_file, verify
 from contamination.seal.prepare import prepare
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -263,7 +264,7 @@ def sealed(tmp_path_factory) -> SealedSet:
 
 def found_by(scorer, sealed, directory, name) -> Audit:
     asked = Request(directory=directory, name=name)
-    return audit_sealed(*sealed_works(scorer, asked, sealed), level=0.05)
+    return audit_sealed(*sealed_works(scorer, asked, sealed), sealed)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
@@ -387,7 +388,7 @@ def test_a_model_that_writes_what_it_has_read_of_a_sealed_set_is_found(sealed, t
     def found_of(known, **asked) -> Audit:
         request = Request(directory=tmp_path / str(len(known)))
         works = sealed_generations(Writes(*known), request, sealed, **asked)
-        return audit_sealed_texts(*works, level=0.05)
+        return audit_sealed_texts(*works, sealed=sealed)
 
     read = sealed.test_set.examples
     for found, status in ((found_of(read), 1), (found_of(()), 3)):  # it always writes the same
@@ -412,7 +413,7 @@ def test_texts_about_a_sealed_set_keep_the_level_over_keys(tmp_path):
         sealed = sealed_by(hashlib.sha256(f"texts {i}".encode()).digest())
         request = Request(directory=tmp_path / str(i))
         works = sealed_generations(asked, request, sealed, next_record=True)
-        found = audit_sealed_texts(*works, level=0.05)
+        found = audit_sealed_texts(*works, sealed=sealed)
         assert [each.shards for each in found.results] == [2, ITEMS]
         p.append([each.p for each in (*found.results, found.combined)])
     for each in np.array(p).T:

@@ -20,7 +20,7 @@ from contamination.audit.decision import CONTROL_LEVEL, Evidence, Verdict, decid
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.membership.api import stored_scores
-from contamination.membership.scores import score_named
+from contamination.membership.scores import COMPARED_SCORES, score_named
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.statistics import adjust
@@ -36,8 +36,7 @@ ASSUMPTION = (
     "which records were published and which were held back was drawn at random, and the "
     "model depends on the draw only by having read them"
 )
-# Declared before any data were seen; an endpoint has no score of the whole distribution.
-DEFAULT_SCORES = ("min_k_20", "loss", "zlib", "min_k_pp_20")
+DEFAULT_SCORES = COMPARED_SCORES
 # of the bound on how many records were read, or the first that is asked
 BOUND_SCORE = "min_k_20"
 RESAMPLES = 99_999

@@ -17,6 +17,7 @@ from contamination.scoring.store_format import Header
 from contamination.statistics import PValue, TestResult
 
 if TYPE_CHECKING:
+    from contamination.audit.held_out import Comparison
     from contamination.scoring.completions import CompletionHeader
 
 # of `Audit.as_dict`: export.py says what may change in it
@@ -32,6 +33,21 @@ IDENTITY = (
     "seed",
 )
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+# What it takes from the comparison with held-out records: no revision of these, since
+# whoever has the digest of a few records could guess them.
+OF_SIDES = (
+    "assumption",
+    "p",
+    "log10_p",
+    "statistic",
+    "best",
+    "published",
+    "held_out_records",
+    "resamples",
+    "scores",
+    "read_at_least",
+    "read_records",
+)
 OF_SOME = ("best", "stopped_at", "known_at_least")  # of the results of some tests
 
 
@@ -58,6 +74,10 @@ class Audit:
         In which the model computed; "unknown" behind an endpoint.
     combined
         p-value of all tests together: of both axes, or of all that a key has drawn.
+    combined_by
+        Rule by which it was combined, for people.
+    held_out
+        Comparison of published records with those that a key has held back, if any.
     options_drawn
         Whether a seed alone has arranged the options (`Request.drawn`).
     order_drawn
@@ -79,6 +99,8 @@ class Audit:
     noise: float | None
     precision: str
     combined: PValue | None = None
+    combined_by: str = "Fisher"
+    held_out: "Comparison | None" = None
     options_drawn: bool = False
     order_drawn: bool = False
     control: "Audit | None" = None
@@ -140,7 +162,9 @@ class Audit:
         return text_report.notes_on(
             self.findings,
             combined_p=None if self.combined is None else self.combined.p,
+            combined_by=self.combined_by,
             control=self._control_model(),
+            held_out=self.held_out,
             other_tests=self.other_tests,
         )
 
@@ -166,6 +190,9 @@ class Audit:
         described["verdict"] = asdict(verdict) | {"status": verdict.status}
         if self.combined is not None:
             described["joint"] = asdict(self.combined)
+        if self.held_out is not None:
+            compared = self.held_out.as_dict()
+            described["held_out"] = {name: compared[name] for name in OF_SIDES}
         described["plan"] = asdict(self.plan)
         described["results"] = self._results_as_dicts()
         diagnoses = [finding.diagnosis for finding in self.findings if finding.diagnosis]

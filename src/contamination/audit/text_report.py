@@ -1,12 +1,17 @@
 """An audit in words: the lines that people read, made from plain findings."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from contamination.audit.decision import Verdict, log10_floor
 from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
+if TYPE_CHECKING:
+    from contamination.audit.held_out import Comparison
+
+MOST_LISTED = 10  # records that were read, in the text for people
 # of log10 of the least p: a p-value there could not have been smaller
 NEAR_FLOOR = 0.999
 LARGE_ERROR = 0.05  # of log10 p over sampled orderings, from which on it is told
@@ -43,7 +48,9 @@ def notes_on(
     findings: Sequence[Finding],
     *,
     combined_p: float | None = None,
+    combined_by: str = "Fisher",
     control: ControlModel | None = None,
+    held_out: "Comparison | None" = None,
     other_tests: Sequence[OtherTest] = (),
 ) -> list[str]:
     """Return lines on the limits of p-values, and on their controls.
@@ -54,14 +61,22 @@ def notes_on(
         One for each test.
     combined_p
         p-value of all tests together, if they were combined.
+    combined_by
+        Rule by which they were.
     control
         a model that took the same tests.
+    held_out
+        Comparison with records that a key has held back.
     other_tests
         Of the same model and set by other commands.
     """
     lines = []
     if combined_p is not None:
-        lines.append(f"all together (Fisher): p = {combined_p:.3g}")
+        lines.append(f"all together ({combined_by}): p = {combined_p:.3g}")
+    if held_out is not None:
+        lines.append(_scores(held_out))
+        if combined_p is not None and combined_p <= held_out.level:
+            lines += read_records(held_out)
     for finding in findings:
         lines += _limits(finding)
     lines += _diagnoses(findings)
@@ -70,6 +85,41 @@ def notes_on(
         lines.append(_control(control, findings))
     if other_tests:
         lines.append(other_tests_in_words(other_tests))
+    return lines
+
+
+def _scores(comparison: "Comparison") -> str:
+    """Return a line on how each membership score tells the two sides apart."""
+    result = comparison.result
+    scores = []
+    for name, p in zip(result.names, result.marginal_p, strict=True):
+        scores.append(f"{name} (AUC {comparison.aucs[name]:.3f}, p = {p:.3g})")
+    return (
+        f"held_out: {result.published:,} published records against {result.held_out:,} that the "
+        f"key held back, by {', '.join(scores)}"
+    )
+
+
+def read_records(comparison: "Comparison") -> list[str]:
+    """Return lines on how many published records were read, and on which ones.
+
+    They stand below a verdict that says the set was read; there are none within strata.
+    """
+    lines = []
+    if comparison.read_bound is not None:
+        lines.append(
+            f"at least {comparison.read_bound:,} of {comparison.result.published:,} published "
+            f"records were read (confidence {1 - comparison.level:.0%})"
+        )
+    if comparison.read_records:
+        listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]
+        more = len(comparison.read_records) - len(listed)
+        if more:
+            listed.append(f"{more:,} more (--json)")
+        lines.append(
+            f"read, at a false discovery rate of {comparison.level:.0%}: records "
+            f"{', '.join(listed)}"
+        )
     return lines
 
 

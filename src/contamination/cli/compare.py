@@ -24,8 +24,6 @@ from contamination.files import check_directory, write_text
 if TYPE_CHECKING:
     from contamination.audit.held_out import Comparison
 
-MOST_LISTED = 10  # records that were read, in the text for people
-
 
 def compare(
     model: o.ModelName,
@@ -170,6 +168,8 @@ def compare(
 
 def _print_comparison(comparison: "Comparison", alpha: float, assumption: str) -> None:
     """Print each score, what objects, how many records were read, and the verdict."""
+    from contamination.audit.text_report import read_records
+
     result = comparison.result
     rows = []
     for name, p in zip(result.names, result.marginal_p, strict=True):
@@ -189,18 +189,6 @@ def _print_comparison(comparison: "Comparison", alpha: float, assumption: str) -
         control = comparison.control
         say(f"the control {control.model}: p = {control.result.p:.3g}")
     verdict = comparison.verdict(alpha)
-    if verdict.status == 1 and comparison.read_bound is not None:
-        say(
-            f"at least {comparison.read_bound:,} of {result.published:,} published "
-            f"records were read (confidence {1 - comparison.level:.0%})"
-        )
-    if verdict.status == 1 and comparison.read_records:
-        listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]
-        more = len(comparison.read_records) - len(listed)
-        if more:
-            listed.append(f"{more:,} more (--json)")
-        say(
-            f"read, at a false discovery rate of {comparison.level:.0%}: records "
-            f"{', '.join(listed)}"
-        )
+    if verdict.status == 1:
+        say(*read_records(comparison))
     say(f"verdict at {alpha:g}: {verdict}")

@@ -56,6 +56,22 @@ def seal(
     permutations: Annotated[int, option("Shuffled orderings of each shard.")] = 25,
     arrangements: Annotated[int, option("Compared orders of the options.")] = 24,
     alpha: Annotated[float, option("Level of the test of all parts together.")] = 0.05,
+    hold_out: Annotated[
+        int | None,
+        option(
+            "Number of records that are held back, and not published; the key draws which.",
+            metavar="N",
+        ),
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        option(
+            "Membership score by which published records are compared with these; may be "
+            "repeated. Default: min_k_20, loss, zlib and min_k_pp_20.",
+            "--score",
+            show_default=False,
+        ),
+    ] = None,
     commit: Annotated[
         bool,
         option(
@@ -98,6 +114,11 @@ def seal(
             "directory that was written, with --signature or --stamp: give one or the "
             "other"
         )
+    if out is None and (hold_out is not None or scores):
+        raise InputError(
+            "--hold-out and --score are stated when a set is sealed or committed to, with "
+            "--out; leave them out now"
+        )
     if signature is not None:
         _print_sealed(draw_committed(file, signature))
     elif out is not None:
@@ -117,6 +138,8 @@ def seal(
             permutations=permutations,
             arrangements=arrangements,
             level=alpha,
+            hold_out=hold_out,
+            scores=None if scores is None else tuple(scores),
             beacon_round=beacon_round,
         )
         if beacon_round is None:
@@ -157,10 +180,29 @@ def _print_sealed(files: "SealFiles") -> None:
         f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be "
         "tested without it",
-        seal.guarantee,
         wrap=False,
     )
+    if seal.hold_out is not None:
+        _print_held_out(sealed, files)
+    say(seal.guarantee, wrap=False)
     _print_power(sealed)
+
+
+def _print_held_out(sealed: "SealedSet", files: "SealFiles") -> None:
+    """Print where the records are that were held back, and the least p that they can give."""
+    from contamination.seal.division import PARTS, least_p
+    from contamination.seal.files import verify
+
+    verify(files.published, files.seal, files.key, files.held_out)
+    back = sealed.seal.hold_out or 0
+    least = least_p(len(sealed.drawn) + back, back)
+    say(
+        f"keep {files.held_out} with the key: the {back:,} records that were held back; "
+        "nobody who trains a model may read them",
+        f"their comparison with the published ones has no p below {least:.2g}, and "
+        f"{PARTS * least:.2g} together with the other draws",
+        wrap=False,
+    )
 
 
 def _print_power(sealed: "SealedSet") -> None:

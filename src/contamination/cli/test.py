@@ -69,6 +69,14 @@ def test(
         Path | None,
         option("The author's key.json, which proves the seal.", group=o.WHAT),
     ] = None,
+    held_out: Annotated[
+        Path | None,
+        option(
+            "The author's held_out.jsonl, with the records that the key has held back. "
+            "The published ones are compared with them; an endpoint is sent both.",
+            group=o.WHAT,
+        ),
+    ] = None,
     access: Annotated[
         o.AccessName,
         option(
@@ -167,7 +175,7 @@ def test(
     it; proven, if p is at most 0.001 as well. 3: the order is no evidence here, or nothing can be
     said.
     """
-    check_written(output or [], [model, dataset, control, seal, key])
+    check_written(output or [], [model, dataset, control, seal, key, held_out])
     chosen_set = SetChoice(
         dataset=dataset,
         template=template,
@@ -222,6 +230,7 @@ def test(
     check_outputs(output or [])
     check_access(text, chosen_model, request, writes=writes)
     sealed = seal is not None or key is not None
+    check_held_out(held_out, sealed=sealed, writes=writes)
     check_combination(
         sealed=sealed,
         stop=stop,
@@ -239,6 +248,7 @@ def test(
             chosen_model,
             seal=seal,
             key=key,
+            held_out=held_out,
             alpha=alpha,
             text=text if writes else None,
             output=output or [],
@@ -324,6 +334,31 @@ def check_access(
         raise InputError(
             "--tokenizer and --context are for log-probabilities: with --access "
             "generate the endpoint is sent text; leave them out"
+        )
+
+
+def check_held_out(held_out: Path | None, *, sealed: bool, writes: bool) -> None:
+    """Raise InputError for held-out records that no test compares.
+
+    Parameters
+    ----------
+    held_out
+        Their file; None if none is named.
+    sealed
+        Whether a sealed set is tested.
+    writes
+        Whether the model gives text alone.
+    """
+    if held_out is None:
+        return
+    if not sealed:
+        raise InputError(
+            "--held-out goes with --seal and --key; without a seal, `contamination compare` "
+            "takes the two files"
+        )
+    if writes:
+        raise InputError(
+            "--held-out needs log-probabilities of records: leave it out with --access generate",
         )
 
 

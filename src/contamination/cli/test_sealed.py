@@ -16,6 +16,7 @@ from contamination.cli.choices import (
 )
 from contamination.cli.ending import ExitStatus
 from contamination.cli.methods import Method
+from contamination.cli.printing import say
 from contamination.cli.report import show_result
 from contamination.cli.running import audit_models, open_models, print_dry_run
 from contamination.errors import InputError
@@ -34,10 +35,21 @@ DEFAULT_ALPHA = 0.05
 
 @dataclass(frozen=True)
 class SealedByLogProbabilities:
-    """The tests that a seal states, on log-probabilities; see `methods.Method`."""
+    """The tests that a seal states, on log-probabilities; see `methods.Method`.
+
+    Attributes
+    ----------
+    choice
+        How the model is loaded or reached.
+    sealed
+        The verified set.
+    compared
+        Whether published records are compared with those that were held back.
+    """
 
     choice: ModelChoice
     sealed: "SealedSet"
+    compared: bool
 
     def open_model(self, name: str) -> Any:
         """Return the scorer of a model."""
@@ -54,7 +66,7 @@ class SealedByLogProbabilities:
         from contamination.seal.audit import audit_sealed
 
         (work,) = self.works(model, request)
-        return audit_sealed(work, level=self.sealed.seal.level)
+        return audit_sealed(work, self.sealed, compared=self.compared)
 
 
 @dataclass(frozen=True)
@@ -97,7 +109,7 @@ class SealedByTexts:
         from contamination.seal.audit import audit_sealed_texts
 
         works = self.works(model, request)
-        return audit_sealed_texts(*works, level=self.sealed.seal.level)
+        return audit_sealed_texts(*works, sealed=self.sealed)
 
 
 def test_sealed(
@@ -108,6 +120,7 @@ def test_sealed(
     *,
     seal: Path | None,
     key: Path | None,
+    held_out: Path | None,
     alpha: float,
     text: TextChoice | None,
     output: Sequence[Path],
@@ -122,6 +135,8 @@ def test_sealed(
         As typed; how the set is tested has to be left out.
     seal, key
         Both are needed.
+    held_out
+        File of the records that the key has held back; None leaves them out.
     alpha
         The level is stated as well, so that another one than the default is refused.
     text
@@ -137,7 +152,7 @@ def test_sealed(
 
     from contamination.seal.files import verify  # which does without torch
 
-    sealed = verify(Path(chosen_set.dataset), seal, key)
+    sealed = verify(Path(chosen_set.dataset), seal, key, held_out)
 
     from contamination.scoring.processes import processes
     from contamination.seal.audit import not_claimed
@@ -148,13 +163,15 @@ def test_sealed(
     level = sealed.seal.level
     method: Method
     if text is None:
-        method = SealedByLogProbabilities(chosen_model, sealed)
+        method = SealedByLogProbabilities(chosen_model, sealed, compared=held_out is not None)
     else:
         sampling = sampling_of(text, request.axis)
         method = SealedByTexts(chosen_model, sealed, sampling, next_record=text.quiz)
     opened = open_models([model], [request], method)
     if dry_run:
         print_dry_run(opened, method, text, as_json=as_json)
+        if held_out is not None and first_process and not as_json:
+            say(f"and each record of both sides once more: {_side_sizes(sealed)}")
         return ExitStatus.DONE
     audit = audit_models(opened, method)
     if not first_process:
@@ -172,6 +189,13 @@ def test_sealed(
             "not_claimed": list(limits),
         },
     )
+
+
+def _side_sizes(sealed: "SealedSet") -> str:
+    """Return how many records were published and how many were held back."""
+    assert sealed.held_out is not None  # its file was verified
+    published = len(sealed.test_set.examples)
+    return f"{published:,} published, {len(sealed.held_out.examples):,} held back"
 
 
 def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> None:

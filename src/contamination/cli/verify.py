@@ -34,6 +34,10 @@ def verify(
         Path | None,
         option("The key.json of the author of the seal."),
     ] = None,
+    held_out: Annotated[
+        Path | None,
+        option("The author's held_out.jsonl, with the records that the key has held back."),
+    ] = None,
     date: Annotated[
         Path | None,
         option("Time stamp of the seal, commitment.tsr."),
@@ -52,19 +56,25 @@ def verify(
     published set and its --seal again, byte by byte. Exit status 0: everything matches. 2: a line
     for each difference.
     """
-    of_a_seal = (seal, key, date, ca)
+    of_a_seal = (seal, key, held_out, date, ca)
     if any(path is not None for path in of_a_seal):
         if seal is None or key is None or against is not None or len(paths) > 1:
             raise InputError(
                 "a seal is verified by SEALED, --seal and --key: give these alone",
             )
-        verify_sealed(paths[0], seal, key, date=date, ca=ca)
+        verify_sealed(paths[0], seal, key, held_out=held_out, date=date, ca=ca)
     else:
         verify_stores(paths, against)
 
 
 def verify_sealed(
-    published: Path, seal: Path, key: Path, *, date: Path | None, ca: Path | None
+    published: Path,
+    seal: Path,
+    key: Path,
+    *,
+    held_out: Path | None,
+    date: Path | None,
+    ca: Path | None,
 ) -> None:
     """Verify without a model that the key draws this set and this seal, byte by byte.
 
@@ -72,6 +82,8 @@ def verify_sealed(
     ----------
     published, seal, key
         The files of the seal.
+    held_out
+        File of the records that the key has held back; None leaves it unread.
     date, ca
         The time stamp and the certificate of its authority; both or none.
     """
@@ -81,12 +93,17 @@ def verify_sealed(
         raise InputError(
             "--date and --ca go together: give the time stamp and the certificate",
         )
-    sealed = verify_files(published, seal, key)
+    sealed = verify_files(published, seal, key, held_out)
+    checked = f"{published} and {seal}"
+    if held_out is not None:
+        checked = f"{published}, {seal} and {held_out}"
     lines = [
-        f"verified: {published} and {seal} are what {key} draws",
+        f"verified: {checked} are what {key} draws",
         sealed.described,
         sealed.seal.guarantee,
     ]
+    if sealed.held_out is not None and held_out is None:
+        lines.append("not verified: the file of the records that were held back (--held-out)")
     if date is not None and ca is not None:
         lines.append(_dated(sealed.seal, date, ca))
     say(*lines, wrap=False)

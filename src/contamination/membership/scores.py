@@ -25,6 +25,9 @@ Floats = NDArray[np.float32]
 
 # Most probable tokens whose entropy is kept, ascending (Fu, Entropy k).
 TOP = (5, 10, 15, 20, 25)
+# Of published and held-out records, declared before any data were seen; an endpoint has
+# no score of the whole distribution.
+COMPARED_SCORES = ("min_k_20", "loss", "zlib", "min_k_pp_20")
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 

@@ -1,5 +1,7 @@
 """Test a sealed set: order of records, order of options, and choice of wordings.
 
+`contamination.seal.held_out` adds the choice of the records that are held back.
+
 H0: the model does not depend on what the key has drawn, given the author's records. It
 needs no diagnosis and no control, since the arrangement was drawn from the law that the
 tests assume: this is a fact if the key was drawn once and kept from those who trained
@@ -52,6 +54,7 @@ from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.generation import Generator, Sampling
 from contamination.scoring.store import Store
 from contamination.seal.files import SealedSet
+from contamination.seal.held_out import compare_sides, with_sides
 from contamination.statistics import KnownResult, PValue, TestResult
 from contamination.testsets.templates import render
 from contamination.testsets.variants import FEWEST, VariantSet, option_variants
@@ -67,16 +70,23 @@ NOT_STATED = "the tests that the seal states take log-probabilities; these take 
 NOT_SENT = (
     "wordings were not tested: an endpoint would be sent the unpublished ones, and could keep them"
 )
+NOT_COMPARED = (
+    "published records were not compared with those that were held back: that takes "
+    "log-probabilities, and the author's file of them (--held-out)"
+)
 
 
 def not_claimed(sealed: SealedSet, audit: Audit) -> tuple[str, ...]:
     """Return what a result does not prove, and what was not tested."""
-    if audit.generation is not None:
-        return (*NOT_CLAIMED, NOT_STATED)
+    limits = list(NOT_CLAIMED)
     tested = [result.test for result in audit.results]
-    if sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested:
-        return (*NOT_CLAIMED, NOT_SENT)
-    return NOT_CLAIMED
+    if audit.generation is not None:
+        limits.append(NOT_STATED)
+    elif sealed.listed("wordings") >= FEWEST and WORDINGS_TEST not in tested:
+        limits.append(NOT_SENT)
+    if sealed.held_out is not None and audit.held_out is None:
+        limits.append(NOT_COMPARED)
+    return tuple(limits)
 
 
 # --- the tests on log-probabilities ---------------------------------------------------
@@ -111,13 +121,24 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
     return (Work(scorer, sealed.test_set, stated, variant_sets),)
 
 
-def audit_sealed(work: Work, *, level: float) -> Audit:
+def audit_sealed(work: Work, sealed: SealedSet, *, compared: bool = False) -> Audit:
     """Score what is missing, and test: the verdict rests on `Audit.combined`.
 
     Its results are the stated tests of the order of records, then that of options and
-    that of wordings, where there are any, uncorrected, each with its own bound at that
-    level; there is no diagnosis and no control.
+    that of wordings, where there are any, and of the sides, uncorrected, each with its
+    own bound at the level of the seal; there is no diagnosis and no control.
+
+    Parameters
+    ----------
+    work
+        Of `sealed_works`.
+    sealed
+        The verified set.
+    compared
+        Whether published records are compared with those that were held back, if any
+        were; an endpoint is sent both.
     """
+    level = sealed.seal.level
 
     def test_options(store: Store) -> TestResult:
         result = TESTS[OPTION_TEST].result(store, work.request.permutations)
@@ -132,7 +153,13 @@ def audit_sealed(work: Work, *, level: float) -> Audit:
     results = [finding.result for finding in findings]
     orders = len(work.request.order_tests)
     combined = combine_parts(results[:orders], results[orders:])
-    return make_audit(work, scored, findings, combined=combined)
+    audit = make_audit(work, scored, findings, combined=combined)
+    if sealed.held_out is None:
+        return audit
+    comparison = None
+    if compared:
+        comparison = compare_sides(work.scorer, sealed, work.request)
+    return with_sides(audit, comparison)
 
 
 def _with_bound(result: TestResult, store: Store, level: float) -> KnownResult:
@@ -235,7 +262,7 @@ def sealed_generations(
     return order, options
 
 
-def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
+def audit_sealed_texts(*works: GenerationAudit, sealed: SealedSet) -> Audit:
     """Have the model write what is missing, and test; see `audit_sealed`.
 
     The tests are exact for the same reason as those on log-probabilities: the texts
@@ -243,12 +270,16 @@ def audit_sealed_texts(*works: GenerationAudit, level: float) -> Audit:
     alone, and the order is uniform given these; answers about options, by wordings and
     arrangements, in places that we draw.
     """
+    level = sealed.seal.level
     audits = [audit_generation(work, alpha=level, drawn=True) for work in works]
     findings = tuple(chain.from_iterable(audit.findings for audit in audits))
     stores = tuple(chain.from_iterable(audit.stores for audit in audits))
     order, *others = [finding.result for finding in findings]
     combined = combine_parts([order], others)
-    return replace(audits[0], findings=findings, stores=stores, combined=combined)
+    audit = replace(audits[0], findings=findings, stores=stores, combined=combined)
+    if sealed.held_out is None:
+        return audit
+    return with_sides(audit, None)  # texts say nothing of single records
 
 
 # --- statistics -----------------------------------------------------------------------

@@ -6,7 +6,8 @@ the right one follows), one of the `wordings` of a record, one of its right `ans
 `draw` takes each variant of a set with the same probability, by streams of the seed
 alone (`contamination.randomness.KeyedStream`): "contamination-seal/2/order" for the
 records, and one of each of `KINDS` for record C, counted from 0 as the author has them,
-such as "contamination-seal/2/options/C".
+such as "contamination-seal/2/options/C". Which records stay back is drawn of all of
+them (`contamination.seal.division`).
 
 The published set is a function of the author's records and the seed; whoever has both
 can draw it again. docs/how-to/seal-a-benchmark.md writes the algorithm down for other
@@ -74,6 +75,11 @@ class Statement(BaseModel):
     tests, shards, permutations, arrangements, level
         What a model is tested by, so that nobody chooses it after the draw; as in
         `contamination.audit.request.Request`.
+    hold_out
+        Number of records that are held back: the key draws which. None: all are
+        published.
+    scores
+        Membership scores by which published and held-out records are compared.
     beacon_round
         Whose signature is mixed into the key; None: the author's secret alone draws.
     """
@@ -87,13 +93,15 @@ class Statement(BaseModel):
     options: bool = True
     declared: Declared = Declared()
     wordings_of: str | None = None
-    # Seals from before there were answers do not have the field.
+    # Seals from before there were answers, or held-out records, do not have the fields.
     answers_of: Annotated[str | None, Field(exclude_if=_is_none)] = None
     tests: tuple[str, ...] = DEFAULT_TESTS
     shards: Annotated[int, Field(ge=1)] | None = None
     permutations: int = 25
     arrangements: int = 24
     level: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    hold_out: Annotated[int | None, Field(ge=1, exclude_if=_is_none)] = None
+    scores: Annotated[tuple[str, ...] | None, Field(exclude_if=_is_none)] = None
     beacon_round: Annotated[int, Field(ge=1, le=beacon.MOST_ROUNDS)] | None = None
 
     def request(self, directory: Path | str, name: str | None) -> Request:
@@ -168,7 +176,7 @@ class Variants:
 
 
 class Drawn(NamedTuple):
-    """A published record.
+    """A record as the key has drawn it.
 
     Attributes
     ----------
@@ -186,12 +194,12 @@ class Drawn(NamedTuple):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The record as it is published."""
+        """The record as it is published, or held back."""
         return self.variants.variant(self.picks)
 
 
 def draw(records: Sequence[Variants], seed: bytes) -> list[Drawn]:
-    """Draw the published set, in its order.
+    """Draw all records of a set, in their order.
 
     Raises InputError for a seed of less than 128 bits.
 

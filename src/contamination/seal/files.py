@@ -3,6 +3,7 @@
 ::
 
     DIR/private/key.json      secret, statement and the author's records (mode 0600)
+    DIR/private/held_out.jsonl  records that the key has held back, if any (mode 0600)
     DIR/commitment.json       of two steps: statement and commitment, published first
     DIR/commitment.tsq, .tsr  with a time stamp: the request for it, and the answer
     DIR/public/NAME.jsonl     the sealed set, published
@@ -17,84 +18,25 @@ import datetime
 import hashlib
 import json
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from contamination.errors import InputError
 from contamination.files import replacing, writable, write_text
+from contamination.membership.scores import COMPARED_SCORES, score_named
 from contamination.seal import beacon
-from contamination.seal.draws import (
-    ALGORITHM,
-    KINDS,
-    Drawn,
-    Statement,
-    commitment,
-    draw,
-    seed_of,
-)
+from contamination.seal.division import FEWEST_RECORDS, divide
+from contamination.seal.documents import Key, Seal, read_bytes, read_model, to_json
+from contamination.seal.draws import KINDS, Drawn, Statement, draw, seed_of
 from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import ALL_OTHERS
 from contamination.testsets.records import read_records
 from contamination.testsets.templates import template_for
-
-FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
-_Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-_M = TypeVar("_M", bound=BaseModel)
-
-
-class Commitment(Statement):
-    """The statement, and the digest (hex) that binds the key to it; published first."""
-
-    commitment: _Hex64
-
-    @property
-    def stamped(self) -> bytes:
-        """The bytes of `commitment.json`, which a time stamp dates."""
-        stated = {name: getattr(self, name) for name in Commitment.model_fields}
-        return to_json(Commitment.model_validate(stated))
-
-
-class Seal(Commitment):
-    """What is published with a set: the commitment, a signature, the set's SHA-256."""
-
-    signature: str | None
-    sha256: _Hex64
-
-    @property
-    def guarantee(self) -> str:
-        """What a p-value of the set rests on, and what has to be checked for that."""
-        if self.beacon_round is None:
-            return (
-                "sealed in one step: the p-value holds if the author drew one key and "
-                "published what it drew, which nothing here proves; an author who tried "
-                "keys on an older model could reach a small p"
-            )
-        return (
-            "nobody could choose this arrangement, if the commitment was public before "
-            f"{beacon.time_of(self.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no "
-            f"other one named {self.name}: check both"
-        )
-
-
-class Key(BaseModel):
-    """What the author keeps: the secret, the statement, and the records in order."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    secret: Annotated[_Hex64, Field(repr=False)]
-    statement: Statement
-    records: Annotated[list[dict[str, Any]], Field(repr=False)]
-
-    @property
-    def commitment(self) -> Commitment:
-        """The commitment to secret, statement and records."""
-        stated = self.statement.model_dump(mode="json")
-        digest = commitment(bytes.fromhex(self.secret), self.records, stated)
-        return Commitment(**dict(self.statement), commitment=digest)
 
 
 @dataclass(frozen=True)
@@ -111,12 +53,18 @@ class SealedSet:
         Bytes of the published file.
     drawn
         Its records in that order, each with the variants it was drawn from.
+    held_out
+        The examples that were held back; None if all are published.
+    held_out_text
+        Bytes of their file.
     """
 
     seal: Seal
     test_set: ExampleSet
     text: bytes = field(repr=False)
     drawn: tuple[Drawn, ...] = field(repr=False)
+    held_out: ExampleSet | None = field(default=None, repr=False)
+    held_out_text: bytes = field(default=b"", repr=False)
 
     def listed(self, kind: str) -> int:
         """Return the number of records that have several of a kind."""
@@ -131,6 +79,9 @@ class SealedSet:
             unit = "items" if kind == "options" else "records"
             if count:
                 drawn.append(f"the {name} of {count:,} {unit}")
+        back = self.seal.hold_out
+        if back is not None:
+            drawn.append(f"which {back:,} of {len(self.drawn) + back:,} records are held back")
         return (
             f"the key drew {', '.join(drawn)}; dated {self.seal.date} by their author, "
             f"commitment {self.seal.commitment}"
@@ -145,6 +96,7 @@ class SealFiles(NamedTuple):
     commitment: Path
     seal: Path
     published: Path
+    held_out: Path
 
     @classmethod
     def of(cls, directory: Path, name: str = "") -> "SealFiles":
@@ -156,6 +108,7 @@ class SealFiles(NamedTuple):
             commitment=directory / "commitment.json",
             seal=public / "seal.json",
             published=public / f"{name}.jsonl",
+            held_out=directory / "private" / "held_out.jsonl",
         )
 
 
@@ -187,7 +140,10 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         that are no list of different ones; what `items_of` refuses of any field; a text
         that names an option by its letter; answers that name one option twice; fewer
         than two items that move; a round that is over; a directory with anything in it.
+        Of records to hold back: too few or too many of them, records that can have one
+        text, scores that do not exist, and a set that was published.
     """
+    _check_scores(path, stated)
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
         raise InputError(
@@ -217,7 +173,7 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         made.key.touch(mode=0o600)
         made.key.write_bytes(to_json(key))
         if ahead is None:
-            _write_public(key, None, made.seal.parent)
+            _write_drawn(key, None, made.seal.parent, made.held_out)
         else:
             made.commitment.write_bytes(to_json(key.commitment))
     return SealFiles.of(directory, statement.name)
@@ -233,15 +189,49 @@ def draw_committed(directory: Path, signature: str) -> SealFiles:
     files = SealFiles.of(directory, key.statement.name)
     require(files.commitment, to_json(key.commitment), files.key)
     with replacing(files.seal.parent, new=True) as temporary:
-        _write_public(key, signature, temporary)
+        _write_drawn(key, signature, temporary, files.held_out)
     return files
 
 
-def _write_public(key: Key, signature: str | None, folder: Path) -> None:
+def _check_scores(path: Path, stated: dict[str, Any]) -> None:
+    """State the scores by which sides are compared, and refuse a set that was published."""
+    if stated.get("hold_out") is None:
+        if stated.get("scores"):
+            raise InputError(
+                "scores compare published records with held-out ones: give hold_out as "
+                "well, or leave them out",
+                parameter="scores",
+            )
+        return
+    if (path.parent / "seal.json").exists():
+        raise InputError(
+            f"{path}: it was sealed, and is published, so no record of it can be held back; "
+            "seal records that nobody has seen",
+            parameter="hold_out",
+        )
+    stated["scores"] = stated.get("scores") or COMPARED_SCORES
+    for name in stated["scores"]:
+        score_named(name)
+
+
+def _write_drawn(key: Key, signature: str | None, folder: Path, held_out: Path) -> None:
+    """Write what a key draws: first what is held back, then what is published."""
     sealed = draw_again(key, signature, "the records")
+    if sealed.held_out is not None:
+        _keep(held_out, sealed.held_out_text, "the key")
     folder.mkdir()
     (folder / f"{key.statement.name}.jsonl").write_bytes(sealed.text)
     (folder / "seal.json").write_bytes(to_json(sealed.seal))
+
+
+def _keep(path: Path, data: bytes, key: str) -> None:
+    """Write a file that nobody else may read; one that is there already has to be equal."""
+    if path.exists():
+        require(path, data, key)
+        return
+    with replacing(path) as temporary:
+        temporary.touch(mode=0o600)
+        temporary.write_bytes(data)
 
 
 # --- what a key draws -----------------------------------------------------------------
@@ -279,24 +269,41 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     for number, record in enumerate(key.records, start=1):
         rows.append((f"record {number}", record))
     seed = seed_of(bytes.fromhex(key.secret), signature)
-    drawn = tuple(draw(prepare(rows, lenient, where), seed))
-    published = []
+    sides = divide(draw(prepare(rows, lenient, where), seed), seed, stated.hold_out)
+    test_set, text = _written(sides.published, stated, where)
+    held_out = None
+    held_out_text = b""
+    if sides.held_out:
+        held_out, held_out_text = _written(sides.held_out, stated, where)
+    digest = hashlib.sha256(text).hexdigest()
+    return SealedSet(
+        seal=Seal(**dict(key.commitment), signature=signature, sha256=digest),
+        test_set=replace(test_set, declared=declared),
+        text=text,
+        drawn=sides.published,
+        held_out=held_out,
+        held_out_text=held_out_text,
+    )
+
+
+def _written(drawn: Sequence[Drawn], stated: Statement, where: str) -> tuple[ExampleSet, bytes]:
+    """Return the examples of some drawn records, and the bytes of their file."""
+    placed = []
     lines = []
     for line, drawn_record in enumerate(drawn, start=1):
         record = drawn_record.record
-        published.append((f"line {line}", record))
+        placed.append((f"line {line}", record))
         lines.append(f"{json.dumps(record, ensure_ascii=False)}\n")
-    text = "".join(lines).encode()
-    test_set = make_test_set(stated.name, published, stated.template, where)
-    digest = hashlib.sha256(text).hexdigest()
-    seal = Seal(**dict(key.commitment), signature=signature, sha256=digest)
-    return SealedSet(seal, replace(test_set, declared=declared), text, drawn)
+    examples = make_test_set(stated.name, placed, stated.template, where)
+    return examples, "".join(lines).encode()
 
 
 # --- the auditor's side ---------------------------------------------------------------
 
 
-def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
+def verify(
+    published: Path | None, seal: Path, key: Path, held_out: Path | None = None
+) -> SealedSet:
     """Draw a set and its seal from the key, and compare both with the published ones.
 
     Parameters
@@ -307,12 +314,15 @@ def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
         The published seal.json.
     key
         The author's key.json.
+    held_out
+        The author's file of the records that were held back; None leaves it unread.
 
     Raises
     ------
     InputError
-        For a seal of another version, a set that was changed or re-ordered, a seal or a
-        key that was changed, and a key of another seal.
+        For a seal of another version, a set that was changed or re-ordered, a seal, a
+        key or held-out records that were changed, held-out records of a seal without
+        any, and a key of another seal.
     """
     author = read_model(key, Key)
     signature = read_model(seal, Seal).signature
@@ -320,10 +330,17 @@ def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
     require(seal, to_json(sealed.seal), key)
     if published is not None:
         require(published, sealed.text, key)
+    if held_out is not None:
+        if sealed.held_out is None:
+            raise InputError(
+                f"{held_out}: {seal} holds no record back; leave --held-out out",
+                parameter="held_out",
+            )
+        require(held_out, sealed.held_out_text, key)
     return sealed
 
 
-def require(path: Path, drawn: bytes, key: Path) -> None:
+def require(path: Path, drawn: bytes, key: Path | str) -> None:
     """Raise InputError for a file that is not, byte for byte, what a key draws.
 
     Parameters
@@ -340,42 +357,3 @@ def require(path: Path, drawn: bytes, key: Path) -> None:
             f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "
             "or the key is of another set; take the originals"
         )
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file; raise InputError where it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); give the original",
-        ) from error
-
-
-def read_model(path: Path, kind: type[_M]) -> _M:
-    """Return the content of a file that sealing wrote, of these fields and no others.
-
-    Raises InputError where sealing would have written other bytes.
-    """
-    data = read_bytes(path)
-    try:
-        value = kind.model_validate_json(data)
-        if to_json(value) == data:
-            return value
-    except ValueError:  # of pydantic, or of what UTF-8 cannot say
-        pass
-    raise InputError(
-        f"{path}: no {kind.__name__.lower()} as sealing wrote it: it was changed, or is "
-        f"of another version than {ALGORITHM}; take the original"
-    )
-
-
-def to_json(value: BaseModel) -> bytes:
-    """Return the bytes of a seal, a commitment or a key: a line for each field."""
-    fields = value.model_dump(mode="json")  # records keep the order of their fields
-    lines = []
-    for name in sorted(fields):
-        content = json.dumps(fields[name], ensure_ascii=False)
-        lines.append(f'  "{name}": {content}')
-    text = ",\n".join(lines)
-    return f"{{\n{text}\n}}\n".encode()

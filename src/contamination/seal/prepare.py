@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from contamination.errors import InputError
+from contamination.seal.division import check_division
 from contamination.seal.draws import Statement, Variants, canonical_json
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.item_sets import shown_items
@@ -61,14 +62,15 @@ def prepare(
         placed.append((place, variants.variant({})))
     rendered = make_test_set(stated.name, placed, stated.template, where)
     _check_wordings(prepared, stated, where)
-    if not stated.options:
-        return tuple(prepared)
-    try:
-        named = replace(rendered, name=where, declared=stated.declared)
-        return tuple(_with_options(named, prepared, stated))
-    except InputError as error:
-        alone = "or seal the order of records alone"
-        raise InputError(f"{error}; {alone}", parameter="axis") from error
+    if stated.options:
+        try:
+            named = replace(rendered, name=where, declared=stated.declared)
+            prepared = _with_options(named, prepared, stated)
+        except InputError as error:
+            alone = "or seal the order of records alone"
+            raise InputError(f"{error}; {alone}", parameter="axis") from error
+    check_division(prepared, stated, where)
+    return tuple(prepared)
 
 
 def _check_wordings(prepared: Sequence[Variants], stated: Statement, where: str) -> None:

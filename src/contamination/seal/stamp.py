@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.seal.files import Key, SealFiles, read_bytes, read_model, require
+from contamination.seal.documents import Key, read_bytes, read_model
+from contamination.seal.files import SealFiles, require
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,0 +1,131 @@
+"""The held-out part of a sealed set: its test, and the p-value of all that a key has drawn.
+
+H0 is that of `contamination.seal.audit`: the model does not depend on what the key has
+drawn, given the author's records. Let C be these records, M the model, delta the
+division, and rho all other draws: orders of options, wordings, answers, and the order
+of records.
+
+- The sides. The text of a record depends on the key by rho alone, on both sides. Given
+  C, M and rho, delta is uniform over all choices of so many records, so
+  `statistics.held_out_test` is exact, whatever the scores are.
+- Everything else. Given C, M and delta, the published records are an author's set whose
+  variants and order are drawn as before, so the p-value of `combine_parts` is valid as
+  well.
+
+These two p-values are *not* independent, although the draws are: both look at the
+variants of the published records. A model that likes one wording of each record may find
+more of it on the published side, which makes both small at once, and Fisher's rule would
+reject too often (docs/trust.md has the measurement). So twice the smaller one is taken,
+at most 1, which is valid under any dependence (Bonferroni).
+
+It stays twice the other one where the sides are not compared: the seal states that they
+are, and nobody gains by leaving them out.
+"""
+
+import math
+from dataclasses import replace
+
+from contamination.audit.finding import Finding
+from contamination.audit.held_out import Comparison, SidesRequest, compare
+from contamination.audit.request import Request
+from contamination.audit.result import Audit
+from contamination.scoring.contract import Scorer
+from contamination.seal.division import PARTS, RESAMPLES
+from contamination.seal.files import SealedSet
+from contamination.statistics import PValue, TestResult
+
+COMBINED_BY = "twice the smaller of held_out and of Fisher's rule on the others"
+NOT_COMPARED_BY = "twice Fisher's rule, since the seal states a comparison with held-out records"
+
+
+def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Comparison:
+    """Return the comparison of published and held-out records under a model, as stated.
+
+    Both sides are scored, so an endpoint is sent the records that were held back.
+
+    Parameters
+    ----------
+    scorer
+        That of the model.
+    sealed
+        The verified set, with records that were held back.
+    request
+        Says where scores lie, and what they call the model.
+
+    Raises
+    ------
+    InputError
+        As `contamination.audit.held_out.compare` does.
+    """
+    assert sealed.held_out is not None  # the caller has verified their file
+    stated = sealed.seal
+    sides = SidesRequest(
+        scores=stated.scores or (),
+        resamples=RESAMPLES,
+        directory=request.directory,
+        name=request.name,
+        drawn=True,
+    )
+    return compare(scorer, sealed.test_set, sealed.held_out, sides, level=stated.level)
+
+
+def with_sides(audit: Audit, comparison: Comparison | None) -> Audit:
+    """Return the audit of all that a key has drawn, the division of the records included.
+
+    Parameters
+    ----------
+    audit
+        Of everything else, with its combined p-value.
+    comparison
+        Of the sides; None where they are not compared, which costs the factor of two
+        all the same.
+    """
+    assert audit.combined is not None  # every audit of a sealed set has one
+    if comparison is None:
+        combined = combine_with_sides(audit.combined, None)
+        return replace(audit, combined=combined, combined_by=NOT_COMPARED_BY)
+    sides = sides_result(comparison)
+    return replace(
+        audit,
+        findings=(*audit.findings, Finding(result=sides)),
+        combined=combine_with_sides(audit.combined, sides),
+        combined_by=COMBINED_BY,
+        held_out=comparison,
+    )
+
+
+def sides_result(comparison: Comparison) -> TestResult:
+    """Return the result of a comparison as that of any test, whose shard are all records."""
+    result = comparison.result
+    return TestResult(
+        test=result.test,
+        statistic=result.statistic,
+        p=result.p,
+        log10_p=result.log10_p,
+        shards=result.strata,
+        permutations=result.resamples,
+        log10_least=result.log10_least,
+    )
+
+
+def combine_with_sides(others: PValue, sides: PValue | None) -> PValue:
+    """Return twice the smaller p-value, at most 1; see the module for why.
+
+    Parameters
+    ----------
+    others
+        p-value of all other draws; the statistic of the result is its own.
+    sides
+        p-value of the sides; None where they are not compared.
+
+    >>> others = PValue.of(-1.0, statistic=0.0)
+    >>> sides = PValue.of(-3.0, statistic=0.0)
+    >>> combine_with_sides(others, sides).p
+    0.002
+    >>> combine_with_sides(others, None).p
+    0.2
+    """
+    smallest = others.log10_p
+    if sides is not None:
+        smallest = min(smallest, sides.log10_p)
+    return PValue.of(smallest + math.log10(PARTS), statistic=others.statistic)
