@@ -6,7 +6,7 @@ import json
 import pytest
 
 from contamination.audit.leaderboard import leaderboard
-from contamination.audit.many import COLUMNS
+from contamination.audit.rows import COLUMNS
 from fakes.made_up_sets import HOSTILE
 
 ABOUT = dict.fromkeys(COLUMNS) | {"alpha": 0.05, "version": "1", "set": HOSTILE, "reason": HOSTILE}

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contamination.audit.many import audit_pairs, judged_rows
+from contamination.audit.many import audit_pairs
 from contamination.audit.request import Request
+from contamination.audit.rows import judged_rows
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from fakes.made_up_scorer import MadeUpScorer

@@ -10,7 +10,8 @@ from contamination.audit import Request, run_audit
 from contamination.audit.export import format_of
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
-from contamination.audit.many import audit_pairs, judged_rows
+from contamination.audit.many import audit_pairs
+from contamination.audit.rows import judged_rows
 from contamination.errors import InputError
 from contamination.scoring.generation import Sampling
 from fakes.made_up_scorer import MadeUpScorer

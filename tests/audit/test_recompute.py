@@ -10,9 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.audit.many import audit_pairs, judged_rows
+from contamination.audit.many import audit_pairs
 from contamination.audit.recompute import recompute
 from contamination.audit.request import Request
+from contamination.audit.rows import judged_rows
 from contamination.scoring.store import create_store, open_store, sum_store
 from fakes.data_fixtures import ROOT
 from fakes.made_up_scorer import MadeUpScorer

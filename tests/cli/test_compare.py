@@ -1,10 +1,12 @@
 """`contamination compare`, as a person types it."""
 
 import json
+import shutil
 from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from contamination.audit.held_out import SidesRequest, compare
@@ -12,6 +14,8 @@ from contamination.errors import InputError
 from contamination.membership.dated import Rules, build_dated_set
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from fakes.made_up_registry import jsonl
+from fakes.made_up_scorer import Breakdown, MadeUpScorer
+from fakes.results import comparison_of, result_of
 
 PRECISION = ("--precision", "float32")
 
@@ -34,24 +38,92 @@ def typed(call, model_directory, sides):
     return lambda *more: call("compare", *fixed, *PRECISION, "--resamples", "999", *more)
 
 
-def test_an_unread_set_is_no_evidence_and_scores_are_kept(typed):
+def test_an_unread_set_is_no_evidence_and_scores_are_kept(typed, model_directory):
     status, out, _ = typed("--json")
-    result = json.loads(out)
+    result = comparison_of(out)
     assert status == 0
     assert result["verdict"]["conclusion"] == "no evidence"
     assert [row["score"] for row in result["scores"]] == ["min_k_20", "loss", "zlib", "min_k_pp_20"]
-    (kept,) = Path("contamination-stores/held-out").iterdir()
+    (kept,) = Path("contamination-stores", model_directory.name, "published").iterdir()
     before = {part: part.stat().st_mtime_ns for part in kept.iterdir()}
     assert typed("--json")[1] == out
     assert {part: part.stat().st_mtime_ns for part in kept.iterdir()} == before
 
 
-def test_a_control_and_strata_are_in_the_result(typed, model_directory):
-    _, out, _ = typed("--json", "--within", "source", "--control", model_directory)
-    result = json.loads(out)
+def test_a_control_and_strata_are_in_the_result(typed, make_model):
+    _, out, _ = typed("--json", "--within", "source", "--control", make_model(120))
+    result = comparison_of(out)
     assert result["strata"] == 2
+    assert result["within"] == "source"
     assert result["read_at_least"] is None
-    assert result["control_model"]["p"] == pytest.approx(result["p"], abs=0.1)
+    assert result["control_model"]["model_revision"] != result["model_revision"]
+
+
+# How a second comparison may differ, and what the first then says of it.
+OTHER_TRIES = [
+    (("--seed", "1"), "seed 1"),
+    (("--score", "loss"), "scores loss;"),
+    (("--score", "loss"), "other scores"),
+    (("--resamples", "99"), "99 draws"),
+    (("--within", "source"), "within source"),
+    (("--paired",), "pairs"),
+]
+
+
+@pytest.mark.parametrize(("tried", "named"), OTHER_TRIES)
+def test_a_second_try_is_told_beside_the_first_and_the_first_beside_the_second(typed, tried, named):
+    assert comparison_of(typed("--json")[1])["other_tests"] == []
+    (first,) = comparison_of(typed("--json", *tried)[1])["other_tests"]
+    assert "seed 0" in first["what"]
+    assert "999 draws" in first["what"]
+    (second,) = comparison_of(typed("--json")[1])["other_tests"]
+    assert named in second["what"]
+    printed = " ".join(typed()[1].split())
+    assert "1 other test of this model and set" in printed
+    assert named in printed
+
+
+def test_all_tries_are_told_and_a_test_of_the_order_tells_them_too(call, typed, model_directory):
+    for seed in range(4):
+        typed("--seed", str(seed))
+    best = comparison_of(typed("--json", "--seed", "2")[1])
+    assert len(best["other_tests"]) == 3
+    order = ("published.jsonl", "--template", "{text}", "--test", "sharded_exact")
+    _, out, _ = call("test", model_directory, *order, *PRECISION, "--json")
+    of_order = result_of(out)["other_tests"]
+    assert len(of_order) == 4
+    assert all(other["what"].startswith("held_out (") for other in of_order)
+
+
+def test_files_hold_what_is_printed(typed):
+    outputs = []
+    for name in ("a.json", "b.eee.json", "c.conda.csv", "d.md"):
+        outputs += ["--output", name]
+    result = comparison_of(typed("--json", *outputs)[1])
+    assert json.loads(Path("a.json").read_bytes()) == result
+    (evaluation,) = json.loads(Path("b.eee.json").read_bytes())["evaluation_results"]
+    assert evaluation["score_details"]["score"] == result["p"]
+    assert len(Path("c.conda.csv").read_text().splitlines()) == 1
+    assert result["verdict"]["reason"] in Path("d.md").read_text(encoding="utf-8")
+
+
+def test_stores_alone_give_the_p_value_again_and_damage_is_named(call, typed):
+    p = comparison_of(typed("--json")[1])["p"]
+    typed("--seed", "1")
+    status, out, _ = call("verify", "contamination-stores")
+    assert status == 0
+    assert out.count("held_out") == 2
+    assert f"{p:.3g}" in out
+    (scores,) = Path("contamination-stores").rglob("*.parquet")
+    table = pd.read_parquet(scores)
+    table.loc[0, "loss"] += 1.0
+    table.to_parquet(scores)
+    status, _, err = call("verify", "contamination-stores")
+    assert status == 2
+    assert "the scores are not those that were tested" in err
+    scores.write_bytes(b"PAR1")
+    assert str(scores) in call("verify", "contamination-stores")[2]
+    assert comparison_of(typed("--json")[1])["p"] == p
 
 
 @pytest.mark.parametrize(
@@ -64,6 +136,8 @@ def test_a_control_and_strata_are_in_the_result(typed, model_directory):
         ([{"text": "another score"}], ("--score", "luck"), "luck"),
         ([{"text": "pairs in strata"}], ("--paired", "--within", "source"), "--within"),
         ([], (), "held_out.jsonl"),
+        ([{"text": "a format"}], ("--output", "x.csv"), ".conda.csv"),
+        ([{"text": "an output"}], ("--output", "held_out.jsonl"), "held_out.jsonl"),
     ],
 )
 def test_bad_input_is_one_line(typed, records, arguments, named):
@@ -74,6 +148,14 @@ def test_bad_input_is_one_line(typed, records, arguments, named):
     assert status == 2
     assert out == ""
     assert named in err.splitlines()[-1]
+
+
+def test_a_model_is_no_control_of_itself(call, typed, model_directory, sides):
+    for control in (model_directory, shutil.copytree(model_directory, "copy")):
+        status, out, err = typed("--control", control)
+        assert status == 2
+        assert out == ""
+        assert "control" in err.splitlines()[-1]
 
 
 class Reader:
@@ -164,3 +246,22 @@ def test_sets_of_two_templates_are_refused(tmp_path, tokenizer):
     other = make_test_set("b", [("1", {"text": "z y"})], "{text}\n", "b")
     with pytest.raises(InputError, match="template"):
         compare(Reader(tokenizer, 0.0), one, other, _request(tmp_path))
+
+
+def test_a_comparison_that_was_killed_goes_on_and_gives_the_same_bytes(tmp_path, tokenizer):
+    rng = np.random.default_rng(2)
+    texts = ["".join(rng.choice(list("abcdefgh "), size=4_000)) for _ in range(24)]
+    sides = (_set("published", texts[:12]), _set("held_out", texts[12:]))
+    whole = MadeUpScorer(tokenizer)
+    expected = compare(whole, *sides, _request(tmp_path / "whole"))
+    killed = MadeUpScorer(tokenizer, survives=whole.scored - 1)
+    with pytest.raises(Breakdown):
+        compare(killed, *sides, _request(tmp_path / "killed"))
+    rest = MadeUpScorer(tokenizer)
+    found = compare(rest, *sides, _request(tmp_path / "killed"))
+    assert 0 < rest.scored < whole.scored
+    assert found.result.p == expected.result.p
+    files = sorted(expected.store.directory.iterdir())
+    assert len(files) > 3
+    for path in files:
+        assert (found.store.directory / path.name).read_bytes() == path.read_bytes()

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ def every_eval_ever(result: Result) -> str:
     Who evaluated, and how related to the model, is not known here: `source_metadata` is
     to be changed before the record is sent. Added details are text, as the schema asks.
     """
+    return eee_record(result, [_evaluation(result, test) for test in result["results"]])
+
+
+def eee_record(result: Result, evaluations: Sequence[Mapping[str, Any]]) -> str:
+    """Return a record of Every Eval Ever with evaluations of the model of a result."""
     now = f"{time.time():.0f}"
     model = result["model"]
     precision = result["precision"]
@@ -85,7 +90,7 @@ def every_eval_ever(result: Result) -> str:
                 "precision": precision,
             },
         },
-        "evaluation_results": [_evaluation(result, test) for test in result["results"]],
+        "evaluation_results": list(evaluations),
     }
     return json.dumps(record, indent=2) + "\n"
 
@@ -102,17 +107,15 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
     others = result.get("other_tests")
     if others:
         details["other_tests"] = "; ".join(other["what"] for other in others)
+    source = eee_source(
+        result["dataset"],
+        revision=result["dataset_revision"],
+        records=str(result["plan"]["examples"]),
+        template=result["template"],
+    )
     return {
         "evaluation_name": f"contamination/{test['test']}",
-        "source_data": {
-            "dataset_name": result["dataset"],
-            "source_type": "other",
-            "additional_details": {
-                "revision": result["dataset_revision"],
-                "records": str(result["plan"]["examples"]),
-                "template": result["template"],
-            },
-        },
+        "source_data": source,
         "metric_config": {
             "metric_id": "contamination.p_value",
             "metric_name": "p-value",
@@ -135,6 +138,15 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
     }
 
 
+def eee_source(dataset: str, **details: str) -> dict[str, Any]:
+    """Return a test set as Every Eval Ever has it, with details in text."""
+    return {
+        "dataset_name": dataset,
+        "source_type": "other",
+        "additional_details": details,
+    }
+
+
 def conda(result: Result) -> str:
     """Return an entry for the CONDA database of contamination.
 
@@ -144,13 +156,20 @@ def conda(result: Result) -> str:
     it is not known; so are the reference and the pull request, which are the
     reporter's.
     """
+    named = []
+    if result["verdict"]["conclusion"] == "proven":
+        named.append((result["dataset"], result["model"], result["model_revision"]))
+    return conda_table(named)
+
+
+def conda_table(named: Iterable[tuple[str, str, str]]) -> str:
+    """Return entries for the CONDA database: set, model and its revision are named."""
     text = io.StringIO()
     table = csv.writer(text, delimiter=";", lineterminator="\n")
     table.writerow(CONDA)
-    if result["verdict"]["conclusion"] == "proven":
-        dataset, _, subset = result["dataset"].partition(":")
-        names = (dataset, subset, result["model"], result["model_revision"])
-        cells = [csv_text(printable(name)) for name in names]
+    for name, model, revision in named:
+        dataset, _, subset = name.partition(":")
+        cells = [csv_text(printable(cell)) for cell in (dataset, subset, model, revision)]
         table.writerow([*cells, "model", "", "", "", "model-based", "", ""])
     return text.getvalue()
 
@@ -248,7 +267,9 @@ FORMATS: dict[str, Callable[[Result], str]] = {
 }
 
 
-def format_of(path: Path) -> Callable[[Result], str]:
+def format_of(
+    path: Path, formats: Mapping[str, Callable[[Result], str]] = FORMATS
+) -> Callable[[Result], str]:
     """Return the function that makes the text of such a file.
 
     Raises InputError if no format has such a name.
@@ -256,10 +277,10 @@ def format_of(path: Path) -> Callable[[Result], str]:
     >>> format_of(Path("result.md")).__name__
     'model_card'
     """
-    for end, make_text in FORMATS.items():
+    for end, make_text in formats.items():
         if path.name.endswith(end):
             return make_text
     raise InputError(
-        f"output={path}: give a name that ends in one of {', '.join(FORMATS)}",
+        f"output={path}: give a name that ends in one of {', '.join(formats)}",
         parameter="output",
     )

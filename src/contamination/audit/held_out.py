@@ -10,32 +10,36 @@ statement of the author elsewhere.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.audit.controls.sides import SidesControl, compare_sides
-from contamination.audit.decision import CONTROL_LEVEL, Evidence, Verdict, decide
+from contamination.audit.comparison import Comparison
+from contamination.audit.controls.sides import compare_sides
+from contamination.audit.sides_store import (
+    SidesHeader,
+    SidesStore,
+    SidesTest,
+    checksum_of,
+    judge_sides,
+    strata_to_keep,
+    usable_scores,
+    write_header,
+)
 from contamination.errors import InputError
-from contamination.files import sha256_of
 from contamination.membership.api import stored_scores
 from contamination.membership.scores import COMPARED_SCORES, score_named
-from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
+from contamination.scoring.processes import processes
 from contamination.statistics import adjust
 from contamination.statistics.conformal import conformal_p_values, read_at_least
-from contamination.statistics.held_out import (
-    DEFAULT_STATISTIC,
-    HeldOutResult,
-    held_out_test,
-)
+from contamination.statistics.held_out import DEFAULT_STATISTIC
 from contamination.testsets.example_set import ExampleSet
 
-ASSUMPTION = (
-    "which records were published and which were held back was drawn at random, and the "
-    "model depends on the draw only by having read them"
-)
+if TYPE_CHECKING:
+    import pandas as pd
+
 DEFAULT_SCORES = COMPARED_SCORES
 # of the bound on how many records were read, or the first that is asked
 BOUND_SCORE = "min_k_20"
@@ -92,123 +96,6 @@ class SidesRequest:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The result of comparing two sides under one model.
-
-    Attributes
-    ----------
-    model, model_revision
-        Of the scorer.
-    suspect, held_out
-        Names of the two sets, and `revisions` their revisions.
-    template
-        Of both.
-    result
-        p of all scores together; `aucs` says how well each score separates the sides.
-    read_records
-        Numbers, from 0, of published records that were read, at a false discovery rate
-        of `level`; `read_bound` bounds from below how many were. None within strata,
-        where records do not compare.
-    level
-        Of bound and list.
-    blind
-        Baselines without a model; None where a key has drawn the sides.
-    control
-        Of a model that cannot have read either side.
-    """
-
-    model: str
-    model_revision: str
-    suspect: str
-    held_out: str
-    revisions: tuple[str, str]
-    template: str
-    result: HeldOutResult
-    aucs: dict[str, float]
-    level: float
-    read_records: tuple[int, ...] | None
-    read_bound: int | None
-    blind: SidesControl | None
-    control: "Comparison | None" = None
-
-    def evidence(self, p: float | None = None, corrected_for: int = 1) -> Evidence:
-        """Return the p-value with its controls, as the decision takes it.
-
-        Parameters
-        ----------
-        p
-            After correction; by default that of the result.
-        corrected_for
-            Number of tests over which it was corrected.
-        """
-        differs = ""
-        if self.blind is not None and self.blind.p <= CONTROL_LEVEL:
-            differs = (
-                f"the sides differ without a model ({self.blind.best}, p = {self.blind.p:.3g})"
-            )
-        controls = {}
-        if self.control is not None:
-            controls[f"the control {self.control.model}"] = self.control.result.p
-        return Evidence(
-            test=self.result.test,
-            p=self.result.p if p is None else p,
-            floor=min(1.0, corrected_for * 10**self.result.log10_least),
-            controls=controls,
-            corrected_for=corrected_for,
-            drawn=self.blind is None,
-            of_sides=True,
-            differs=differs,
-        )
-
-    def verdict(self, alpha: float = 0.05) -> Verdict:
-        """Return the verdict at a level."""
-        return decide([self.evidence()], alpha=alpha)
-
-    def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
-        """Return the comparison as JSON has it, with the verdict at a level."""
-        verdict = self.verdict(alpha)
-        described: dict[str, Any] = {
-            "schema": "contamination-comparison/1",
-            "model": self.model,
-            "model_revision": self.model_revision,
-            "suspect": self.suspect,
-            "suspect_revision": self.revisions[0],
-            "held_out": self.held_out,
-            "held_out_revision": self.revisions[1],
-            "template": self.template,
-            "assumption": ASSUMPTION,
-            "p": self.result.p,
-            "log10_p": self.result.log10_p,
-            "statistic": self.result.statistic,
-            "best": self.result.best,
-            "published": self.result.published,
-            "held_out_records": self.result.held_out,
-            "strata": self.result.strata,
-            "resamples": self.result.resamples,
-            "scores": self._scores(),
-            "read_at_least": self.read_bound,
-            "read_records": None if self.read_records is None else list(self.read_records),
-            "blind": None if self.blind is None else {"p": self.blind.p, **self.blind.p_values},
-            "verdict": {
-                "alpha": alpha,
-                "conclusion": verdict.conclusion,
-                "reason": verdict.reason,
-                "p": verdict.p,
-                "status": verdict.status,
-            },
-        }
-        if self.control is not None:
-            described["control_model"] = self.control.as_dict(alpha)
-        return described
-
-    def _scores(self) -> list[dict[str, Any]]:
-        rows = []
-        for name, p in zip(self.result.names, self.result.marginal_p, strict=True):
-            rows.append({"score": name, "auc": self.aucs[name], "p": p})
-        return rows
-
-
 def compare(
     model: Scorer,
     suspect: ExampleSet,
@@ -242,51 +129,54 @@ def compare(
     _check_sides(suspect, held_out)
     strata = strata_of(suspect, held_out, request)
     texts = [*suspect.examples, *held_out.examples]
-    published = np.arange(len(texts)) < len(suspect.examples)
-    name = request.name or str(getattr(model, "name", "model"))
-    key = sha256_of(suspect.revision, held_out.revision, *request.scores)
-    table = stored_scores(
-        request.directory / "held-out" / f"{model.revision[:16]}-{key[:16]}",
-        model,
-        texts,
-        columns=request.scores,
+    header = SidesHeader(
+        model=request.name or str(getattr(model, "name", "model")),
+        model_revision=model.revision,
+        dataset=suspect.name,
+        dataset_revision=suspect.revision,
+        held_out=held_out.name,
+        held_out_revision=held_out.revision,
+        template=suspect.template,
+        scores=request.scores,
+        published=len(suspect.examples),
+        records=len(texts),
     )
-    names = [column for column in table.columns if table[column].notna().all()]
-    if not names:
-        raise InputError(f"{suspect.name}: the model gives none of {', '.join(request.scores)}")
-    scores = table[names].to_numpy().T
-    result = held_out_test(
-        scores,
-        published,
-        strata=strata,
-        names=names,
+    test = SidesTest(
         statistic=request.statistic,
         resamples=request.resamples,
-        rng=random_stream(request.seed, "held-out", suspect.revision, held_out.revision),
+        seed=request.seed,
+        within=request.within or "",
+        paired=request.paired,
+        strata=strata_to_keep(strata.tolist()),
     )
+    directory = header.directory(request.directory)
+    table = stored_scores(directory, model, texts, columns=request.scores)
+    result = judge_sides(table, header, test)
+    store = SidesStore(directory, header, test, checksum_of(table, header))
+    if processes().is_main_process:
+        write_header(directory, header)
+        store.write_note()
+
+    published = np.arange(len(texts)) < len(suspect.examples)
     blind = None
     if not request.drawn:
         blind = compare_sides(texts, published, strata, seed=request.seed)
     bound = None
     read = None
-    if len(np.unique(strata)) == 1:
-        single = scores[names.index(BOUND_SCORE) if BOUND_SCORE in names else 0]
+    if test.strata is None:
+        single = table[_score_of_records(result.names)].to_numpy()
         bound = read_at_least(single, published, level=level)
-        p_values = conformal_p_values(single, published)
-        corrected = adjust(np.log10(p_values), method="benjamini_hochberg").p
-        read = tuple(np.flatnonzero(np.asarray(corrected) <= level).tolist())
+        read = _read_records(single, published, level)
+    precision = str(getattr(model, "dtype", "unknown"))
     return Comparison(
-        model=name,
-        model_revision=model.revision,
-        suspect=suspect.name,
-        held_out=held_out.name,
-        revisions=(suspect.revision, held_out.revision),
-        template=suspect.template,
+        store=store,
         result=result,
-        aucs=_aucs(scores, names, published),
+        aucs=_aucs(table[usable_scores(table, header)], published),
         level=level,
         read_records=read,
         read_bound=bound,
+        drawn=request.drawn,
+        precision=precision.removeprefix("torch."),
         blind=blind,
     )
 
@@ -318,7 +208,7 @@ def with_control(
     # baselines do not depend on the model
     named = replace(request, name=name, drawn=True)
     control = compare(model, suspect, held_out, named, level=comparison.level)
-    return replace(comparison, control=control)
+    return replace(comparison, control=replace(control, drawn=comparison.drawn))
 
 
 def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) -> NDArray[np.intp]:
@@ -387,13 +277,25 @@ def _check_sides(suspect: ExampleSet, held_out: ExampleSet) -> None:
             )
 
 
-def _aucs(
-    scores: NDArray[np.float64], names: Sequence[str], published: NDArray[np.bool_]
-) -> dict[str, float]:
+def _score_of_records(names: Sequence[str]) -> str:
+    """Return the score by which single records are judged."""
+    return BOUND_SCORE if BOUND_SCORE in names else names[0]
+
+
+def _read_records(
+    scores: NDArray[np.float64], published: NDArray[np.bool_], level: float
+) -> tuple[int, ...]:
+    """Return the published records that were read, at a false discovery rate."""
+    p_values = conformal_p_values(scores, published)
+    corrected = adjust(np.log10(p_values), method="benjamini_hochberg").p
+    return tuple(np.flatnonzero(np.asarray(corrected) <= level).tolist())
+
+
+def _aucs(table: "pd.DataFrame", published: NDArray[np.bool_]) -> dict[str, float]:
     """Return the AUC of each score."""
     from contamination.membership.evaluate import auc
 
     areas = {}
-    for name, values in zip(names, scores, strict=True):
-        areas[name] = float(auc(values, published))
+    for name in table.columns:
+        areas[name] = float(auc(table[name].to_numpy(), published))
     return areas

@@ -21,7 +21,7 @@ from contamination.tables import MISSING
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
-    """Return the page of rows of `contamination.audit.many.judged_rows`, best first."""
+    """Return the page of rows of `contamination.audit.rows.judged_rows`, best first."""
     ranked = sorted(rows, key=_rank)
     with pd.option_context("display.max_colwidth", None):
         cells = pd.DataFrame([_cells(row) for row in ranked])
@@ -60,6 +60,8 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     controls = {
         "records: ": row["order"],
         "compressor: ": row["compressor"],
+        "sides without a model: ": row["blind"],
+        "control model: ": row["control"],
         "not corrected for: ": row.get("other tests") or None,
     }
     lines = []

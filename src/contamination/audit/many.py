@@ -1,62 +1,67 @@
-"""Every model on every set, with one correction over all tests (Oren, section 4.3).
+"""Every model on every set (Oren, section 4.3); `rows` corrects over all tests.
 
 A pair that cannot be audited keeps its reason, and the others are audited.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from importlib.metadata import version
-from typing import Any, TypeVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from contamination.audit.decision import Verdict, decide
-from contamination.audit.finding import Finding
-from contamination.audit.power import power_in_words
-from contamination.audit.recompute import columns_of
+from contamination.audit.comparison import Comparison
+from contamination.audit.held_out import SidesRequest, compare
+from contamination.audit.recompute_sides import AXIS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
-from contamination.audit.run import run_audit
+from contamination.audit.run import run_audit, with_control
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
-from contamination.scoring.models import label
+from contamination.scoring.models import label, label_control
 from contamination.scoring.status import FAILURES, status_of
-from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
-# Of the table, in order; up to log10 p and from the revisions on they are of its store
-# alone.
-COLUMNS: tuple[str, ...] = (
-    "model",
-    "set",
-    "axis",
-    "test",
-    "shards",
-    "permutations",
-    "statistic",
-    "p",
-    "log10 p",
-    "p (Holm)",
-    "order",
-    "compressor",
-    "verdict",
-    "reason",
-    "objections",
-    "power",
-    "alpha",
-    "version",
-    "precision",
-    "other tests",
-    "model revision",
-    "set revision",
-    "template",
-    "seed",
-    "tokens",
-    "header",
-    "store",
-)
-# The names of a model and a set, and their audit, or why there is none (`status_of`).
-Pair = tuple[str, str, Audit | str]
+SAME_WEIGHTS = "failed: the control has the weights of the model; name another one"
+
+
+class Pair(NamedTuple):
+    """A model on a set: what was found, or why there is nothing (`status_of`).
+
+    Attributes
+    ----------
+    model, name
+        Names of the model and of the set.
+    found
+        An audit of the order, a comparison of the sides, or the reason in words.
+    axis
+        "order", or "held out" of a comparison.
+    """
+
+    model: str
+    name: str
+    found: Audit | Comparison | str
+    axis: str = "order"
+
+
+@dataclass(frozen=True)
+class _Sets:
+    """The sets of an audit, opened, and what is asked about each of them.
+
+    Attributes
+    ----------
+    published
+        Name -> set, or why it cannot be opened.
+    held_out
+        The held-out records of some of these sets, likewise.
+    request, sides
+        Of the order, and of the comparison with held-out records.
+    """
+
+    published: dict[str, ExampleSet | str]
+    held_out: dict[str, ExampleSet | str]
+    request: Request
+    sides: SidesRequest
 
 
 def audit_pairs(
@@ -64,8 +69,15 @@ def audit_pairs(
     sets: Mapping[str, Callable[[], ExampleSet]],
     request: Request,
     open_model: Callable[[str], Scorer],
+    *,
+    held_out: Mapping[str, Callable[[], ExampleSet]] | None = None,
+    sides: SidesRequest = SidesRequest(),  # noqa: B008 - frozen
+    control: str | None = None,
 ) -> Iterator[Pair]:
     """Yield the audit of every model on every set; a model is opened once.
+
+    A set with held-out records has two pairs: the audit of its order, and the
+    comparison of its sides.
 
     Parameters
     ----------
@@ -78,11 +90,18 @@ def audit_pairs(
         Of all pairs alike; its axis is the order of records.
     open_model
         Returns the scorer of a model.
+    held_out
+        Name of a set -> how the records are opened that a draw held back.
+    sides
+        How the sides are compared; directory and name are those of `request`.
+    control
+        A model that cannot have read any set. It takes all tests first.
 
     Raises
     ------
     InputError
-        If two models have one name, or the axis is another one.
+        If two models have one name, the control is one of the models, the axis is
+        another one, or records are held out of no set of the audit.
     """
     if len({label(model) for model in models}) < len(models):
         raise InputError(
@@ -93,20 +112,98 @@ def audit_pairs(
             "of many sets the order of records is tested: give axis='order'",
             parameter="axis",
         )
-    opened = _open_sets(sets)
+    for name in held_out or {}:
+        if name not in sets:
+            raise InputError(
+                f"records are held out of {name}, which is no set of this audit: name it "
+                "as the set is named",
+                parameter="held_out",
+            )
+    opened = _Sets(
+        published=_open_sets(sets),
+        held_out=_open_sets(held_out or {}),
+        request=request,
+        sides=sides,
+    )
+    controls = {}
+    if control is not None:
+        # the whole path, where a model has the same name
+        control_name = max((label_control(control, model) for model in models), key=len)
+        for pair in _pairs_of(control, control_name, opened, open_model, is_control=True):
+            controls[pair.name, pair.axis] = pair.found
     for model in models:
-        scorer = _tried(open_model, model)
-        named = replace(request, name=label(model))
-        for name, test_set in opened.items():
-            audit: Audit | str
-            if isinstance(scorer, str):
-                audit = scorer
-            elif isinstance(test_set, str):
-                audit = test_set
-            else:
-                audit = _tried(run_audit, scorer, test_set, named)
-            yield label(model), name, audit
-        del scorer  # its memory, before the next one is loaded
+        for pair in _pairs_of(model, label(model), opened, open_model):
+            against = controls.get((pair.name, pair.axis))
+            yield pair._replace(found=_with_control(pair.found, against))
+
+
+def _pairs_of(
+    model: str,
+    model_name: str,
+    sets: _Sets,
+    open_model: Callable[[str], Scorer],
+    *,
+    is_control: bool = False,
+) -> Iterator[Pair]:
+    """Yield the pairs of one model, which is opened once.
+
+    Parameters
+    ----------
+    model, model_name
+        As `open_model` takes it, and its name.
+    sets
+        Of the audit.
+    open_model
+        Returns the scorer of a model.
+    is_control
+        Whether it is the control: baselines do not depend on the model, and those of
+        the others stand beside their own p-values.
+    """
+    scorer = _tried(open_model, model)
+    request = replace(sets.request, name=model_name)
+    sides = replace(sets.sides, name=model_name, directory=Path(request.directory))
+    if is_control:
+        sides = replace(sides, drawn=True)
+    for name, published in sets.published.items():
+        found: Audit | Comparison | str
+        if isinstance(scorer, str):
+            found = scorer
+        elif isinstance(published, str):
+            found = published
+        else:
+            found = _tried(run_audit, scorer, published, request)
+        yield Pair(model_name, name, found)
+        if name not in sets.held_out:
+            continue
+        others = sets.held_out[name]
+        if isinstance(scorer, str):
+            found = scorer
+        elif isinstance(published, str):
+            found = published
+        elif isinstance(others, str):
+            found = others
+        else:
+            found = _tried(compare, scorer, published, others, sides)
+        yield Pair(model_name, name, found, AXIS)
+
+
+def _with_control(
+    found: Audit | Comparison | str, control: Audit | Comparison | str | None
+) -> Audit | Comparison | str:
+    """Return what was found with what the control gave; a control that failed is told."""
+    if isinstance(found, str) or control is None:
+        return found
+    if isinstance(control, str):
+        status, _, reason = control.partition(": ")
+        return f"{status}: the control: {reason}"
+    if isinstance(found, Audit) and isinstance(control, Audit):
+        if found.header.model_revision == control.header.model_revision:
+            return SAME_WEIGHTS
+        return with_control(found, control)
+    assert isinstance(found, Comparison) and isinstance(control, Comparison)
+    if found.store.header.model_revision == control.store.header.model_revision:
+        return SAME_WEIGHTS
+    return replace(found, control=control)
 
 
 def _open_sets(
@@ -130,75 +227,3 @@ def _tried(work: Callable[..., T], *arguments: Any) -> T | str:
         return work(*arguments)
     except FAILURES as error:
         return status_of(error)
-
-
-def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
-    """Return a row for each test of each pair, or one with the reason why there is none.
-
-    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on
-    it. `power` says how likely copies would have been found, by study. `other tests`
-    are those of the same model and set by other commands, for which nothing is
-    corrected. What does not apply is None; the verdict of a pair that was not audited
-    is its status. Each store is read once more, for its checksum.
-    """
-    corrected = _corrected_p(pairs)
-    tests = sum(len(p_values) for p_values in corrected)
-    about = {"alpha": alpha, "version": version("contamination")}
-    rows: list[dict[str, Any]] = []
-    for (model, name, audit), p_values in zip(pairs, corrected, strict=True):
-        if isinstance(audit, str):
-            row = dict.fromkeys(COLUMNS) | _row_of_failure(model, name, audit)
-            rows.append(row | about)
-            continue
-        verdict = decide(audit.evidence(p_values, tests), alpha=alpha)
-        other = "; ".join(test.what for test in audit.other_tests)
-        for finding, holm_p in zip(audit.findings, p_values, strict=True):
-            row = dict.fromkeys(COLUMNS) | _row_of_test(finding, verdict)
-            row["p (Holm)"] = holm_p
-            row["precision"] = audit.precision
-            row["other tests"] = other
-            rows.append(row | about)
-    return rows
-
-
-def _corrected_p(pairs: Sequence[Pair]) -> list[list[float]]:
-    """Return the p-values of each pair after Holm's correction over all pairs."""
-    log10_p = list[float]()
-    counts = []
-    for _, _, audit in pairs:
-        results = () if isinstance(audit, str) else audit.results
-        log10_p += [result.log10_p for result in results]
-        counts.append(len(results))
-    if not log10_p:
-        return [[] for _ in pairs]
-    corrected = adjust(log10_p=log10_p, method="holm").p
-    of_pairs = []
-    start = 0
-    for count in counts:
-        of_pairs.append([float(p) for p in corrected[start : start + count]])
-        start += count
-    return of_pairs
-
-
-def _row_of_failure(model: str, name: str, failure: str) -> dict[str, Any]:
-    """Return the columns of a pair that was not audited."""
-    status, _, reason = failure.partition(": ")
-    return {"model": model, "set": name, "verdict": status, "reason": reason}
-
-
-def _row_of_test(finding: Finding, verdict: Verdict) -> dict[str, Any]:
-    """Return the columns of one test: store, controls, power and verdict."""
-    assert finding.store is not None
-    row = columns_of(finding.store, finding.result)
-    if finding.diagnosis is not None:
-        row["order"] = finding.diagnosis.verdict
-    if finding.zlib is not None:
-        row["compressor"] = finding.zlib.p
-    test = finding.result.test
-    row["power"] = power_in_words(
-        [power for power in verdict.power if power.test == test],
-    )
-    row["verdict"] = verdict.conclusion
-    row["reason"] = verdict.reason
-    row["objections"] = "; ".join(verdict.objections)
-    return row

@@ -7,7 +7,7 @@ numbers.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,14 +18,20 @@ from contamination.files import read_json, write_json
 if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
-# of log-probabilities, and of what a model wrote
-HEADERS = ("store.json", "completions.json")
-PARTS = "part-*.parquet"
-NOTE = re.compile(r"test-(?P<test>\w+)-(?P<permutations>\d+)(-stopped)?\.json")
+SIDES_HEADER = "sides.json"
+# of log-probabilities, of what a model wrote, and of scores of two sides
+HEADERS = ("store.json", "completions.json", SIDES_HEADER)
+PARTS = "*.parquet"
+# Tests of two sides that read the same scores differ by a hash.
+NOTE = re.compile(
+    r"test-(?P<test>\w+)-(?P<permutations>\d+)(-stopped|-(?P<sides>[0-9a-f]{8}))?\.json"
+)
 # What another test may have differed in, by the field of the header.
 DIFFERENCES = {
     "model_revision": "other weights, precision or context",
     "dataset_revision": "other records or another template",
+    "held_out_revision": "other held-out records",
+    "scores": "other scores",
     "seed": "another seed",
 }
 MOST_TOLD = 5  # in a line for people
@@ -40,7 +46,7 @@ class OtherTest(NamedTuple):
 
 def note_test(store: Path, result: "TestResult") -> None:
     """Note in a store that it was tested; nothing where it cannot be written."""
-    path = _note_of(store, result)
+    path = note_of(store, result)
     if path.exists():
         return
     with suppress(InputError):
@@ -53,9 +59,7 @@ def noted_tests(store: Path) -> set[str]:
     return {match["test"] for match in matches if match is not None}
 
 
-def other_tests(
-    stores: Sequence[Path], results: Iterable[tuple[Path, "TestResult"]]
-) -> list[OtherTest]:
+def other_tests(stores: Sequence[Path], own: Collection[Path]) -> list[OtherTest]:
     """Return all other tests of a model and a set, the earliest first.
 
     A store without a note counts as one test.
@@ -65,10 +69,9 @@ def other_tests(
     stores
         Directories that an audit has read. All stores of the model and set lie in the
         same folders.
-    results
-        Of the audit itself, with the store of each.
+    own
+        Notes of the tests of the audit itself (`note_of`).
     """
-    own = {_note_of(store, result) for store, result in results}
     reference = _header_of(stores[0])
     dated: list[tuple[float, OtherTest]] = []
     for store in _stores_in_folders_of(stores):
@@ -108,7 +111,7 @@ def other_tests_in_words(others: Sequence[OtherTest]) -> str:
     )
 
 
-def _note_of(store: Path, result: "TestResult") -> Path:
+def note_of(store: Path, result: "TestResult") -> Path:
     """Return the file of a test's note: its name says all, so no content is trusted."""
     stopped = "-stopped" if hasattr(result, "stopped_at") else ""
     return Path(store) / f"test-{result.test}-{result.permutations}{stopped}.json"
@@ -138,13 +141,23 @@ def _described(
         details.append(f"{header.get('samples')} x {header.get('tokens')} tokens")
         details.append(f"temperature {header['temperature']}")
     match = None if note is None else NOTE.fullmatch(note.name)
-    if match is not None:
+    if note is not None and match is not None:
         name = match["test"]
-        details.append(f"{match['permutations']} permutations")
+        if match["sides"]:
+            details.append(_how_sides_were_tested(note))
+        else:
+            details.append(f"{match['permutations']} permutations")
     details += _differences(header, reference)
     file = _header_file(store) if note is None else note
     what = f"{name} ({', '.join(details)})"
     return file.stat().st_mtime, OtherTest(str(store), what)
+
+
+def _how_sides_were_tested(note: Path) -> str:
+    """Return what a note says of a test of two sides; "" if it is damaged."""
+    with suppress(InputError):
+        return str(read_json(note).get("described", ""))
+    return ""
 
 
 def _header_file(store: Path) -> Path:

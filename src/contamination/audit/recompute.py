@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.other_tests import noted_tests
+from contamination.audit.other_tests import SIDES_HEADER, noted_tests
+from contamination.audit.recompute_sides import AXIS, recompute_sides
 from contamination.audit.registry import OPTION_TEST, TESTS, Test
 from contamination.audit.wordings import WORDINGS_TEST, wordings_test
 from contamination.errors import InputError, csv_text
@@ -59,7 +60,8 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     audited
         Rows of `read_audit`, whose tests of this store are computed. None takes all
         tests that read such a store by default; of variants that is the test of
-        wordings where one has left word in the store, else that of options.
+        wordings where one has left word in the store, else that of options; of two
+        sides those that were noted.
 
     Raises
     ------
@@ -67,6 +69,9 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
         If the store is damaged, lacks what a test reads, or was filled by two models of
         a server.
     """
+    if (directory / SIDES_HEADER).exists():
+        asked = None if audited is None else {row["header"] for row in audited}
+        return recompute_sides(directory, asked)
     store = open_store(directory)
     require_one_model(directory, store.served())
     held = store.permutations()
@@ -141,7 +146,8 @@ def _audited(row: Mapping[str, str]) -> Row:
     """Return a row with its numbers; raise KeyError, TypeError or ValueError without."""
     for name in ("header", "model"):
         _ = row[name]
-    _ = TESTS[row["test"]]
+    if row.get("axis") != AXIS:
+        _ = TESTS[row["test"]]
     _ = int(row["permutations"])
     numbers = {name: float(row[name]) for name in NUMBERS}
     return {**row, **numbers}

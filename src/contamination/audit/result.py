@@ -11,13 +11,13 @@ from contamination.audit import text_report
 from contamination.audit.decision import Evidence, Verdict, decide, log10_floor
 from contamination.audit.evidence import ControlModel, evidence_of
 from contamination.audit.finding import Finding
-from contamination.audit.other_tests import OtherTest, other_tests
+from contamination.audit.other_tests import OtherTest, note_of, other_tests
 from contamination.audit.plan import ScoringPlan
 from contamination.scoring.store_format import Header
 from contamination.statistics import PValue, TestResult
 
 if TYPE_CHECKING:
-    from contamination.audit.held_out import Comparison
+    from contamination.audit.comparison import Comparison
     from contamination.scoring.completions import CompletionHeader
 
 # of `Audit.as_dict`: export.py says what may change in it
@@ -126,11 +126,16 @@ class Audit:
     @property
     def other_tests(self) -> list[OtherTest]:
         """Tests of this model and set by other commands, as far as their stores say."""
-        tested = []
+        return other_tests(self.stores, self.test_notes)
+
+    @property
+    def test_notes(self) -> list[Path]:
+        """The files in which the tests of this audit have left word."""
+        notes = []
         for finding in self.findings:
             if finding.store is not None:
-                tested.append((finding.store.directory, finding.result))
-        return other_tests(self.stores, tested)
+                notes.append(note_of(finding.store.directory, finding.result))
+        return notes
 
     def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
         """Return the plain values on which the verdict rests.

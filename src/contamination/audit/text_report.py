@@ -9,7 +9,7 @@ from contamination.audit.finding import Finding
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
 if TYPE_CHECKING:
-    from contamination.audit.held_out import Comparison
+    from contamination.audit.comparison import Comparison
 
 MOST_LISTED = 10  # records that were read, in the text for people
 # of log10 of the least p: a p-value there could not have been smaller

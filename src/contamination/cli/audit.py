@@ -3,7 +3,8 @@
 import datetime
 import fnmatch
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,9 +27,22 @@ from contamination.cli.options import option
 from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory, is_path, write_text
+from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
 
-SHOWN = ("model", "set", "test", "p", "p (Holm)", "order", "compressor", "verdict")
+SHOWN = (
+    "model",
+    "set",
+    "test",
+    "p",
+    "p (Holm)",
+    "order",
+    "compressor",
+    "blind",
+    "control",
+    "verdict",
+)
+OF_SOME = ("order", "compressor", "blind", "control")  # shown where a row has one
 
 
 def audit(
@@ -44,6 +58,25 @@ def audit(
         list[str],
         option("Model, as in `test`; may be repeated.", "--model", group=o.WHAT),
     ],
+    control: Annotated[
+        str | None,
+        option(
+            "Model that cannot have read any set. It takes all tests, and may object.",
+            group=o.WHAT,
+            metavar="MODEL",
+        ),
+    ] = None,
+    held_out: Annotated[
+        list[str] | None,
+        option(
+            "SET=FILE: compare SET with the records of FILE, which a random draw held back, "
+            "as `compare` does; may be repeated.",
+            group=o.WHAT,
+            metavar="SET=FILE",
+        ),
+    ] = None,
+    within: o.Within = None,
+    paired: o.Paired = False,
     alpha: o.Alpha = 0.05,
     tests: o.Tests = None,
     shards: o.Shards = None,
@@ -84,10 +117,18 @@ def audit(
 
     Example: contamination audit set_1.jsonl set_2.jsonl --model my_model --csv audit.csv
 
+    With --held-out a set is also compared with records that were held back, and p is corrected over
+    these tests as well.
+
     Exit status 1 if anything is proven or evidence, else 3 if something cannot be said
     or audited, else 0.
     """
-    check_written([csv, html], [*sets, *models])
+    templates = _templates(sets)
+    files = _held_out_files(held_out or [], templates)
+    if control is not None:
+        for model in models:
+            label_control(control, model)  # refused before anything is read
+    check_written([csv, html], [*sets, *models, *files.values()])
     request = Request(
         tests=tests,
         shards=shards,
@@ -113,7 +154,8 @@ def audit(
     )
     check_directory(directory)
     opened = {}
-    for name, own_template in _templates(sets).items():
+    opened_files = {}
+    for name, own_template in templates.items():
         chosen_set = SetChoice(
             dataset=name,
             template=own_template or template,
@@ -124,12 +166,27 @@ def audit(
             data_revision=data_revision,
         )
         opened[name] = partial(open_set, chosen_set)
+        if name in files:
+            chosen_file = replace(chosen_set, dataset=files[name])
+            opened_files[name] = partial(open_set, chosen_file)
 
-    from contamination.audit.many import audit_pairs, judged_rows
+    from contamination.audit.held_out import SidesRequest
+    from contamination.audit.many import audit_pairs
+    from contamination.audit.rows import judged_rows
     from contamination.scoring.processes import processes
 
+    sides = SidesRequest(within=within, paired=paired, seed=seed)
     open_model = partial(open_scorer, choice=chosen_model)
-    pairs = list(audit_pairs(models, opened, request, open_model))
+    audited = audit_pairs(
+        models,
+        opened,
+        request,
+        open_model,
+        held_out=opened_files,
+        sides=sides,
+        control=control,
+    )
+    pairs = list(audited)
     if not processes().is_main_process:
         return ExitStatus.DONE
     rows = judged_rows(pairs, alpha=alpha)
@@ -158,6 +215,25 @@ def _templates(sets: Sequence[str]) -> dict[str, str | None]:
                 )
             templates[name] = template or before
     return templates
+
+
+def _held_out_files(typed: Sequence[str], names: Collection[str]) -> dict[str, str]:
+    """Return the file of held-out records of each set that has one.
+
+    A path may hold an equal sign: the longest name of a set counts.
+    """
+    files = dict[str, str]()
+    for text in typed:
+        fitting = [name for name in names if text.startswith(f"{name}=")]
+        if not fitting:
+            raise InputError(
+                f"--held-out {text}: give SET=FILE, where SET is a set of this command",
+            )
+        name = max(fitting, key=len)
+        if name in files:
+            raise InputError(f"--held-out {text}: {name} has held-out records already")
+        files[name] = text[len(name) + 1 :]
+    return files
 
 
 def _sets_of(typed: str) -> list[tuple[str, str | None]]:
@@ -189,6 +265,9 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
         values = {row[name] for row in rows if row[name] is not None}
         if len(values) < 2:
             shown.remove(name)
+    for name in OF_SOME:
+        if all(row[name] is None for row in rows):
+            shown.remove(name)
     cells = []
     for row in rows:
         cells.append([_short(row[name]) for name in shown])
@@ -205,6 +284,10 @@ def _print_rows(rows: Sequence[dict[str, Any]], *, one_model: bool) -> None:
                 f"{row['model']} on {row['set']}: {row['verdict']}: {row['reason']}",
             )
     say(*dict.fromkeys(reasons))
+    if any(row["axis"] == "held out" for row in rows):
+        from contamination.audit.comparison import ASSUMPTION, STATED
+
+        say(f"held out, H0: {ASSUMPTION}; {STATED}")
     for (model, name), tests in others.items():
         if tests:
             say(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from contamination.audit.export import format_of
 from contamination.audit.request import Axis
 from contamination.cli.flags import revision_of_data
 from contamination.cli.hints import say_template
@@ -181,6 +182,26 @@ def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
     )
 
 
+def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer":
+    """Return the scorer of a control; raise InputError if it has the weights of the model.
+
+    Parameters
+    ----------
+    control
+        As typed.
+    choice
+        How it is loaded or reached, as the model is.
+    model
+        The scorer of the model.
+    """
+    scorer = open_scorer(control, choice)
+    if scorer.revision == model.revision:
+        raise InputError(
+            f"--control {control} has the weights of MODEL: name another model",
+        )
+    return scorer
+
+
 def open_generator(
     model: str,
     choice: ModelChoice,
@@ -259,6 +280,12 @@ def sampling_of(text: TextChoice, axis: Axis) -> "Sampling":
     if text.tokens is None:
         return sampling
     return replace(sampling, tokens=text.tokens)
+
+
+def check_outputs(files: Sequence[Path]) -> None:
+    """Raise InputError for names of files that name no format."""
+    for file in files:
+        format_of(file)
 
 
 def check_written(

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contamination.audit.export import format_of
+from contamination.audit.export_sides import FORMATS
+from contamination.audit.other_tests import other_tests_in_words
 from contamination.cli import options as o
 from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
+    check_outputs,
     check_written,
+    open_control,
     open_scorer,
     open_set,
 )
@@ -20,9 +25,10 @@ from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
 from contamination.files import check_directory, write_text
+from contamination.scoring.models import label, label_control
 
 if TYPE_CHECKING:
-    from contamination.audit.held_out import Comparison
+    from contamination.audit.comparison import Comparison
 
 
 def compare(
@@ -37,18 +43,8 @@ def compare(
         str | None,
         option("Model that cannot have read either side; it may object.", group=o.WHAT),
     ] = None,
-    within: Annotated[
-        str | None,
-        option("Field within whose values the sides were drawn, such as source.", group=o.WHAT),
-    ] = None,
-    paired: Annotated[
-        bool,
-        option(
-            "State that record i of both files is a pair, of which one was drawn.",
-            "--paired",
-            group=o.WHAT,
-        ),
-    ] = False,
+    within: o.Within = None,
+    paired: o.Paired = False,
     scores: Annotated[
         list[str] | None,
         option(
@@ -87,9 +83,7 @@ def compare(
     timeout: o.Timeout = 120.0,
     api_key_env: o.ApiKeyEnv = "OPENAI_API_KEY",
     directory: o.StoreDirectory = Path("contamination-stores"),
-    output: Annotated[
-        Path | None, option("File to write the result to, as JSON.", group=o.OUTPUT)
-    ] = None,
+    output: o.OutputFiles = None,
     as_json: o.AsJson = False,
 ) -> ExitStatus:
     """Test MODEL on published records against held-out ones.
@@ -104,7 +98,7 @@ def compare(
     Exit status 1: evidence, or proven if p is at most 0.001 as well. 3: the sides
     differ without a model, or nothing can be said. 0: no evidence.
     """
-    check_written([output], [model, suspect, held_out, control])
+    check_written(output or [], [model, suspect, held_out, control])
     refuse_swapped(model, suspect)
     chosen_model = ModelChoice(
         revision=revision,
@@ -122,6 +116,9 @@ def compare(
         api_key_env=api_key_env,
     )
     check_directory(directory)
+    check_outputs(output or [])
+    if control is not None:
+        label_control(control, model)  # refused before anything is read
     published_set = SetChoice(
         dataset=suspect,
         template=template,
@@ -133,7 +130,6 @@ def compare(
     others = open_set(replace(published_set, dataset=held_out))
 
     from contamination.audit import held_out as comparing
-    from contamination.scoring.models import label
     from contamination.scoring.processes import processes
 
     request = comparing.SidesRequest(
@@ -146,28 +142,30 @@ def compare(
         name=label(model),
     )
     scorer = open_scorer(model, chosen_model)
+    other_model = None
+    if control is not None:
+        other_model = open_control(control, chosen_model, scorer)
     comparison = comparing.compare(scorer, published, others, request, level=alpha)
     del scorer  # its memory, before the control is loaded
-    if control is not None:
-        other_model = open_scorer(control, ModelChoice())
+    if control is not None and other_model is not None:
         comparison = comparing.with_control(
-            comparison, other_model, published, others, request, label(control)
+            comparison, other_model, published, others, request, label_control(control, model)
         )
     if not processes().is_main_process:
         return ExitStatus.DONE
     result = comparison.as_dict(alpha)
-    text = json.dumps(result, indent=2)
-    if output is not None:
-        write_text(output, text + "\n")
+    for path in output or []:
+        write_text(path, format_of(path, FORMATS)(result))
     if as_json:
-        print(text)
+        print(json.dumps(result, indent=2))
     else:
-        _print_comparison(comparison, alpha, comparing.ASSUMPTION)
+        _print_comparison(comparison, alpha)
     return ExitStatus(result["verdict"]["status"])
 
 
-def _print_comparison(comparison: "Comparison", alpha: float, assumption: str) -> None:
+def _print_comparison(comparison: "Comparison", alpha: float) -> None:
     """Print each score, what objects, how many records were read, and the verdict."""
+    from contamination.audit.comparison import ASSUMPTION
     from contamination.audit.text_report import read_records
 
     result = comparison.result
@@ -181,13 +179,16 @@ def _print_comparison(comparison: "Comparison", alpha: float, assumption: str) -
         title=f"Has {comparison.model} read {comparison.suspect}? {result.published:,} published "
         f"records, {result.held_out:,} held out",
     )
-    say(f"H0: {assumption}")
+    say(f"H0: {ASSUMPTION}", comparison.draw)
     if comparison.blind is not None:
         blind = comparison.blind
         say(f"without a model the sides differ with p = {blind.p:.3g} ({blind.best})")
     if comparison.control is not None:
         control = comparison.control
         say(f"the control {control.model}: p = {control.result.p:.3g}")
+    others = comparison.other_tests
+    if others:
+        say(other_tests_in_words(others))
     verdict = comparison.verdict(alpha)
     if verdict.status == 1:
         say(*read_records(comparison))

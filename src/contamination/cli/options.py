@@ -96,6 +96,18 @@ TestedAxis = Annotated[
     ),
 ]
 Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=0, max=1)]
+Within = Annotated[
+    str | None,
+    option("Field within whose values the sides were drawn, such as source.", group=WHAT),
+]
+Paired = Annotated[
+    bool,
+    option(
+        "State that record i of both files is a pair, of which one was drawn.",
+        "--paired",
+        group=WHAT,
+    ),
+]
 OrderOfRecords = Annotated[
     Literal["published", "drawn"],
     option(
@@ -279,6 +291,16 @@ AsJson = Annotated[
     option("Print JSON on standard output.", "--json", group=OUTPUT),
 ]
 CsvFile = Annotated[Path | None, option("CSV file to write the table to.", group=OUTPUT)]
+OutputFiles = Annotated[
+    list[Path] | None,
+    option(
+        "File for the result, whose name says its format: .json, .eee.json (Every "
+        "Eval Ever), .conda.csv (CONDA's database), .md (a model card); may be "
+        "repeated.",
+        "--output",
+        group=OUTPUT,
+    ),
+]
 DryRun = Annotated[
     bool,
     option(

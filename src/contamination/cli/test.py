@@ -1,17 +1,16 @@
 """`contamination test`: one model, one set, a p-value with its controls."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from contamination.audit.export import format_of
 from contamination.audit.request import CHOICES, Request
 from contamination.cli import options as o
 from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     TextChoice,
+    check_outputs,
     check_written,
     sampling_of,
 )
@@ -154,15 +153,7 @@ def test(
     other: o.Other = None,
     directory: o.StoreDirectory = Path("contamination-stores"),
     as_json: o.AsJson = False,
-    output: Annotated[
-        list[Path] | None,
-        option(
-            "File for the result, whose name says its format: .json, .eee.json (Every "
-            "Eval Ever), .conda.csv (CONDA's database), .md (a model card); may be "
-            "repeated.",
-            group=o.OUTPUT,
-        ),
-    ] = None,
+    output: o.OutputFiles = None,
     dry_run: o.DryRun = False,
 ) -> ExitStatus:
     """Test whether MODEL has seen DATASET in its published order.
@@ -295,12 +286,6 @@ def test(
     if not first_process:
         return ExitStatus.DONE
     return show_result(audit, alpha, output=output or [], as_json=as_json)
-
-
-def check_outputs(files: Sequence[Path]) -> None:
-    """Raise InputError for names of files that name no format."""
-    for file in files:
-        format_of(file)
 
 
 def check_access(

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from contamination.audit.other_tests import SIDES_HEADER
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table, say
 from contamination.errors import InputError
@@ -158,6 +159,7 @@ def _stores_in(paths: Sequence[Path]) -> list[Path]:
     texts = list[Path]()
     for path in paths:
         directories += [header.parent for header in sorted(path.rglob("store.json"))]
+        directories += [header.parent for header in sorted(path.rglob(SIDES_HEADER))]
         texts += path.rglob("completions.json")
     if directories:
         return directories

@@ -24,9 +24,11 @@ are, and nobody gains by leaving them out.
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
+from contamination.audit.comparison import Comparison
 from contamination.audit.finding import Finding
-from contamination.audit.held_out import Comparison, SidesRequest, compare
+from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
 from contamination.scoring.contract import Scorer
@@ -62,7 +64,7 @@ def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Compar
     sides = SidesRequest(
         scores=stated.scores or (),
         resamples=RESAMPLES,
-        directory=request.directory,
+        directory=Path(request.directory),
         name=request.name,
         drawn=True,
     )

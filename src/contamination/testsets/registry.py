@@ -9,6 +9,7 @@ own network.
 import difflib
 import json
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -168,15 +169,16 @@ def _checked(kind: type[T], value: Any, where: str) -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(kind).validate_python(value)
+        checked: T = _adapter(kind).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "all of it"
         raise InputError(f"{where}: {field}: {first['msg']}; correct the entry") from error
+    return checked
 
 
 @cache
-def _adapter(kind: type[T]) -> "TypeAdapter[T]":
+def _adapter(kind: Hashable) -> "TypeAdapter[Any]":
     """Return the validator of a kind, which takes longer to build than to use."""
     from pydantic import TypeAdapter
 
