@@ -251,6 +251,11 @@ def format_estimate(
     return f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
+def format_sides(row: Mapping[str, Any]) -> str:
+    """Return how many members and non-members a row compares, as "100 + 100"."""
+    return f"{int(row['members']):,} + {int(row['non_members']):,}"
+
+
 def format_auc(row: Mapping[str, Any], *, interval: bool = True) -> str:
     """Render auc, with auc_low and auc_high, as `format_estimate` does.
 

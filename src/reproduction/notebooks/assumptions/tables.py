@@ -16,10 +16,11 @@ import pandas as pd
 
 from contamination.membership.evaluate import auc, evaluate
 from contamination.scoring.status import OK
-from contamination.tables import Layout, format_estimate, lay_out
-from reproduction.notebooks.assumptions.labels import LABELS, ROWS
+from contamination.tables import format_estimate, format_sides, lay_out
+from reproduction.notebooks.assumptions.labels import LABELS
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 
+TEXTS = "Texts"  # head of what counts members + non-members
 MEAN = "mean"  # domain of the rows that average over all domains
 WITHIN_COLUMNS = (
     "model",
@@ -63,13 +64,6 @@ FAMILIES = {"PPL": "PPL", "Min": "Min k% token", "Mem": "Mem k", "Entropy": "Ent
 # Models of Fu that are judged on tuning data.
 TUNED = ("Zephyr-7B-beta", "BioMistral-NLU-7B")
 
-# Scores of the survey that one pass gives -> assumption, and the name of the score.
-SURVEYED = {
-    "loss": ("A1", LABELS["loss"]),
-    "min_k_25": ("A1", LABELS["min_k_25"]),
-    "mem_25": ("A4", LABELS["mem_25"]),
-    "entropy_25": ("A6", LABELS["entropy_25"]),
-}
 # Metrics that are none of Fu's, by what their names hold.
 OURS = ("_off_by_one_", "min_k_")
 
@@ -265,12 +259,14 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
     """Lay out one phase as Tables 7-15: a row per metric, a column per domain.
 
     AUCs in percent as text, bold where the interval leaves out 50; only the mean has
-    its interval.
+    its interval. The first line says how many texts both sides have.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
         is_mean = row["domain"] == MEAN
         heading = "Mean" if is_mean else row["domain"]
+        if row["metric"] == TEXTS:
+            return {heading: format_sides(row)}
         estimate = format_estimate(
             row["auc_percent"],
             row["auc_low"],
@@ -282,53 +278,9 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
         return {heading: estimate}
 
     rows = within[within["phase"] == phase].replace({"metric": LABELS})
-    return lay_out(rows, {"metric": "Metric"}, cell, columns_first=["Mean"])
-
-
-def survey_layout(
-    within: pd.DataFrame,
-    asked_within: pd.DataFrame,
-    epochs: int,
-) -> Layout:
-    """Lay out the survey of assumptions: a row for each score, a column for each phase.
-
-    AUCs in percent, the mean over domains, bold where the interval leaves out 50.
-
-    Parameters
-    ----------
-    within
-        `within_table` of one model.
-    asked_within
-        `within_table` of the scores for which the model is asked more.
-    epochs
-        How often fine-tuning has read a text.
-    """
-    control, once, again = PHASES
-    headings = {control: "Control", once: "Read once", again: f"Read {epochs} times"}
-    names = SURVEYED | ROWS
-    rows = pd.concat([within, asked_within])
-    rows = rows[(rows["domain"] == MEAN) & rows["metric"].isin(list(names))]
-    order = {metric: place for place, metric in enumerate(names)}
-    rows = rows.sort_values("metric", key=lambda metrics: metrics.map(order), kind="stable")
-    of_assumption = {metric: assumption for metric, (assumption, _) in names.items()}
-    of_score = {metric: score for metric, (_, score) in names.items()}
-    rows = rows.assign(
-        assumption=rows["metric"].map(of_assumption),
-        score=rows["metric"].map(of_score),
-    ).sort_values("assumption", kind="stable")
-
-    def cell(row: dict[Any, Any]) -> dict[str, str]:
-        estimate = format_estimate(
-            row["auc_percent"],
-            row["auc_low"],
-            row["auc_high"],
-            null=CHANCE,
-            digits=1,
-        )
-        return {headings[row["phase"]]: estimate}
-
-    keys = {"assumption": "Assumption", "score": "Score"}
-    return lay_out(rows, keys, cell, columns_first=list(headings.values()))
+    counts = rows.drop_duplicates("domain").assign(metric=TEXTS)
+    both = pd.concat([counts, rows])
+    return lay_out(both, {"metric": "Metric"}, cell, columns_first=["Mean"])
 
 
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:
@@ -368,11 +320,12 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
 
 
 def perplexity_layout(perplexities: pd.DataFrame) -> pd.DataFrame:
-    """Lay out mean ± deviation of one model: a row per phase and domain."""
+    """Lay out mean ± deviation (number of texts) of one model: a row per phase and domain."""
     headings = {"member": "Members", "non_member": "Non-members"}
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {headings[row["side"]]: f"{row['perplexity']:.1f} ± {row['sd']:.1f}"}
+        estimate = f"{row['perplexity']:.1f} ± {row['sd']:.1f} ({row['texts']:,})"
+        return {headings[row["side"]]: estimate}
 
     keys = {"phase": "Phase", "domain": "Domain"}
     return lay_out(perplexities, keys, cell, columns_first=list(headings.values()))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
-from contamination.tables import MISSING, Layout, format_auc, lay_out
+from contamination.tables import MISSING, Layout, format_auc, format_sides, lay_out
 
 # Experiments: what varies.
 SIZE = "corpus_size"
@@ -39,6 +39,7 @@ NO_TEXT = "no text at hand"
 UNCHECKED = "†"
 
 MEAN = "mean"  # over the outlier sets
+TEXTS = "Texts, injected + held out"  # head of the line that counts them
 # experiment -> key
 VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}
 CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
@@ -307,7 +308,7 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
 
     Columns are the outlier sets, their mean with its interval, that mean before
     training, its TPR at 5% FPR (Table 7), and in-distribution contaminants; bold where
-    the interval leaves out 0.5.
+    the interval leaves out 0.5. The first line says how many texts both sides have.
     """
     rows = table[(table["experiment"] == SIZE) & table["score"].isin(list(labels))]
     rows = rows[rows["corpus_tokens"].isin([0, rows["corpus_tokens"].max()])]
@@ -316,6 +317,12 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
         is_mean = row["dataset"] == MEAN
+        if row["method"] == TEXTS:
+            counts = {row["dataset"].capitalize(): format_sides(row)}
+            if is_mean:
+                counts["Before training"] = format_sides(row)
+                counts["TPR at 5% FPR"] = format_sides(row)
+            return counts
         if row["model"] == BASE:
             return {"Before training": format_auc(row)} if is_mean else {}
         shown = {row["dataset"].capitalize(): format_auc(row, interval=is_mean)}
@@ -324,29 +331,37 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
         return shown
 
     columns = [name.capitalize() for name in outliers]
+    counts = rows[rows["model"] != BASE].drop_duplicates("dataset").assign(method=TEXTS)
     return lay_out(
-        rows.assign(method=rows["score"].map(labels)),
+        pd.concat([counts, rows.assign(method=rows["score"].map(labels))]),
         {"method": "Method"},
         cells,
-        rows_first=tuple(labels.values()),
+        rows_first=(TEXTS, *labels.values()),
         columns_first=[*columns, "Before training", "TPR at 5% FPR"],
     )
 
 
 def rate_layout(table: pd.DataFrame, score: str) -> Layout:
-    """Lay out Table 4: a row per learning rate, a column per set."""
+    """Lay out Table 4: a row per learning rate, a column per set.
+
+    The first line says how many texts both sides have.
+    """
 
     def name_rate(rate: float) -> str:
         return f"{rate:g}" if rate else "before training"
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
         is_mean = row["dataset"] == MEAN
-        return {row["dataset"].capitalize(): format_auc(row, interval=is_mean)}
+        heading = row["dataset"].capitalize()
+        if row["learning_rate"] == TEXTS:
+            return {heading: format_sides(row)}
+        return {heading: format_auc(row, interval=is_mean)}
 
     rows = table[(table["experiment"] == RATE) & (table["score"] == score)]
     rows = rows.sort_values("learning_rate", kind="stable")
     rows = rows.assign(learning_rate=rows["learning_rate"].map(name_rate))
-    return lay_out(rows, {"learning_rate": "Learning rate"}, cell)
+    counts = rows.drop_duplicates("dataset").assign(learning_rate=TEXTS)
+    return lay_out(pd.concat([counts, rows]), {"learning_rate": "Learning rate"}, cell)
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
