@@ -9,11 +9,10 @@ own network.
 import difflib
 import json
 import os
-from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from contamination.errors import InputError, brief
 
@@ -25,7 +24,6 @@ REGISTRY_VARIABLE = "CONTAMINATION_REGISTRY"
 FIRST = 5000  # Oren take at most so many examples of a set, from its start
 
 Fields = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -138,13 +136,17 @@ def entries() -> dict[str, Entry]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not YAML ({brief(str(error), 200)}); correct it") from error
-    tables = _checked(dict[str, dict[str, Fields]], content, str(path))
+    tables: dict[str, dict[str, Fields]] = _checked(
+        dict[str, dict[str, Fields]], content, str(path)
+    )
     listed = list[Entry]()
     for name, fields in tables.get("sets", {}).items():
         listed.append(_entry(name, fields, f"{path}, {name}"))
     for family, shared in tables.get("families", {}).items():
         where = f"{path}, {family}"
-        members = _checked(dict[str, Fields], shared.pop("members", None), f"{where}, members")
+        members: dict[str, Fields] = _checked(
+            dict[str, Fields], shared.pop("members", None), f"{where}, members"
+        )
         for member, own in members.items():
             text = json.dumps(shared, default=str).replace("{name}", member)
             fields = {"title": member} | json.loads(text) | own
@@ -161,24 +163,24 @@ def _entry(name: str, fields: Fields, where: str) -> Entry:
         source = _checked(Url, fields.pop("url"), f"{where}, url")
     else:
         raise InputError(f"{where}: no source; give hub or url")
-    return _checked(Entry, fields | {"name": name, "source": source}, where)
+    entry: Entry = _checked(Entry, fields | {"name": name, "source": source}, where)
+    return entry
 
 
-def _checked(kind: type[T], value: Any, where: str) -> T:
+def _checked(kind: Any, value: Any, where: str) -> Any:
     """Return a value as the kind; InputError with the place and the first wrong field."""
     from pydantic import ValidationError
 
     try:
-        checked: T = _adapter(kind).validate_python(value)
+        return _adapter(kind).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])) or "all of it"
         raise InputError(f"{where}: {field}: {first['msg']}; correct the entry") from error
-    return checked
 
 
 @cache
-def _adapter(kind: Hashable) -> "TypeAdapter[Any]":
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
     """Return the validator of a kind, which takes longer to build than to use."""
     from pydantic import TypeAdapter
 
