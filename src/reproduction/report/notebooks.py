@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # To check addresses that no notebook has, jsonschema imports this package where it is
 # installed, and that builds a grammar for two seconds: most of the time that importing
@@ -29,9 +29,11 @@ from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
 from reproduction.notebooks.table import notebook_of
 from reproduction.run.experiment import Experiment
-from reproduction.run.grid import Access
 from reproduction.run.profile import first_mistake
 from reproduction.run.settings import NotebookSettings
+
+if TYPE_CHECKING:
+    from reproduction.run.grid import Access
 
 
 def notebook_parameters(
@@ -109,7 +111,7 @@ class Measurement:
         """Make the passes; return the tables by name."""
         return self.measure(experiment, self.settings)
 
-    def count(self, experiment: Experiment, access: Access) -> dict[str, pd.DataFrame]:
+    def count(self, experiment: Experiment, access: "Access") -> dict[str, pd.DataFrame]:
         """Make the passes on sets and models that `access` gives; return the tables by name."""
         return self.measure(experiment, self.settings, access=access)
 
