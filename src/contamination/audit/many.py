@@ -171,7 +171,7 @@ def _pairs_of(
         elif isinstance(published, str):
             found = published
         else:
-            found = _tried(run_audit, scorer, published, request)
+            found = _tried(_audit_untimed, scorer, published, request)
         yield Pair(model_name, name, found)
         if name not in sets.held_out:
             continue
@@ -219,6 +219,11 @@ def _open_sets(
         if isinstance(test_set, ExampleSet) and count[test_set.name] > 1:
             opened[name] = replace(test_set, name=name)
     return opened
+
+
+def _audit_untimed(scorer: Scorer, test_set: ExampleSet, request: Request) -> Audit:
+    """Return the audit of a pair, without a forecast, which the table does not show."""
+    return run_audit(scorer, test_set, request, timed=False)
 
 
 def _tried(work: Callable[..., T], *arguments: Any) -> T | str:

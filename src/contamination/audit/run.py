@@ -81,6 +81,7 @@ def run_audit(
     template: str | None = None,
     variants: Sequence["VariantSet"] | None = None,
     stop_at: float | None = None,
+    timed: bool = True,
 ) -> Audit:
     """Return the audit of one model and one test set.
 
@@ -109,6 +110,9 @@ def run_audit(
         and an audit that did not stop can go on later with the shards that are left.
         The result is an `AnytimeResult` of the scored shards; diagnosis and zlib
         baseline are those of all shards.
+    timed
+        Whether a sample is run to predict the seconds of the plan; never with
+        `stop_at`.
 
     Returns
     -------
@@ -126,7 +130,8 @@ def run_audit(
         _ = request.stopping_test  # refused before anything is opened
     scorer, request = _open_model(model, request)
     examples = _open_set(test_set, request, template)
-    work = Work(scorer, examples, request, variants=variants, timed=stop_at is None)
+    timed = timed and stop_at is None
+    work = Work(scorer, examples, request, variants=variants, timed=timed)
     scored = score_work(work) if stop_at is None else score_until(work, stop_at)
     findings = apply_tests(work, scored)
     findings = _add_controls(work, scored, findings)
