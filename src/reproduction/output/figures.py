@@ -38,7 +38,7 @@ TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of eviden
 # of the distance of two values, over which scores of a value stand side by side
 SPREAD = 0.5
 LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
-WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
+WIDEST = 6.6  # inches: at the width of a page, and of a slide, its text stays readable
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = MODEL_COLOURS[:2]
 # Membership scores by family; the first four are drawn with tests and have none of
@@ -287,7 +287,7 @@ def plot_settings(
     label
         Of that axis.
     """
-    size = (6.6, 4.0)
+    size = (5.0, 3.4)
     if len(panels) > 1:
         size = (1.4 + 3.6 * len(panels), 4.2)
     figure, row = panel_row(panels, size=size)

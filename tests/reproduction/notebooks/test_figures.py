@@ -296,6 +296,17 @@ def test_labels_of_lines_that_end_at_one_place_do_not_hide_each_other() -> None:
     plt.close(figure)
 
 
+def test_a_curve_has_its_own_colour_in_all_panels_and_stands_once_in_the_key() -> None:
+    p_values = np.linspace(0.1, 0.9, 5)
+    panels = {"one": {"A": p_values}, "other": {"B": p_values, "A": p_values}}
+    figure = plot_ecdf(panels)
+    drawn = [line for axes in figure.axes for line in axes.lines]
+    colours = {(line.get_label(), line.get_color()) for line in drawn}
+    assert len(colours) == len({colour for _, colour in colours}) == len(("A", "B", "uniform"))
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(names) == ["95% band of uniform p", "A", "B", "uniform"]
+
+
 def test_small_probabilities_have_a_logarithmic_axis() -> None:
     values = 10.0 ** RNG.normal(-8, 1, 60)
     scored = table(phase=("pre-training",), domain=("a",), member=(True, False), text=range(30))

@@ -91,7 +91,7 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     """
     rows = table[np.isclose(table["alpha"], alpha)]
     names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))
-    figure, axes = plt.subplots(figsize=(6.4, 0.46 * len(names) + 1.5))
+    figure, axes = plt.subplots(figsize=(6.4, 0.38 * len(names) + 1.3))
     for line, (scores, test) in enumerate(names):
         own = rows[(rows["scores"] == scores) & (rows["test"] == test)]
         _draw_rates(axes, line, own)

@@ -1,11 +1,12 @@
 """Figures of MMLU: the law of p-values (Oren, Figure 4), and both segmentations."""
 
+import itertools
 from collections.abc import Mapping
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -27,36 +28,42 @@ def plot_ecdf(
     """Draw ECDFs of p-values against the uniform law with its 95% DKW band (Oren, Figure 4).
 
     `panels` give what each panel is called, and its p-values by the name of their
-    curve. A curve without a p-value is left out, and a panel without a curve. The band,
-    of simultaneous coverage, is that of the panel's shortest curve, so it is wide
-    enough for all.
+    curve. A curve without a p-value is left out, and a panel without a curve. Curves of
+    one name have one colour in all panels. The band, of simultaneous coverage, is that
+    of the panel's shortest curve, so it is wide enough for all.
     """
     drawn = {}
     for name, curves in panels.items():
         kept = {label: values for label, values in curves.items() if np.size(values)}
         if kept:
             drawn[name] = kept
-    figure, row = panel_row(drawn, size=(1.4 + 3.0 * len(drawn), 4.6), sharey=True)
+    labels = dict.fromkeys(itertools.chain.from_iterable(drawn.values()))
+    colours = dict(zip(labels, itertools.cycle(MODEL_COLOURS), strict=False))
+    figure, row = panel_row(drawn, size=(0.6 + 3.0 * len(drawn), 4.2), sharey=True)
+    marks: dict[str, Artist] = {}
     for axes, curves in zip(row, drawn.values(), strict=True):
         _draw_uniform(axes, fewest=min(map(np.size, curves.values())))
-        for (label, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        for label, values in curves.items():
             x, height = ecdf(values)
-            shown = fill(label, 24)  # a wider legend would hide curves
             axes.step(
                 [0, *x, 1],
                 [0, *height, 1],
                 where="post",
-                color=colour,
-                label=shown,
+                color=colours[label],
+                label=label,
             )
         axes.set_xlabel("p-value")
-        axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.14),
-            fontsize="small",
-            ncols=2,
-        )
+        handles, names = axes.get_legend_handles_labels()
+        marks |= dict(zip(names, handles, strict=True))
     row[0].set_ylabel(f"Share of {of}")
+    # One key for all panels: a curve has the same colour in each.
+    figure.legend(
+        marks.values(),
+        marks,
+        loc="outside upper center",
+        ncols=min(3, len(drawn) + 1),
+        fontsize="small",
+    )
     return figure
 
 
