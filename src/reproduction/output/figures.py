@@ -38,6 +38,9 @@ TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of eviden
 # of the distance of two values, over which scores of a value stand side by side
 SPREAD = 0.5
 LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
+# Inches that a mark of a key takes with its margins, and each letter beside it.
+KEY_MARK = 0.5
+KEY_LETTER = 0.062
 WIDEST = 6.6  # inches: at the width of a page, and of a slide, its text stays readable
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = MODEL_COLOURS[:2]
@@ -178,6 +181,13 @@ def draw_aucs(
     for place in range(len(values) - 1):
         axes.axvline(place + 0.5, color="0.8", lw=0.6)
     return values
+
+
+def key_columns(labels: Iterable[str], width: float) -> int:
+    """Return the number of columns of small text, 4 at most, in which a key fits `width` inches."""
+    longest = max(map(len, labels), default=0)
+    column = KEY_MARK + KEY_LETTER * longest
+    return int(np.clip(width // column, 1, 4))
 
 
 def short_count(value: float) -> str:

@@ -34,6 +34,7 @@ from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE
 from reproduction.output.figures import (
     LABEL_GAP,
+    WIDEST,
     label_ends,
     mean_log10_p,
     plot_power,
@@ -305,6 +306,16 @@ def test_a_curve_has_its_own_colour_in_all_panels_and_stands_once_in_the_key() -
     assert len(colours) == len({colour for _, colour in colours}) == len(("A", "B", "uniform"))
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert sorted(names) == ["95% band of uniform p", "A", "B", "uniform"]
+
+
+def test_a_key_is_no_wider_than_its_figure() -> None:
+    rows = reference("open_models")
+    rows["model"] = rows["model"] + " trained on twelve languages"
+    figure = plot_open_models(rows, 0.05)
+    figure.set_figwidth(WIDEST)
+    figure.draw_without_rendering()
+    key = figure.legends[0].get_window_extent()
+    assert key.x0 >= 0 and key.x1 <= figure.bbox.width
 
 
 def test_small_probabilities_have_a_logarithmic_axis() -> None:

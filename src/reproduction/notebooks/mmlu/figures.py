@@ -16,7 +16,14 @@ from contamination.audit.registry import TESTS
 from contamination.statistics import dkw_band, ecdf
 from contamination.tables import format_p
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
-from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
+from reproduction.output.figures import (
+    EVIDENCE,
+    MODEL_COLOURS,
+    WIDEST,
+    evidence_axis,
+    key_columns,
+    panel_row,
+)
 
 LINES = 1.1  # per record, from which on a subset is drawn
 
@@ -61,7 +68,7 @@ def plot_ecdf(
         marks.values(),
         marks,
         loc="outside upper center",
-        ncols=min(3, len(drawn) + 1),
+        ncols=key_columns(marks, min(figure.get_figwidth(), WIDEST)),
         fontsize="small",
     )
     return figure
@@ -195,7 +202,8 @@ def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
                 zorder=4,
             )
     axes.set(xlabel="p-value", ylabel="Share of kept subsets")
-    figure.legend(loc="outside upper center", ncols=3, fontsize="small")
+    columns = key_columns(curves, figure.get_figwidth())
+    figure.legend(loc="outside upper center", ncols=columns, fontsize="small")
     return figure
 
 
