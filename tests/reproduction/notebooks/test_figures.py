@@ -106,7 +106,7 @@ def beyond_power() -> Case:
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
     means, errors = -whole["mean_log10_p"], whole["se_log10_p"]
-    return figure, [*means, *(means - errors), "Duplication count 16"]
+    return figure, [*means, *(means - errors), "Copies: 16"]
 
 
 def beyond_levels() -> Case:

@@ -40,7 +40,7 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     panels = list(grid.flat)
     for panel, count in zip(panels, counts, strict=False):
         _draw_costs(panel, whole[whole["dup_count"] == count])
-        panel.set_title(f"Duplication count {count}", fontsize="medium")
+        panel.set_title(f"Copies: {count}", fontsize="medium")
         evidence_axis(panel, most)
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
