@@ -38,7 +38,10 @@ TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of eviden
 # of the distance of two values, over which scores of a value stand side by side
 SPREAD = 0.5
 LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
-WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
+# Inches that a mark of a key takes with its margins, and each letter beside it.
+KEY_MARK = 0.5
+KEY_LETTER = 0.062
+WIDEST = 6.6  # inches: at the width of a page, and of a slide, its text stays readable
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = MODEL_COLOURS[:2]
 # Membership scores by family; the first four are drawn with tests and have none of
@@ -180,6 +183,13 @@ def draw_aucs(
     return values
 
 
+def key_columns(labels: Iterable[str], width: float) -> int:
+    """Return the number of columns of small text, 4 at most, in which a key fits `width` inches."""
+    longest = max(map(len, labels), default=0)
+    column = KEY_MARK + KEY_LETTER * longest
+    return int(np.clip(width // column, 1, 4))
+
+
 def short_count(value: float) -> str:
     """Write 4.3M for 4,300,000 and 30k for 30,000; below a thousand the number as it is."""
     for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
@@ -287,7 +297,7 @@ def plot_settings(
     label
         Of that axis.
     """
-    size = (6.6, 4.0)
+    size = (5.0, 3.4)
     if len(panels) > 1:
         size = (1.4 + 3.6 * len(panels), 4.2)
     figure, row = panel_row(panels, size=size)

@@ -43,6 +43,8 @@ RELEASED = {"report.html": ("open.qmd", "html"), "report.pdf": ("open.qmd", "typ
 FILTER = Path(__file__).with_name("filter.lua")
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
+# What scrolls in a narrow window: a figure, and the box of a table under Quarto.
+_SCROLLS = re.compile(r'<figure(?=[^>]*(?:id="fig-|float-fig))|<div(?= aria-describedby="tbl-)')
 _NOISE = re.compile(r"Error running.*?\n|\[WARNING\]|filter\.lua:")  # of pandoc
 _LEFT = re.compile(r"\{\{<|\?@|\?var:|\$\$|\ufffd")  # what a renderer leaves where it fails
 _LEFT_IN_TYPST = re.compile(r"\{\{<|\?\\?@|\?var:|\\\$\\\$|\ufffd")  # the same, escaped
@@ -91,7 +93,7 @@ def render_report(
                 message = " ".join(_NOISE.sub("", output).split())
                 raise InputError(f"{paper / name}: {target}: {message}") from error
             if file.suffix == ".html":
-                _reach_tables(file)
+                _reach_boxes(file)
                 check_html(file)
             else:
                 check_typst(file.with_suffix(".typ"))
@@ -356,14 +358,11 @@ def _slide_variables(options: Mapping[str, Any]) -> dict[str, str]:
     return variables
 
 
-def _reach_tables(page: Path) -> None:
-    """Let the keyboard scroll the boxes of Quarto's tables."""
+def _reach_boxes(page: Path) -> None:
+    """Let the keyboard scroll figures, and the boxes of Quarto's tables."""
     text = page.read_text(encoding="utf-8")
-    box = '<div aria-describedby="tbl-'
-    page.write_text(
-        text.replace(box, box.replace("<div", '<div tabindex="0"')),
-        encoding="utf-8",
-    )
+    reachable = _SCROLLS.sub(r'\g<0> tabindex="0"', text)
+    page.write_text(reachable, encoding="utf-8")
 
 
 def check_html(path: Path) -> None:

@@ -34,6 +34,7 @@ from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE
 from reproduction.output.figures import (
     LABEL_GAP,
+    WIDEST,
     label_ends,
     mean_log10_p,
     plot_power,
@@ -105,7 +106,7 @@ def beyond_power() -> Case:
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
     means, errors = -whole["mean_log10_p"], whole["se_log10_p"]
-    return figure, [*means, *(means - errors), "Duplication count 16"]
+    return figure, [*means, *(means - errors), "Copies: 16"]
 
 
 def beyond_levels() -> Case:
@@ -294,6 +295,27 @@ def test_labels_of_lines_that_end_at_one_place_do_not_hide_each_other() -> None:
     heights = sorted(text.get_position()[1] for text in axes.texts)
     assert heights[1] - heights[0] == pytest.approx(LABEL_GAP)
     plt.close(figure)
+
+
+def test_a_curve_has_its_own_colour_in_all_panels_and_stands_once_in_the_key() -> None:
+    p_values = np.linspace(0.1, 0.9, 5)
+    panels = {"one": {"A": p_values}, "other": {"B": p_values, "A": p_values}}
+    figure = plot_ecdf(panels)
+    drawn = [line for axes in figure.axes for line in axes.lines]
+    colours = {(line.get_label(), line.get_color()) for line in drawn}
+    assert len(colours) == len({colour for _, colour in colours}) == len(("A", "B", "uniform"))
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(names) == ["95% band of uniform p", "A", "B", "uniform"]
+
+
+def test_a_key_is_no_wider_than_its_figure() -> None:
+    rows = reference("open_models")
+    rows["model"] = rows["model"] + " trained on twelve languages"
+    figure = plot_open_models(rows, 0.05)
+    figure.set_figwidth(WIDEST)
+    figure.draw_without_rendering()
+    key = figure.legends[0].get_window_extent()
+    assert key.x0 >= 0 and key.x1 <= figure.bbox.width
 
 
 def test_small_probabilities_have_a_logarithmic_axis() -> None:

@@ -36,7 +36,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     rows = list(chosen["seen_domain"].unique())
     columns = list(chosen["unseen_domain"].unique())
     down = len(metrics) // 2
-    size = (1.8 + len(columns), 1.4 + (0.4 + 0.34 * len(rows)) * down)
+    size = (1.8 + 0.6 * len(columns), 1.4 + (0.4 + 0.28 * len(rows)) * down)
     figure, grid = plt.subplots(
         down,
         2,

@@ -40,7 +40,7 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     panels = list(grid.flat)
     for panel, count in zip(panels, counts, strict=False):
         _draw_costs(panel, whole[whole["dup_count"] == count])
-        panel.set_title(f"Duplication count {count}", fontsize="medium")
+        panel.set_title(f"Copies: {count}", fontsize="medium")
         evidence_axis(panel, most)
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
@@ -91,7 +91,7 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     """
     rows = table[np.isclose(table["alpha"], alpha)]
     names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))
-    figure, axes = plt.subplots(figsize=(6.4, 0.46 * len(names) + 1.5))
+    figure, axes = plt.subplots(figsize=(6.4, 0.38 * len(names) + 1.3))
     for line, (scores, test) in enumerate(names):
         own = rows[(rows["scores"] == scores) & (rows["test"] == test)]
         _draw_rates(axes, line, own)

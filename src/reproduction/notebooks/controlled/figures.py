@@ -1,5 +1,6 @@
 """The figure of controlled contamination: AUC against size and count (Shi, Figure 5)."""
 
+import math
 from collections.abc import Mapping
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     Bars are 95% intervals, dashed lines the same score under the base model. A panel
     without data, as where no document was left out of the corpus, stays empty.
     """
-    figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)
+    figure, panels = plt.subplots(1, 3, figsize=(6.6, 3.2), sharey=True)
     for axes, panel in zip(panels, PANELS, strict=True):
         experiment, contaminant, title, label = panel
         rows = table[(table["experiment"] == experiment) & (table["contaminant"] == contaminant)]
@@ -52,7 +53,7 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     figure.legend(
         handles=handles,
         loc="outside upper center",
-        ncols=len(handles),
+        ncols=math.ceil(len(handles) / 2),
         fontsize="small",
     )
     return figure

@@ -1,11 +1,12 @@
 """Figures of MMLU: the law of p-values (Oren, Figure 4), and both segmentations."""
 
+import itertools
 from collections.abc import Mapping
-from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,7 +16,14 @@ from contamination.audit.registry import TESTS
 from contamination.statistics import dkw_band, ecdf
 from contamination.tables import format_p
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, title
-from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, panel_row
+from reproduction.output.figures import (
+    EVIDENCE,
+    MODEL_COLOURS,
+    WIDEST,
+    evidence_axis,
+    key_columns,
+    panel_row,
+)
 
 LINES = 1.1  # per record, from which on a subset is drawn
 
@@ -27,36 +35,42 @@ def plot_ecdf(
     """Draw ECDFs of p-values against the uniform law with its 95% DKW band (Oren, Figure 4).
 
     `panels` give what each panel is called, and its p-values by the name of their
-    curve. A curve without a p-value is left out, and a panel without a curve. The band,
-    of simultaneous coverage, is that of the panel's shortest curve, so it is wide
-    enough for all.
+    curve. A curve without a p-value is left out, and a panel without a curve. Curves of
+    one name have one colour in all panels. The band, of simultaneous coverage, is that
+    of the panel's shortest curve, so it is wide enough for all.
     """
     drawn = {}
     for name, curves in panels.items():
         kept = {label: values for label, values in curves.items() if np.size(values)}
         if kept:
             drawn[name] = kept
-    figure, row = panel_row(drawn, size=(1.4 + 3.0 * len(drawn), 4.6), sharey=True)
+    labels = dict.fromkeys(itertools.chain.from_iterable(drawn.values()))
+    colours = dict(zip(labels, itertools.cycle(MODEL_COLOURS), strict=False))
+    figure, row = panel_row(drawn, size=(0.6 + 3.0 * len(drawn), 4.2), sharey=True)
+    marks: dict[str, Artist] = {}
     for axes, curves in zip(row, drawn.values(), strict=True):
         _draw_uniform(axes, fewest=min(map(np.size, curves.values())))
-        for (label, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
+        for label, values in curves.items():
             x, height = ecdf(values)
-            shown = fill(label, 24)  # a wider legend would hide curves
             axes.step(
                 [0, *x, 1],
                 [0, *height, 1],
                 where="post",
-                color=colour,
-                label=shown,
+                color=colours[label],
+                label=label,
             )
         axes.set_xlabel("p-value")
-        axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.14),
-            fontsize="small",
-            ncols=2,
-        )
+        handles, names = axes.get_legend_handles_labels()
+        marks |= dict(zip(names, handles, strict=True))
     row[0].set_ylabel(f"Share of {of}")
+    # One key for all panels: a curve has the same colour in each.
+    figure.legend(
+        marks.values(),
+        marks,
+        loc="outside upper center",
+        ncols=key_columns(marks, min(figure.get_figwidth(), WIDEST)),
+        fontsize="small",
+    )
     return figure
 
 
@@ -188,7 +202,8 @@ def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
                 zorder=4,
             )
     axes.set(xlabel="p-value", ylabel="Share of kept subsets")
-    figure.legend(loc="outside upper center", ncols=3, fontsize="small")
+    columns = key_columns(curves, figure.get_figwidth())
+    figure.legend(loc="outside upper center", ncols=columns, fontsize="small")
     return figure
 
 

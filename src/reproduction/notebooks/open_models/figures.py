@@ -11,7 +11,9 @@ from reproduction.output.figures import (
     EVIDENCE,
     MODEL_COLOURS,
     SPREAD,
+    WIDEST,
     evidence_axis,
+    key_columns,
     panel_row,
 )
 
@@ -53,7 +55,13 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     if rows["printed"].notna().any():
         handles.append(_mark("published", "0.35", "|", face="white"))
     handles.append(level)
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
+    columns = key_columns([str(one.get_label()) for one in handles], min(size[0], WIDEST))
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=columns,
+        fontsize="small",
+    )
     return figure
 
 

@@ -1,5 +1,7 @@
 """Figure 2 of Shi et al.: AUC against the size of the model and the length of texts."""
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,6 +13,7 @@ from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
 from reproduction.output.figures import draw_aucs
 
 BAND = "Read by nobody"
+TITLE = 36  # letters that the width of a panel holds
 
 
 def plot_wikimia(
@@ -42,7 +45,7 @@ def plot_wikimia(
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"
     drawn = rows[(rows["source"] == source) & rows["model"].str.startswith(family)]
     control = rows[rows["source"] == unread]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(6.6, 3.6), sharey=True)
     _draw_panel(
         left,
         _of_length(drawn, length),
@@ -57,7 +60,7 @@ def plot_wikimia(
         title=f"Texts of {length} words",
     )
     names = ", ".join(largest["model"].unique())
-    right.set(xlabel="Words of a text", title=f"Largest model ({names})")
+    right.set(xlabel="Words of a text", title=fill(f"Largest model ({names})", TITLE))
     handles, _ = right.get_legend_handles_labels()
     figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
     return figure
