@@ -135,6 +135,8 @@ def test_stores_alone_give_the_p_value_again_and_damage_is_named(call, typed):
         ([{"text": "a record without a source"}], ("--within", "source"), "source"),
         ([{"text": "another score"}], ("--score", "luck"), "luck"),
         ([{"text": "pairs in strata"}], ("--paired", "--within", "source"), "--within"),
+        ([{"text": "strata that one side has", "source": 7}], ("--within", "source"), "'source'"),
+        ([{"text": "a record that is long"}, {"text": ""}], (), "record 2 of held_out"),
         ([], (), "held_out.jsonl"),
         ([{"text": "a format"}], ("--output", "x.csv"), ".conda.csv"),
         ([{"text": "an output"}], ("--output", "held_out.jsonl"), "held_out.jsonl"),

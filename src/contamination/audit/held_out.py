@@ -36,6 +36,7 @@ from contamination.statistics import adjust
 from contamination.statistics.conformal import conformal_p_values, read_at_least
 from contamination.statistics.held_out import DEFAULT_STATISTIC
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +45,7 @@ DEFAULT_SCORES = COMPARED_SCORES
 # of the bound on how many records were read, or the first that is asked
 BOUND_SCORE = "min_k_20"
 RESAMPLES = 99_999
+LEAST_TOKENS = 2  # of a record: the first token has no score of its own
 
 
 @dataclass(frozen=True)
@@ -122,11 +124,13 @@ def compare(
     Raises
     ------
     InputError
-        For sets with different templates, a record that is on both sides, pairs of sets
-        of unlike length, a record without the field of the strata, and as scoring and
-        testing do.
+        For sets with different templates, a record that is on both sides or has one
+        token, pairs of sets of unlike length, a record without the field of the strata,
+        a field of which no value is on both sides, and as scoring and testing do.
     """
     _check_sides(suspect, held_out)
+    for side in (suspect, held_out):
+        _check_lengths(side, model)
     strata = strata_of(suspect, held_out, request)
     texts = [*suspect.examples, *held_out.examples]
     header = SidesHeader(
@@ -226,7 +230,8 @@ def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) 
     Raises
     ------
     InputError
-        For pairs of unlike number, or a record without the field of the strata.
+        For pairs of unlike number, a record without the field of the strata, or a field
+        of which no value is on both sides.
     """
     if request.paired:
         if len(suspect.examples) != len(held_out.examples):
@@ -240,10 +245,15 @@ def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) 
         return np.concatenate([pairs, pairs])
     if request.within is None:
         return np.zeros(len(suspect.examples) + len(held_out.examples), dtype=np.intp)
-    values = []
-    for side in (suspect, held_out):
-        values += _field_values(side, request.within)
-    return np.unique(values, return_inverse=True)[1]
+    published_values = _field_values(suspect, request.within)
+    other_values = _field_values(held_out, request.within)
+    if set(published_values).isdisjoint(other_values):
+        raise InputError(
+            f"no value of {request.within!a} is in both {suspect.name} and "
+            f"{held_out.name}: name a field within whose values the sides were drawn",
+            parameter="within",
+        )
+    return np.unique(published_values + other_values, return_inverse=True)[1]
 
 
 def _field_values(side: ExampleSet, field: str) -> list[str]:
@@ -271,9 +281,19 @@ def _check_sides(suspect: ExampleSet, held_out: ExampleSet) -> None:
     for number, text in enumerate(held_out.examples, start=1):
         if text in places:
             raise InputError(
-                f"record {number} of {held_out.name} is record {places[text]} of "
-                f"{suspect.name}: a record was either published or held back; remove it "
-                "from both"
+                f"record {number} of {held_out.name}, held back, is record "
+                f"{places[text]} of {suspect.name}, published: a record was either of "
+                "both; remove it from both files"
+            )
+
+
+def _check_lengths(side: ExampleSet, model: Scorer) -> None:
+    """Raise InputError for a record that is too short for a score."""
+    for number, ids in enumerate(tokenize(model.tokenizer, side.examples), start=1):
+        if len(ids) < LEAST_TOKENS:
+            raise InputError(
+                f"record {number} of {side.name} has {len(ids)} token(s), and a score "
+                f"needs {LEAST_TOKENS}: remove it"
             )
 
 
