@@ -91,6 +91,10 @@ def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkey
         ((*SEAL, "--round", "7"), "round 7 is over"),
         ((*SEAL, "--signature", "00"), "--out names a new directory"),
         (("seal", "no[/b]ne", "--signature", "00"), "no[/b]ne/private/key.json: cannot be read"),
+        ((*SEAL, "--hold-out", "0"), "hold_out: "),
+        ((*SEAL, "--hold-out", "3"), "quiz.jsonl: 3 of 12 records held back leave 9"),
+        ((*SEAL, "--score", "loss"), "scores compare"),
+        (("seal", ".", "--stamp", "--hold-out", "2"), "--hold-out and --score are stated"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, named):
@@ -142,10 +146,77 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
         ((*SEALED, "--axis", "both"), "--axis: the seal states how the set is tested"),
         ((*SEALED, "--test", "permutation"), "--test: the seal states how the set is tested"),
         ((*SEALED, "--alpha", "0.5"), "--alpha: the seal states how the set is tested"),
+        (("--held-out", "quiz.jsonl"), "--held-out goes with --seal and --key"),
+        ((*SEALED, "--held-out", "quiz.jsonl"), "quiz.jsonl: sealed/public/seal.json holds no"),
+        (
+            (*SEALED, "--held-out", "quiz.jsonl", "--access", "generate"),
+            "--held-out needs log-probabilities",
+        ),
     ],
 )
 def test_what_the_seal_states_is_refused_before_a_model_is_loaded(sealed, refused, more, line):
     assert refused("test", "no-such-model", PUBLISHED, *more).startswith(line)
+
+
+# --- records that are held back ------------------------------------------------------------
+
+TEXTS = [{"text": f"{i} {'abcdefghij'[i % 10] * (i // 10 + 3)} stone."} for i in range(40)]
+FACTS = (
+    "facts/public/facts.jsonl",
+    "--seal",
+    "facts/public/seal.json",
+    "--key",
+    "facts/private/key.json",
+)
+HELD_OUT = ("--held-out", "facts/private/held_out.jsonl")
+
+
+@pytest.fixture
+def divided(call) -> str:
+    Path("facts.jsonl").write_bytes(jsonl(TEXTS))
+    template = ("--template", r"{text}\n")
+    status, out, _ = call(
+        "seal", "facts.jsonl", "--out", "facts", "--axis", "order", "--hold-out", "15", *template
+    )
+    assert status == 0
+    return out
+
+
+def test_a_seal_names_the_file_to_keep_and_the_least_p(divided):
+    assert "which 15 of 40 records are held back" in divided
+    assert "keep facts/private/held_out.jsonl with the key" in divided
+    assert "no p below 1e-05, and 2e-05 together" in divided
+
+
+def test_both_sides_are_compared_where_their_file_is_named(divided, call, model):
+    status, out, _ = call("test", model, *FACTS, *HELD_OUT, "--json")
+    found = result_of(out)
+    order, sides = found["results"]
+    assert [order["test"], sides["test"]] == ["successor", "held_out"]
+    assert found["joint"]["p"] == pytest.approx(min(1.0, 2 * min(order["p"], sides["p"])))
+    assert found["held_out"]["p"] == sides["p"]
+    assert found["held_out"]["published"] == 25
+    assert status == found["verdict"]["status"]
+    told = call("test", model, *FACTS, *HELD_OUT)[1]
+    for record in map(json.loads, Path(HELD_OUT[1]).read_text().splitlines()):
+        assert record["text"] not in out + told
+
+
+def test_without_their_file_the_result_says_what_was_not_compared(divided, call, model):
+    found = result_of(call("test", model, *FACTS, "--json")[1])
+    (order,) = found["results"]
+    assert found["joint"]["p"] == pytest.approx(min(1.0, 2 * order["p"]))
+    assert any("--held-out" in limit for limit in found["not_claimed"])
+
+
+def test_verify_says_whether_it_has_read_the_held_out_records(divided, call, refused):
+    assert "not verified: the file of the records that were held" in call("verify", *FACTS)[1]
+    status, out, _ = call("verify", *FACTS, *HELD_OUT)
+    assert status == 0
+    assert "and facts/private/held_out.jsonl are what" in out
+    Path(HELD_OUT[1]).write_text("")
+    assert refused("verify", *FACTS, *HELD_OUT).startswith(f"{HELD_OUT[1]}: not what")
+    assert "SEALED, --seal and --key" in refused("verify", FACTS[0], *HELD_OUT)
 
 
 # --- audit-logs -----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from contamination.seal.division import divide
 from contamination.seal.draws import Variants, draw
 from contamination.seal.files import SealedSet, SealFiles, draw_committed, seal_file, verify
 from contamination.seal.held_out import combine_with_sides
-from contamination.statistics import PValue
+from contamination.statistics import PValue, fisher
 from contamination.statistics.held_out import held_out_test
 from fakes.level import check_level
 from fakes.made_up_registry import jsonl, refusal
@@ -255,6 +255,7 @@ def p_values_of(key: bytes, likes: np.ndarray) -> dict[str, float]:
         "sides": sides.p,
         "wordings": wordings.p,
         "together": combine_with_sides(wordings, sides).p,
+        "fisher": fisher([sides.log10_p, wordings.log10_p]).p,
     }
 
 
@@ -271,6 +272,11 @@ def test_a_thousand_keys_keep_the_level_of_the_part_and_of_the_combination(p_val
     check_level(p_values["sides"], 0.05, 0.01)
     check_level(p_values["wordings"], 0.05, 0.01, reached=False)
     check_level(p_values["together"], 0.05, 0.01, reached=False)
+
+
+def test_both_parts_see_the_variants_so_fishers_rule_would_reject_too_often(p_values):
+    usual = scipy.stats.binom.ppf(0.99, KEYS, 0.05)
+    assert np.sum(p_values["fisher"] <= 0.05) > usual
 
 
 def found_by(scorer, sealed: SealedSet, directory: Path, *, compared: bool = True):
