@@ -203,6 +203,8 @@ def test_the_verdict_follows_the_corrected_p_values(p, log_orderings, verdict, n
     reasons = "\n".join(found.reasons)
     mentioned = {name for name in "abc" if f"{name}:" in reasons or f"({name})" in reasons}
     assert mentioned == named
+    standing_out = {name for name in "abc" if f"{name}, p = " in found.standing_out}
+    assert standing_out == {name for name, each in zip("abc", p, strict=False) if each <= 0.01}
 
 
 @pytest.mark.parametrize("text", ["", "same\n"])

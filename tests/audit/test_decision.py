@@ -160,6 +160,17 @@ def test_evidence_says_how_many_unread_sets_look_like_it():
     assert "unread" not in decide([Evidence("t", 0.01, order="suspicious")], alpha=0.05).reason
 
 
+@pytest.mark.parametrize("p", [1e-9, 0.01])
+def test_a_suspicious_order_is_evidence_and_its_statistic_is_named(p):
+    """Up to 8% of good sets have one, so it takes the word of proof and not the finding."""
+    suspicious = Evidence("t", p, order="suspicious", standing_out="length_trend, p = 0.004")
+    verdict = decide([suspicious], alpha=0.05)
+    assert verdict.conclusion == "evidence"
+    assert "length_trend, p = 0.004" in verdict.reason
+    quiet = replace(suspicious, order="quiet", standing_out="")
+    assert "stands out" not in decide([quiet], alpha=0.05).reason
+
+
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [

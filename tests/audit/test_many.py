@@ -3,20 +3,33 @@
 import itertools
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from contamination.audit.held_out import SidesRequest
 from contamination.audit.many import audit_pairs
 from contamination.audit.request import Request
 from contamination.audit.rows import judged_rows
 from contamination.errors import InputError
 from contamination.statistics import adjust
+from fakes.made_up_registry import jsonl
 from fakes.made_up_scorer import MadeUpScorer
-from fakes.remembering_scorer import Remembers, made_up_set
+from fakes.remembering_scorer import Remembers, RemembersText, made_up_set
 
 ORDER = np.random.default_rng(1).permutation(40)  # the numbers of made-up examples count up
 SET = replace(made_up_set(40), examples=tuple(made_up_set(40).examples[i] for i in ORDER))
+
+
+EXAMPLES = made_up_set(80).examples
+DRAWN = np.random.default_rng(3).permutation(80)
+PUBLISHED = replace(SET, examples=tuple(EXAMPLES[i] for i in DRAWN[:40]))
+HELD_OUT = replace(SET, examples=tuple(EXAMPLES[i] for i in DRAWN[40:]), name="kept back")
+READ = replace(PUBLISHED, examples=PUBLISHED.examples[::-1])  # in an order that no shard has
+REQUEST = Request(["sharded_exact"], permutations=5)
+SIDES = SidesRequest(resamples=9_999)
 
 
 def missing() -> None:
@@ -63,6 +76,140 @@ def test_two_models_of_one_name_and_the_axis_of_options_are_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=named):
             next(audit_pairs(models, {}, request, MadeUpScorer))
+
+
+@pytest.fixture
+def rows_of(tokenizer, tmp_path):
+    """Return a function that audits models on a set with held-out records."""
+
+    def scorer(name: str) -> MadeUpScorer:
+        if name == "broken":
+            raise MemoryError("no room")
+        if name == "clean":
+            return MadeUpScorer(tokenizer, revision="weights-2")
+        return RemembersText(tokenizer, READ, revision=name)
+
+    def run(*models: str, held_out=lambda: HELD_OUT, **more):
+        sets = {"words": lambda: PUBLISHED}
+        request = replace(REQUEST, directory=tmp_path / "stores")
+        parts = {"words": held_out}
+        fixed = {"held_out": parts, "sides": SIDES}
+        return judged_rows(
+            [*audit_pairs(models, sets, request, scorer, **fixed, **more)], alpha=0.05
+        )
+
+    return run
+
+
+def test_rows_of_held_out_records_stand_beside_those_of_the_order(rows_of):
+    rows = rows_of("reader", "clean")
+    verdicts = [(row["model"], row["axis"], row["verdict"]) for row in rows]
+    assert verdicts == [
+        ("reader", "order", "no evidence"),
+        ("reader", "held out", "proven"),
+        ("clean", "order", "no evidence"),
+        ("clean", "held out", "no evidence"),
+    ]
+    expected = adjust(log10_p=[row["log10 p"] for row in rows], method="holm").p
+    assert [row["p (Holm)"] for row in rows] == pytest.approx(expected)
+    assert {row["held-out set"] for row in rows} == {None, "kept back"}
+    assert rows[1]["blind"] > 0.05
+    assert {row["other tests"] for row in rows} == {""}
+
+
+def test_a_comparison_outside_the_audit_is_told_and_its_own_is_not(rows_of):
+    rows_of("clean")
+    fewer = replace(HELD_OUT, examples=HELD_OUT.examples[:30], revision="30 records")
+    rows = rows_of("clean", held_out=lambda: fewer)
+    for row in rows:
+        assert row["other tests"].count("held_out (") == 1
+    assert "other held-out records" not in rows[0]["other tests"]
+
+
+def test_a_control_objects_to_its_own_axis_alone(rows_of):
+    (order, sides) = rows_of("reader", control="other reader")
+    assert order["verdict"] == "no evidence"
+    assert sides["verdict"] == "sides are no evidence here"
+    assert sides["control"] < 0.001
+    assert "the control other reader" in sides["reason"]
+    (order, sides) = rows_of("reader", control="clean")
+    assert sides["verdict"] == "proven"
+    assert order["control"] > 0.05 < sides["control"]
+
+
+@pytest.mark.parametrize(
+    ("more", "verdicts", "named"),
+    [
+        ({"control": "broken"}, ["failed", "failed"], "the control: "),
+        ({"held_out": missing}, ["no evidence", "failed"], "nothere.jsonl"),
+        ({"held_out": lambda: PUBLISHED}, ["no evidence", "failed"], "published or held back"),
+    ],
+)
+def test_what_fails_beside_a_pair_is_told_in_its_row(rows_of, more, verdicts, named):
+    rows = rows_of("reader", **more)
+    assert [row["verdict"] for row in rows] == verdicts
+    assert named in rows[1]["reason"]
+    assert rows[1]["axis"] == "held out"
+
+
+def test_a_copy_of_the_model_and_held_out_records_of_no_set_are_refused(tokenizer, tmp_path):
+    def scorer(_name: str) -> MadeUpScorer:
+        return MadeUpScorer(tokenizer)
+
+    request = replace(REQUEST, directory=tmp_path)
+    sets = {"words": lambda: PUBLISHED}
+    (pair,) = audit_pairs(["a"], sets, request, scorer, control="copy")
+    assert "weights of the model" in pair.found
+    with pytest.raises(InputError, match="control"):
+        next(audit_pairs(["a"], sets, request, scorer, control="a"))
+    with pytest.raises(InputError, match="lamps"):
+        next(audit_pairs(["a"], sets, request, scorer, held_out={"lamps": missing}))
+
+
+@pytest.fixture
+def published_in(prose, tmp_path, monkeypatch):
+    """Write both sides of a set into a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    texts = [text[:60] for text in prose[:40]]
+    for name, side in (("set=1.jsonl", texts[::2]), ("kept.jsonl", texts[1::2])):
+        Path(name).write_bytes(jsonl([{"text": text} for text in side]))
+
+
+def test_the_command_audits_and_verifies_held_out_records(call, make_model, published_in):
+    asked = ("set=1.jsonl={text}\\n", "--model", make_model(16), "--control", make_model(120))
+    asked += ("--held-out", "set=1.jsonl=kept.jsonl", "--test", "sharded_exact")
+    asked += ("--permutations", "5", "--precision", "float32", "--store", "stores")
+    status, out, err = call("audit", *asked, "--csv", "table.csv", "--html", "page.html")
+    assert status in (0, 1, 3), err
+    assert "was drawn at random" in " ".join(out.split())
+    table = pd.read_csv("table.csv")
+    assert list(table["axis"]) == ["order", "held out"]
+    assert table["p"].notna().all()
+    assert table["control"].notna().all()
+    assert call("verify", "stores", "--against", "table.csv")[0] == 0
+    for column, value in (("p", 0.5), ("seed", 7), ("held-out set", "another")):
+        changed = table.copy()
+        changed.loc[1, column] = value
+        changed.to_csv("changed.csv", index=False)
+        status, _, err = call("verify", "stores", "--against", "changed.csv")
+        assert status == 2
+        assert "line 3" in err
+        assert column in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--held-out", "kept.jsonl"), "SET=FILE"),
+        (("--held-out", "other.jsonl=kept.jsonl"), "other.jsonl"),
+        (("--held-out", "set=1.jsonl=a", "--held-out", "set=1.jsonl=b"), "already"),
+        (("--held-out", "set=1.jsonl=kept.jsonl", "--csv", "kept.jsonl"), "kept.jsonl"),
+        (("--within", "source", "--paired", "--held-out", "set=1.jsonl=kept.jsonl"), "--within"),
+        (("--control", "m"), "control"),
+    ],
+)
+def test_bad_input_is_one_line(refused, published_in, arguments, named):
+    assert named in refused("audit", "set=1.jsonl", "--model", "m", *arguments)
 
 
 def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):

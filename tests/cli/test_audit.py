@@ -44,7 +44,9 @@ def test_json_for_programs_holds_what_the_status_says(audit):
     assert min(p) < between
     status, out, _ = audit("test", *tests, "--alpha", str(between))
     assert status == 0
-    assert "no evidence: p = " in " ".join(out.split())
+    printed = " ".join(out.split())
+    assert "no evidence: p = " in printed
+    assert "contamination compare" in printed.partition("no evidence: p = ")[2]
 
 
 def test_without_evidence_a_table_says_how_likely_copies_are_found(audit):

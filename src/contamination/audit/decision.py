@@ -84,6 +84,8 @@ class Evidence:
         Whether published and held-out records are compared, and not orders.
     differs
         Why these sides differ without a model; "" if they do not.
+    standing_out
+        The statistics of a suspicious order that stand out, for people.
     """
 
     test: str
@@ -99,6 +101,7 @@ class Evidence:
     answers_problem: str = ""
     of_sides: bool = False
     differs: str = ""
+    standing_out: str = ""
 
     @property
     def control_models(self) -> dict[str, float]:
@@ -301,7 +304,7 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     best = min(proofs or significant, key=_p_of)
     parts = [f"p = {best.p:.3g} ({best.test})"]
     if not _order_is_good(best):
-        parts.append("one statistic of the order stands out before correction")
+        parts.append(_standing_out_in_words(best))
     elif conclusion == "evidence":
         parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
     parts.append(_controls_in_words(best))
@@ -317,6 +320,13 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
 
 def _order_is_good(of_test: Evidence) -> bool:
     return of_test.drawn or of_test.order == "quiet"
+
+
+def _standing_out_in_words(of_test: Evidence) -> str:
+    told = "a statistic of the order stands out before correction"
+    if of_test.standing_out:
+        return f"{told} ({of_test.standing_out})"
+    return told
 
 
 def _controls_in_words(of_test: Evidence) -> str:

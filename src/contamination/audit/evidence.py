@@ -102,13 +102,16 @@ def _of_each(
             controls[control.title] = control.p_values[number]
         by_key = finding.diagnosis is None
         order: OrderState = "quiet"
+        standing_out = ""
         if finding.diagnosis is not None and not declared:
             order = finding.diagnosis.verdict
+            standing_out = finding.diagnosis.standing_out
         of_test = Evidence(
             test=result.test,
             p=p,
             floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
             order=order,
+            standing_out=standing_out,
             controls=controls,
             ordering_bias=of_items and not options_drawn,
             simulated_power=finding.simulated_power,
@@ -152,10 +155,12 @@ def both_axes(
         smallest = min(part.controls[name] for part in parts)
         controls[name] = min(joint_p, len(parts) * smallest)
     problems = [part.answers_problem for part in parts if part.answers_problem]
+    standing_out = [part.standing_out for part in parts if part.standing_out and not part.drawn]
     return Evidence(
         test="both axes",
         p=p,
         order=worst_order(parts),
+        standing_out="; ".join(standing_out),
         controls=controls,
         ordering_bias=parts[-1].ordering_bias,
         declared=any(part.declared for part in parts),

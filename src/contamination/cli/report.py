@@ -19,6 +19,13 @@ if TYPE_CHECKING:
     from contamination.audit.result import Audit
 
 
+OTHER_AXES = (
+    "a set that was shuffled, or read record by record, shows nothing in the order of its "
+    "records: if records were held back, ask `contamination compare`; if the items have "
+    "options, --axis options"
+)
+
+
 def show_result(
     audit: "Audit",
     alpha: float,
@@ -89,6 +96,8 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
     say(f"verdict at {alpha:g}: {verdict}")
+    if verdict.conclusion == "no evidence" and not all(of_items):
+        say(OTHER_AXES)
     # there is none, and one could change the verdict
     if "control model" in verdict.reason:
         say("name a control model by --control")

@@ -71,6 +71,15 @@ class Diagnosis:
     counts: Mapping[str, int]
     remark: str = ""
 
+    @property
+    def standing_out(self) -> str:
+        """The diagnostics that reject before any correction, with p; "" if none does."""
+        named = []
+        alone = self.table[self.table["p"] <= LEVEL]
+        for row in alone.sort_values("p", kind="stable").itertuples():
+            named.append(f"{row.diagnostic}, p = {row.p:.3g}")
+        return "; ".join(named)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the diagnosis for JSON."""
         return {**self.counts, "verdict": self.verdict, "reasons": list(self.reasons)}
