@@ -14,8 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from contamination.audit.comparison import Comparison
 from contamination.audit.decision import decide
-from contamination.audit.held_out import Comparison, SidesRequest, compare
+from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.registry import TESTS
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
