@@ -92,6 +92,7 @@ def _trained_variables(
         "failures": readings_trained.read_failures(table("failures")),
         "generated": readings_trained.read_generated(table("generated")),
         "min_k": readings_trained.read_min_k(table("min_k"), canaries, alpha),
+        "held_out": readings_trained.read_held_out(table("min_k_held_out"), alpha),
         "assumptions": readings_trained.read_assumptions(table("assumptions_within")),
         "books": readings_trained.read_books(table("books"), table("books_validation")),
         "unlearning": readings_trained.read_unlearning(

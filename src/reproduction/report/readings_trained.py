@@ -18,6 +18,7 @@ from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.settings import SCORE, UNREAD
 from reproduction.notebooks.books.tables import VALIDATIONS
 from reproduction.notebooks.controlled.tables import OUTLIER
+from reproduction.notebooks.min_k.held_out_tables import FURTHER, READERS
 from reproduction.notebooks.min_k.tables import COMPARED_TESTS
 from reproduction.notebooks.options.tables import ORDER
 from reproduction.notebooks.wikimia.texts import CONTROL, ORIGINAL, READ_HERE
@@ -187,6 +188,29 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
         heuristic_alone=shown & ~proved,
         tests_alone=proved & ~shown,
     )
+
+
+def read_held_out(table: pd.DataFrame, alpha: float) -> Texts:
+    """Count the sets that held-out twins and the order of records show, and false rejections.
+
+    Parameters
+    ----------
+    table
+        The table of planted sets and their twins.
+    alpha
+        Level, after Holm's correction.
+    """
+    is_found = table["holm_p"] <= alpha
+    in_order = table["order_holm_p"] <= alpha
+    variables = {}
+    for prefix, model in (("", "contaminated"), ("scattered_", FURTHER), ("clean_", "clean")):
+        is_shown = table["model"] == model
+        variables[f"{prefix}sets"] = count_text(is_shown)
+        variables[f"{prefix}found"] = count_text(is_found & is_shown)
+        variables[f"{prefix}order"] = count_text(in_order & is_shown)
+    is_refused = is_found & table["verdict"].str.startswith("sides")
+    variables["refused"] = count_text(is_refused & table["model"].isin(READERS))
+    return variables
 
 
 def read_assumptions(within: pd.DataFrame) -> Texts:

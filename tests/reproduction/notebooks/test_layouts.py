@@ -14,6 +14,7 @@ from reproduction.notebooks.assumptions.conclusions import conclusions
 from reproduction.notebooks.beyond.pretrained import pretrained_layout
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
+from reproduction.notebooks.min_k.held_out_tables import held_out_layout
 from reproduction.notebooks.min_k.tables import shares_and_p_values
 from reproduction.notebooks.mmlu import tables as mmlu
 from reproduction.notebooks.mmlu.released import released_layout, released_rows
@@ -76,6 +77,7 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "min_k": lambda: shares_and_p_values(
         table("min_k"), table("canaries"), "contaminated", LABELS, 0.05
     ),
+    "min_k_held_out": lambda: held_out_layout(table("min_k_held_out"), alpha=0.05),
     "assumptions_within": lambda: assumptions.within_layout(of_clean("within"), "pre-training"),
     "assumptions_tuned": lambda: assumptions.within_layout(of_clean("within"), "fine-tuning"),
     "assumptions_perplexity": lambda: assumptions.perplexity_layout(of_clean("perplexity")),

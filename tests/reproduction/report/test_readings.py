@@ -14,6 +14,7 @@ from contamination.tables import read_csv, write_csv
 from fakes.data_fixtures import ROOT
 from fakes.made_up_run import PAPER, variables_used
 from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS
+from reproduction.notebooks.min_k.held_out_tables import FURTHER
 from reproduction.notebooks.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from reproduction.notebooks.open_models.tables import COLUMNS
 from reproduction.notebooks.papers.measure import COLUMNS as PAPERS
@@ -54,6 +55,24 @@ def test_p_values_of_mmlu_are_counted_of_one_test_the_papers_if_it_was_asked() -
         found = readings_released.read_section("mmlu", lambda name, cells=tables: cells)
         assert found["test"] == expected
         assert found["rejected"] == str(int(not more))
+
+
+def test_sets_that_held_out_twins_show_are_counted_by_model_and_after_holm() -> None:
+    rows = [
+        ("contaminated", 0.01, 0.2, "proven"),
+        ("contaminated", 0.01, 0.01, "sides are no evidence here"),
+        ("contaminated", 0.5, 0.01, "no evidence"),
+        (FURTHER, 0.01, 0.5, "evidence"),
+        (FURTHER, 0.2, 0.5, "no evidence"),
+        ("clean", 0.01, 0.5, "sides are no evidence here"),
+    ]
+    cells = table("model holm_p order_holm_p verdict", *rows)
+    found = readings_trained.read_held_out(cells, alpha=0.05)
+    assert (found["sets"], found["found"], found["order"]) == ("3", "2", "2")
+    scattered = [found[f"scattered_{name}"] for name in ("sets", "found", "order")]
+    assert scattered == ["2", "1", "0"]
+    assert (found["clean_sets"], found["clean_found"], found["clean_order"]) == ("1", "1", "0")
+    assert found["refused"] == "1"
 
 
 def test_rates_of_redrawn_orders_stand_in_the_report_where_there_are_any() -> None:

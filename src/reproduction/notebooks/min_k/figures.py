@@ -10,12 +10,15 @@ from matplotlib.figure import Figure
 from contamination.audit.registry import TESTS
 from reproduction.output.figures import score_style
 
+HELD_OUT = ("Held-out twins", "#DDCC77")  # label and colour
+
 
 def plot_min_k(
     table: pd.DataFrame,
     canaries: pd.DataFrame,
     labels: Mapping[str, str],
     *,
+    held_out: pd.DataFrame,
     tests: tuple[str, ...],
     fpr: float,
     alpha: float,
@@ -24,8 +27,8 @@ def plot_min_k(
 
     Above, a point for every set and score, a line through the means, a dashed line at
     `fpr`, which is what a threshold without power detects. Below, how many of the sets
-    each test rejects at `alpha` after Holm's correction. The clean model stands at 0.
-    `canaries` is notebook 01's.
+    each test rejects at `alpha` after Holm's correction, and in the last line the test
+    of held-out twins. The clean model stands at 0. `canaries` is notebook 01's.
 
     Parameters
     ----------
@@ -35,6 +38,8 @@ def plot_min_k(
         The table of notebook 01.
     labels
         Score -> its name in the legend.
+    held_out
+        The table of sets and their held-out twins; only sets of `canaries` are drawn.
     tests
         Those whose verdicts are drawn below.
     fpr
@@ -44,6 +49,13 @@ def plot_min_k(
     """
     shares = _clean_at_0(table)
     verdicts = _clean_at_0(canaries)
+    twins = _clean_at_0(held_out[held_out["dataset"].isin(canaries["dataset"])])
+    lines = []
+    for test in tests:
+        own = verdicts[verdicts["test"] == test]
+        lines.append((TESTS[test].label, TESTS[test].colour, own))
+    if len(twins):
+        lines.append((*HELD_OUT, twins))
     counts = sorted(shares["dup_count"].unique())
     place = {count: index for index, count in enumerate(counts)}
     names = [str(count) if count else "0 (clean)" for count in counts]
@@ -52,20 +64,19 @@ def plot_min_k(
         1,
         figsize=(6.4, 4.6),
         sharex=True,
-        height_ratios=[4.5, 0.5 * len(tests)],
+        height_ratios=[4.5, 0.5 * len(lines)],
     )
     _draw_shares(above, shares, place, labels)
     tuned = f"{100 * fpr:g}%, as tuned"
     above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--", label=tuned)
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
     figure.legend(loc="outside upper center", ncols=len(labels) + 1, fontsize="small")
-    for line, test in enumerate(tests):
-        own = verdicts[verdicts["test"] == test]
+    for line, (_, colour, own) in enumerate(lines):
         rejected = (own["holm_p"] <= alpha).groupby(own["dup_count"]).agg(["sum", "size"])
-        _draw_rejections(below, line, rejected, place, colour=TESTS[test].colour)
-    below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
+        _draw_rejections(below, line, rejected, place, colour=colour)
+    below.set_yticks(range(len(lines)), [label for label, _, _ in lines])
     below.set_xticks(range(len(counts)), names)
-    below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(tests) - 0.4, -0.6))
+    below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(lines) - 0.4, -0.6))
     below.set(xlabel="Duplication count", ylabel="Sets rejected")
     below.grid(visible=False)
     return figure

@@ -1,10 +1,11 @@
-"""The passes of notebook 07: spans of canary sets, and of text like them."""
+"""The passes of notebook 07: spans of canary sets and text like them, and records of twins."""
 
 import numpy as np
 import pandas as pd
 
 from contamination.membership.api import cut_spans, stored_scores
 from contamination.scoring.local import TransformersScorer
+from reproduction.notebooks.min_k.held_out import measure_held_out
 from reproduction.notebooks.min_k.settings import Settings
 from reproduction.notebooks.min_k.tables import KEYS, PLANTED, VALIDATION
 from reproduction.run.experiment import MODELS, Experiment, parts_of
@@ -12,19 +13,20 @@ from reproduction.run.texts import tuning_texts
 
 
 def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFrame]:
-    """Cut all sets, and text that was never planted, into spans, and score them.
+    """Cut sets, and text never planted, into spans; compare sets with held-out twins.
 
     Returns
     -------
     sets : dataset, dup_count, length, validation_set: the source of the text like it.
     scored : model, group, name, and a column per score, larger for members; a row per
         span, in order.
+    held_out : of `reproduction.notebooks.min_k.held_out.measure_held_out`.
 
     Raises
     ------
     InputError
         If a set in `validation_files` is not made from a file, there are too few
-        docstrings, or a file cannot be read.
+        docstrings, a file cannot be read, or too few records are left for twins.
     """
     length = min(settings.length, experiment.profile.model.n_positions)
     sources, texts = tuning_texts(
@@ -38,8 +40,8 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     columns += [f"min_k_pp_{k:g}" for k in percentages]
     columns += ["zlib"]
     tables = []
-    for model in MODELS:
-        scorer = TransformersScorer(experiment.model(model))
+    scorers = {model: TransformersScorer(experiment.model(model)) for model in MODELS}
+    for model, scorer in scorers.items():
         keys: list[tuple[str, str, str]] = []
         spans: list[np.ndarray] = []
         for source, texts_of_source in texts.items():
@@ -64,4 +66,5 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
             columns=["dataset", "dup_count", "length", "validation_set"],
         ),
         "scored": pd.concat(tables, ignore_index=True),
+        "held_out": measure_held_out(experiment, settings, scorers),
     }

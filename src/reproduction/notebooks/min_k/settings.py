@@ -1,10 +1,13 @@
 """Settings of notebook 07."""
 
+from typing import Literal
+
+from reproduction.run.injection import Planting
 from reproduction.run.settings import NotebookSettings
 
 
 class Settings(NotebookSettings):
-    """Spans that are scored, and the scores.
+    """Spans that are scored, the scores, and sets beside their held-out twins.
 
     Attributes
     ----------
@@ -17,6 +20,21 @@ class Settings(NotebookSettings):
         Most spans of each kind of text that was never planted.
     validation_files
         Canary set -> file of such text, instead of the set's own file.
+    alpha
+        Level of the verdicts on sets and their held-out twins.
+    divisions
+        Divisions of the records of a set and its twin that are drawn.
+    kinds, plantings, dup_counts
+        Of the sets that the clean model reads further, a set for each combination.
+        Without kinds it reads none.
+    examples
+        Records of such a set.
+    background_tokens
+        Of the corpus in which they are planted.
+    learning_rate
+        Of the model that reads them.
+    batch_size
+        Blocks of an optimiser step.
     """
 
     length: int
@@ -24,3 +42,12 @@ class Settings(NotebookSettings):
     other_k: tuple[float, ...]
     validation_spans: int
     validation_files: dict[str, str]
+    alpha: float
+    divisions: int
+    kinds: tuple[Literal["signature", "question", "parameter", "medium", "long"], ...]
+    plantings: tuple[Planting, ...]
+    dup_counts: tuple[int, ...]
+    examples: int
+    background_tokens: int
+    learning_rate: float
+    batch_size: int

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from transformers import AutoTokenizer
 
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.errors import InputError
@@ -26,7 +25,6 @@ from contamination.scoring.processes import deal
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet, make_test_set
-from contamination.testsets.tokens import id_type, tokenize
 from contamination.testsets.variants import FixedOptions, option_variants
 from reproduction.notebooks.options import tables
 from reproduction.notebooks.options.settings import Settings
@@ -39,7 +37,8 @@ from reproduction.run.corpus import (
 )
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import PLANTINGS, Injection, fill_blocks, planted_copies
+from reproduction.run.further import PlantedSet, plant_in_corpus
+from reproduction.run.injection import PLANTINGS
 
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
@@ -68,7 +67,16 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         longest=settings.longest,
     )
     clean = experiment.model("clean")
-    blocks, injections = _planted_text(experiment, clean, cells, sets, settings)
+    planted_sets = []
+    for cell in cells:
+        planted_sets.append(PlantedSet(sets[cell.name], cell.planting, cell.dup_count))
+    blocks, injections = plant_in_corpus(
+        experiment,
+        clean,
+        planted_sets,
+        background_tokens=settings.background_tokens,
+        rng=random_stream(seed, "planting"),
+    )
     folder = experiment.build / "options"
     task = partial(
         fine_tune,
@@ -116,51 +124,6 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         "text": pd.DataFrame(text),
         "items": pd.DataFrame({"item": first_items}),
     }
-
-
-def _planted_text(
-    experiment: Experiment,
-    model: Path,
-    cells: Sequence[tables.Cell],
-    sets: Mapping[str, ExampleSet],
-    settings: Settings,
-) -> tuple[np.ndarray, list[Injection]]:
-    """Plant the sets in documents of the corpus; return blocks, and the copies.
-
-    Parameters
-    ----------
-    experiment
-        The run.
-    model
-        Whose tokenizer reads the sets.
-    cells
-        How each set is planted.
-    sets
-        By name.
-    settings
-        Tokens of the documents.
-    """
-    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
-    rng = random_stream(experiment.profile.seed, "planting")
-    copies: dict[str, tuple[np.ndarray, int]] = {}
-    for cell in cells:
-        records = tokenize(tokenizer, sets[cell.name].examples)
-        copies |= planted_copies(
-            cell.name,
-            cell.planting,
-            cell.dup_count,
-            records,
-            rng=rng,
-        )
-    background, ends = read_background(experiment, settings.background_tokens)
-    return fill_blocks(
-        background,
-        ends,
-        copies,
-        tokenizer.eos_token_id,
-        context=experiment.profile.model.n_positions,
-        rng=rng,
-    )
 
 
 def item_sets(
@@ -283,26 +246,6 @@ def make_records(
             record["target"] = LETTERS[place]
             records.append(record)
     return [records[i] for i in rng.permutation(len(records))]
-
-
-def read_background(
-    experiment: Experiment,
-    tokens: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first documents of the corpus, of enough tokens, and their ends.
-
-    All models have read them once. Raises InputError if the corpus is shorter.
-    """
-    ends = np.load(experiment.corpus / "ends.npy")
-    if ends[-1] < tokens:
-        raise InputError(
-            f"{experiment.corpus} has {ends[-1]} tokens, {tokens} wanted: "
-            "lower `background_tokens`",
-        )
-    kept = ends[: int(np.searchsorted(ends, tokens)) + 1]
-    kind = id_type(AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer"))
-    path = experiment.corpus / "tokens.bin"
-    return np.fromfile(path, dtype=kind, count=int(kept[-1])), kept
 
 
 def score_axes(

@@ -25,7 +25,9 @@ from reproduction.run.experiment import MODELS, Experiment
 SETS = {"kept": 4, "lost": 1}  # which the made-up contaminated model remembers, and which not
 LENGTH = 16
 ARGUMENTS = {"validation_spans": 40, "k": 20, "other_k": [50], "length": 512}
-ARGUMENTS |= {"validation_files": {}, "resamples": 50, "fpr": 0.05}
+ARGUMENTS |= {"validation_files": {}, "resamples": 50, "fpr": 0.05, "alpha": 0.05}
+ARGUMENTS |= {"divisions": 99, "kinds": [], "plantings": [], "dup_counts": [], "examples": 4}
+ARGUMENTS |= {"background_tokens": 100, "learning_rate": 1e-3, "batch_size": 4}
 
 
 @pytest.fixture
