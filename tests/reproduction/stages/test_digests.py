@@ -38,7 +38,8 @@ def test_what_was_kept_is_not_computed_again(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(digests, "_tree", lambda source: pytest.fail("parsed again"))
     monkeypatch.setattr(digests, "packages_distributions", lambda: pytest.fail("searched again"))
     second = Digests(tmp_path / "digests.json")
-    assert (second.of_module(path), second.of_package("yaml")) == expected
+    kept = (second.of_module(path), second.of_package("yaml"))
+    assert kept == expected
     assert expected[1] == version("pyyaml")
 
 
