@@ -92,11 +92,12 @@ def test_the_statistic_of_the_page_runs(stores, write, call):
     assert rows["clipped"]["mean_log10_p"] < -1
 
 
-def test_the_table_names_every_statistic(stores, call):
-    status, out, _ = call("leaderboard", stores, "--csv", "results.csv")
+def test_the_table_names_every_statistic(stores, call, tmp_path):
+    path = tmp_path / "results.csv"
+    status, out, _ = call("leaderboard", stores, "--csv", str(path))
     assert status == 0
     assert "successor" in out
-    assert Path("results.csv").is_file()
+    assert path.is_file()
 
 
 @pytest.mark.parametrize(
