@@ -142,7 +142,7 @@ def test_a_control_objects_to_its_own_axis_alone(rows_of):
     [
         ({"control": "broken"}, ["failed", "failed"], "the control: "),
         ({"held_out": missing}, ["no evidence", "failed"], "nothere.jsonl"),
-        ({"held_out": lambda: PUBLISHED}, ["no evidence", "failed"], "published or held back"),
+        ({"held_out": lambda: PUBLISHED}, ["no evidence", "failed"], "record 1 of words"),
     ],
 )
 def test_what_fails_beside_a_pair_is_told_in_its_row(rows_of, more, verdicts, named):
