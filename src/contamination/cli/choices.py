@@ -1,12 +1,12 @@
 """What was typed about set, model and texts to write, and how each is opened."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contamination.audit.export import format_of
+from contamination.audit.export import FORMATS, format_of
 from contamination.audit.request import Axis
 from contamination.cli.flags import revision_of_data
 from contamination.cli.hints import say_template
@@ -282,10 +282,12 @@ def sampling_of(text: TextChoice, axis: Axis) -> "Sampling":
     return replace(sampling, tokens=text.tokens)
 
 
-def check_outputs(files: Sequence[Path]) -> None:
+def check_outputs(
+    files: Sequence[Path], formats: Mapping[str, Callable[[Any], str]] = FORMATS
+) -> None:
     """Raise InputError for names of files that name no format."""
     for file in files:
-        format_of(file)
+        format_of(file, formats)
 
 
 def check_written(
