@@ -128,7 +128,7 @@ def audit(
     if control is not None:
         for model in models:
             label_control(control, model)  # refused before anything is read
-    check_written([csv, html], [*sets, *models, *files.values()])
+    check_written([csv, html], [*templates, *models, *files.values()])
     request = Request(
         tests=tests,
         shards=shards,
