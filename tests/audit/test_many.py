@@ -260,3 +260,21 @@ def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
     assert call("audit", "nothere.jsonl", *asked, *told)[0] == 3
     assert "words" in (tmp_path / "page.html").read_text()
     assert call("verify", "stores", "--against", "table.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        (("--csv", "words.jsonl"), "words.jsonl is what is read"),
+        (("--html", "./words.jsonl"), "words.jsonl is what is read"),
+        (("--csv", "one", "--html", "./one"), "one would be written twice"),
+    ],
+)
+def test_no_file_is_lost_to_another(refused, tmp_path, monkeypatch, typed, named):
+    """A set is a file that is read also where its template is typed with it."""
+    monkeypatch.chdir(tmp_path)
+    rows = '{"text": "a b"}\n{"text": "b c"}\n'
+    (tmp_path / "words.jsonl").write_text(rows)
+    assert named in refused("audit", "words.jsonl={text}", "--model", "nothing", *typed)
+    assert [path.name for path in tmp_path.iterdir()] == ["words.jsonl"]
+    assert (tmp_path / "words.jsonl").read_text() == rows

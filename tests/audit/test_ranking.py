@@ -119,6 +119,24 @@ def test_a_file_that_is_missing_is_named(name):
         own_statistic(name)
 
 
+RAISES = "def bad(store, shard, permutations): raise ValueError('of one line\\nand another')"
+
+
+@pytest.mark.parametrize("code", [RAISES, "def bad(): return [1.0]"])
+def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, code):
+    """The others are ranked; its file is no place for the table."""
+    path = write(code)
+    status, out, err = call("leaderboard", stores, "--own", f"{path}:bad")
+    assert status == 0
+    assert err == ""
+    told = " ".join(out.split())
+    assert re.search(r" bad: not computed: \S+: shard 0: (Value|Type)Error\(", told)
+    status, _, err = call("leaderboard", stores, "--own", f"{path}:bad", "--csv", path)
+    assert status == 2
+    assert "what is read" in err
+    assert path.read_text(encoding="utf-8") == code
+
+
 @pytest.mark.parametrize("values", ["1.0", "[1.0]", "[[1.0, 2.0]]", "[1.0, float('nan')]"])
 def test_scores_that_are_none_are_no_result(stores, write, values):
     own = own_statistic(f"{write(f'def bad(store, shard, permutations): return {values}')}:bad")

@@ -138,7 +138,7 @@ def audit(
     if control is not None:
         for model in models:
             label_control(control, model)  # refused before anything is read
-    check_written([csv, html, *(output or [])], [*sets, *models, *files.values()])
+    check_written([csv, html, *(output or [])], [*templates, *models, *files.values()])
     request = Request(
         tests=tests,
         shards=shards,

@@ -294,7 +294,7 @@ def check_written(
     files: Sequence[Path | None],
     read: Sequence[Path | str | None],
 ) -> None:
-    """Raise InputError for files that cannot be written, or that are read as well.
+    """Raise InputError for files that cannot be written, are named twice, or are read.
 
     Parameters
     ----------
@@ -304,9 +304,14 @@ def check_written(
         Names of what the command reads, some of which may be paths.
     """
     sources = [Path(name).resolve() for name in read if name is not None]
+    written = set[Path]()
     for file in files:
-        if file is not None:
-            _check_file(file, sources)
+        if file is None:
+            continue
+        _check_file(file, sources)
+        if file.resolve() in written:
+            raise InputError(f"{file} would be written twice; name another")
+        written.add(file.resolve())
 
 
 def _check_file(file: Path, sources: Sequence[Path]) -> None:
