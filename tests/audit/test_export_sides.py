@@ -39,6 +39,7 @@ RESULT = {
     "resamples": 9_999,
     "seed": 0,
     "scores": [{"score": "loss", "auc": 0.8, "p": 0.0004}],
+    "left_out": ["ppl_200"],
     "read_at_least": 3,
     "read_records": [1, 2],
     "blind": {"p": 0.4, "length": 0.4},
