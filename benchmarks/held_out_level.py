@@ -9,7 +9,7 @@ model has read one side rather than the other, so every rejection is a false one
 - *one kind*: records of one kind.
 - *unlike lengths*: records of all kinds, sorted by length before the draw.
 - *few records*: six and six.
-- *few published*: six of 48.
+- *few published*: six of 32.
 - *within kinds*: of some kinds most records are published, of others few; `--within` knows.
 - *near-duplicates within groups*: four versions of each record, two of them published; `--within`.
 - *near-duplicates one by one*: the same records, drawn without regard to their groups.
@@ -49,7 +49,7 @@ SEED = 20261128
 DIVISIONS = 10_000
 RESAMPLES = 999
 LEVELS = (0.05, 0.01, 0.001)
-RECORDS = 48
+RECORDS = 32
 VERSIONS = 4  # of a record, near-duplicates
 GROUPS = RECORDS // VERSIONS
 FEW = 6
@@ -175,7 +175,7 @@ def of_model(scorer: TransformersScorer, texts: dict[str, list[str]]) -> list[Se
 
     kinds = np.repeat(np.arange(len(KINDS)), RECORDS // 4)
     places = np.tile(np.arange(RECORDS // 4), len(KINDS))
-    unlike = places < np.where(kinds % 2 == 0, 9, 3)  # of 12
+    unlike = places < np.where(kinds % 2 == 0, 6, 2)  # of 8
     single = np.zeros(len(kinds), dtype=np.intp)
     settings.append(Setting("within kinds", all_kinds, unlike, kinds, kinds))
     settings.append(

@@ -201,6 +201,11 @@ def order_log10_p(one: PlantedSet, scorer: TransformersScorer, model: str, work:
     return test.result(store, 0).log10_p
 
 
+def shared_records(one: PlantedSet) -> set[str]:
+    """Return the texts that are in both halves: `contamination compare` refuses them."""
+    return set(one.published.examples) & set(one.held_out.examples)
+
+
 def blind_p(one: PlantedSet) -> float:
     """Return p of the baselines that never ask a model."""
     texts = [*one.published.examples, *one.held_out.examples]
@@ -220,6 +225,9 @@ def study(build: Path, role: str, model: str) -> pd.DataFrame:
     scorer = TransformersScorer(path)
     rows = []
     for one in sets:
+        if shared_records(one):
+            print(f"{role}: {one.name} has the same record in both halves, and is left out")
+            continue
         blind = blind_p(one)
         for row in outcomes(one, scorer, model, work):
             rows.append({"design": role} | row | {"blind_p": blind})

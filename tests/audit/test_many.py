@@ -1,5 +1,7 @@
 """Every model on every set: one correction over all, and reasons in the place of what failed."""
 
+import csv
+import io
 import itertools
 import json
 from dataclasses import replace
@@ -9,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contamination.audit.comparison import ASSUMPTION, STATED
+from contamination.audit.export_rows import conda, model_cards
 from contamination.audit.held_out import SidesRequest
 from contamination.audit.many import audit_pairs
 from contamination.audit.request import Request
@@ -117,6 +121,24 @@ def test_rows_of_held_out_records_stand_beside_those_of_the_order(rows_of):
     assert {row["other tests"] for row in rows} == {""}
 
 
+def test_the_database_gets_what_is_proven_and_a_card_says_what_it_rests_on(rows_of):
+    rows = rows_of("reader", "clean")
+    entries = list(csv.DictReader(io.StringIO(conda(rows)), delimiter=";"))
+    assert [row["Contaminated Source"] for row in entries] == ["reader"]
+    assert [row["Evaluation Dataset"] for row in entries] == ["words"]
+    cards = model_cards(rows).split("Details: ")
+    assert len(cards) == 5
+    assert "`reader` has read published records of `words`" in cards[1]
+    assert ASSUMPTION in cards[2]
+    assert STATED in cards[2]
+    assert "`kept back` was held out" in cards[2]
+    assert f"p = {rows[1]['p (Holm)']:.3g} after Holm's correction" in cards[1]
+    assert ASSUMPTION not in cards[1]
+    failed = [{"model": "m", "set": "s", "verdict": "failed", "p": None}]
+    assert len(conda(failed).splitlines()) == 1
+    assert "Details" not in model_cards(failed)
+
+
 def test_a_comparison_outside_the_audit_is_told_and_its_own_is_not(rows_of):
     rows_of("clean")
     fewer = replace(HELD_OUT, examples=HELD_OUT.examples[:30], revision="30 records")
@@ -142,7 +164,7 @@ def test_a_control_objects_to_its_own_axis_alone(rows_of):
     [
         ({"control": "broken"}, ["failed", "failed"], "the control: "),
         ({"held_out": missing}, ["no evidence", "failed"], "nothere.jsonl"),
-        ({"held_out": lambda: PUBLISHED}, ["no evidence", "failed"], "published or held back"),
+        ({"held_out": lambda: PUBLISHED}, ["no evidence", "failed"], "record 1 of words"),
     ],
 )
 def test_what_fails_beside_a_pair_is_told_in_its_row(rows_of, more, verdicts, named):
@@ -179,9 +201,11 @@ def test_the_command_audits_and_verifies_held_out_records(call, make_model, publ
     asked = ("set=1.jsonl={text}\\n", "--model", make_model(16), "--control", make_model(120))
     asked += ("--held-out", "set=1.jsonl=kept.jsonl", "--test", "sharded_exact")
     asked += ("--permutations", "5", "--precision", "float32", "--store", "stores")
-    status, out, err = call("audit", *asked, "--csv", "table.csv", "--html", "page.html")
+    told = ("--csv", "table.csv", "--html", "page.html", "--output", "a.md")
+    status, out, err = call("audit", *asked, *told)
     assert status in (0, 1, 3), err
     assert "was drawn at random" in " ".join(out.split())
+    assert "was held out" in Path("a.md").read_text(encoding="utf-8")
     table = pd.read_csv("table.csv")
     assert list(table["axis"]) == ["order", "held out"]
     assert table["p"].notna().all()
@@ -206,6 +230,7 @@ def test_the_command_audits_and_verifies_held_out_records(call, make_model, publ
         (("--held-out", "set=1.jsonl=kept.jsonl", "--csv", "kept.jsonl"), "kept.jsonl"),
         (("--within", "source", "--paired", "--held-out", "set=1.jsonl=kept.jsonl"), "--within"),
         (("--control", "m"), "control"),
+        (("--output", "x.json"), ".conda.csv"),
     ],
 )
 def test_bad_input_is_one_line(refused, published_in, arguments, named):
@@ -235,3 +260,21 @@ def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
     assert call("audit", "nothere.jsonl", *asked, *told)[0] == 3
     assert "words" in (tmp_path / "page.html").read_text()
     assert call("verify", "stores", "--against", "table.csv")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        (("--csv", "words.jsonl"), "words.jsonl is what is read"),
+        (("--html", "./words.jsonl"), "words.jsonl is what is read"),
+        (("--csv", "one", "--html", "./one"), "one would be written twice"),
+    ],
+)
+def test_no_file_is_lost_to_another(refused, tmp_path, monkeypatch, typed, named):
+    """A set is a file that is read also where its template is typed with it."""
+    monkeypatch.chdir(tmp_path)
+    rows = '{"text": "a b"}\n{"text": "b c"}\n'
+    (tmp_path / "words.jsonl").write_text(rows)
+    assert named in refused("audit", "words.jsonl={text}", "--model", "nothing", *typed)
+    assert [path.name for path in tmp_path.iterdir()] == ["words.jsonl"]
+    assert (tmp_path / "words.jsonl").read_text() == rows

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from contamination.audit.ranking import own_statistic, score_statistics
@@ -20,6 +21,12 @@ SUMMED = """
 def sums(store, shard, permutations):
     return store.log_probs(permutations)[shard]
 """
+NO_SCORES = {
+    "number": "1.0",
+    "one_score": "[1.0]",
+    "matrix": "[[1.0, 2.0]]",
+    "no_number": "[1.0, float('nan')]",
+}
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +43,18 @@ def stores(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def ranked(stores, tmp_path_factory) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return ranking and results of all registered statistics, of sums, and of `NO_SCORES`."""
+    path = tmp_path_factory.mktemp("own") / "mine.py"
+    code = SUMMED
+    for name, value in NO_SCORES.items():
+        code += f"def {name}(store, shard, permutations):\n    return {value}\n"
+    path.write_text(code, encoding="utf-8")
+    own = [own_statistic(f"{path}:{name}") for name in ("sums", *NO_SCORES)]
+    return score_statistics(stores, own)
+
+
 @pytest.fixture
 def write(tmp_path):
     """Return a function that writes a file of Python and returns its path."""
@@ -48,14 +67,15 @@ def write(tmp_path):
     return written
 
 
-def test_every_registered_statistic_of_order_is_ranked(stores):
-    ranking, results = score_statistics(stores)
-    assert set(ranking["test"]) == {name for name in TESTS if name != "options"}
-    assert len(results) == len(ranking) * 2 * len(SETS)
+def test_every_registered_statistic_of_order_is_ranked(ranked):
+    ranking, results = ranked
+    computed = {"sums"} | {name for name in TESTS if name != "options"}
+    assert set(ranking["test"]) == computed
+    assert len(results) == len(computed | {*NO_SCORES}) * 2 * len(SETS)
 
 
-def test_numbers_are_those_of_the_registry_and_their_mean(stores):
-    ranking, results = score_statistics(stores)
+def test_numbers_are_those_of_the_registry_and_their_mean(stores, ranked):
+    ranking, results = ranked
     expected = []
     for name in SETS:
         store = open_store(stores / "contaminated" / name / "orderings-025")
@@ -67,17 +87,16 @@ def test_numbers_are_those_of_the_registry_and_their_mean(stores):
     assert row["rejected"] == sum(value <= np.log10(0.05) for value in expected)
 
 
-def test_a_set_without_tokens_has_no_p_and_says_why(stores):
-    _, results = score_statistics(stores)
-    lost = results[results["status"] != "ok"]
+def test_a_set_without_tokens_has_no_p_and_says_why(ranked):
+    _, results = ranked
+    lost = results[(results["status"] != "ok") & ~results["test"].isin(NO_SCORES)]
     assert lost["p"].isna().all()
     assert set(lost["test"]) <= {"boundary", "token_standardised", "min_p"}
     assert all(status.startswith("not computed: ") for status in lost["status"])
 
 
-def test_the_sum_as_a_statistic_of_ones_own_is_the_exact_test(stores, write):
-    own = own_statistic(f"{write(SUMMED)}:sums")
-    ranking, _ = score_statistics(stores, [own])
+def test_the_sum_as_a_statistic_of_ones_own_is_the_exact_test(ranked):
+    ranking, _ = ranked
     means = ranking.set_index("test")["mean_log10_p"]
     assert means["sums"] == means["sharded_exact"]
 
@@ -92,11 +111,12 @@ def test_the_statistic_of_the_page_runs(stores, write, call):
     assert rows["clipped"]["mean_log10_p"] < -1
 
 
-def test_the_table_names_every_statistic(stores, call):
-    status, out, _ = call("leaderboard", stores, "--csv", "results.csv")
+def test_the_table_names_every_statistic(stores, call, tmp_path):
+    path = tmp_path / "results.csv"
+    status, out, _ = call("leaderboard", stores, "--csv", str(path))
     assert status == 0
     assert "successor" in out
-    assert Path("results.csv").is_file()
+    assert path.is_file()
 
 
 @pytest.mark.parametrize(
@@ -118,12 +138,30 @@ def test_a_file_that_is_missing_is_named(name):
         own_statistic(name)
 
 
-@pytest.mark.parametrize("values", ["1.0", "[1.0]", "[[1.0, 2.0]]", "[1.0, float('nan')]"])
-def test_scores_that_are_none_are_no_result(stores, write, values):
-    own = own_statistic(f"{write(f'def bad(store, shard, permutations): return {values}')}:bad")
-    _, results = score_statistics(stores, [own])
-    statuses = results.loc[results["test"] == "bad", "status"]
-    assert all("bad" in status and "shard 0" in status for status in statuses)
+RAISES = "def bad(store, shard, permutations): raise ValueError('of one line\\nand another')"
+
+
+@pytest.mark.parametrize("code", [RAISES, "def bad(): return [1.0]"])
+def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, code):
+    """The others are ranked; its file is no place for the table."""
+    path = write(code)
+    status, out, err = call("leaderboard", stores, "--own", f"{path}:bad")
+    assert status == 0
+    assert err == ""
+    told = " ".join(out.split())
+    assert re.search(r" bad: not computed: \S+: shard 0: (Value|Type)Error\(", told)
+    status, _, err = call("leaderboard", stores, "--own", f"{path}:bad", "--csv", path)
+    assert status == 2
+    assert "what is read" in err
+    assert path.read_text(encoding="utf-8") == code
+
+
+@pytest.mark.parametrize("name", NO_SCORES)
+def test_scores_that_are_none_are_no_result(ranked, name):
+    _, results = ranked
+    statuses = results.loc[results["test"] == name, "status"]
+    assert len(statuses) == 2 * len(SETS)
+    assert all(name in status and "shard 0" in status for status in statuses)
 
 
 def test_a_folder_without_stores_is_named(tmp_path, refused):

@@ -50,6 +50,16 @@ def test_an_unread_set_is_no_evidence_and_scores_are_kept(typed, model_directory
     assert {part: part.stat().st_mtime_ns for part in kept.iterdir()} == before
 
 
+def test_a_score_that_a_record_lacks_is_told(typed):
+    asked = ("--score", "loss", "--score", "ppl_200")  # of texts of 200 tokens
+    _, out, _ = typed(*asked, "--json")
+    result = comparison_of(out)
+    assert [row["score"] for row in result["scores"]] == ["loss"]
+    assert result["left_out"] == ["ppl_200"]
+    _, printed, _ = typed(*asked)
+    assert "ppl_200" in printed
+
+
 def test_a_control_and_strata_are_in_the_result(typed, make_model):
     _, out, _ = typed("--json", "--within", "source", "--control", make_model(120))
     result = comparison_of(out)

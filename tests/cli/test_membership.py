@@ -62,7 +62,8 @@ def test_scores_by_name_stand_beside_the_others(call, long_model):
         (("--score", "poetry"), "poetry"),
         (("--score", "slot"), "options"),
         (("--label", "one"), "'one'"),
-        (("--label", "text"), "record 0: 'text'"),
+        (("--label", "text"), "record 1: 'text'"),
+        (("--label", "absent"), "record 1 has no field 'absent' (--label)"),
         (("--neighbours", "100000000"), "1000"),
     ],
 )

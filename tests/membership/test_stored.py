@@ -57,11 +57,12 @@ def test_what_is_stored_is_not_scored_again(scorer, tmp_path) -> None:
     pd.testing.assert_frame_equal(first, again)
     assert stored_at(tmp_path) == before
     assert scorer.scored == count
-    # One part is lost and one is damaged: these alone are scored again.
-    lost, damaged, *kept = sorted(before)
-    rows = sum(map(len, rows_of(tmp_path)[:2]))
+    # One part is lost, one is damaged and one is short: these alone are scored again.
+    lost, damaged, short, *kept = sorted(before)
+    rows = sum(map(len, rows_of(tmp_path)[:3]))
     (tmp_path / lost).unlink()
     (tmp_path / damaged).write_bytes(b"PAR1 and no more")
+    pd.read_parquet(tmp_path / short)[1:].to_parquet(tmp_path / short)
     pd.testing.assert_frame_equal(first, stored_scores(tmp_path, scorer, TEXTS, columns=("loss",)))
     assert scorer.scored == count + rows
     assert {name: stored_at(tmp_path)[name] for name in kept} == {n: before[n] for n in kept}

@@ -300,6 +300,7 @@ def test_single_records_are_found_that_order_cannot_see(made, tokenizer, tmp_pat
     assert audit.combined.p == pytest.approx(2 * sides.p)
     assert audit.verdict(0.05).status == 1
     assert 1 <= audit.held_out.read_bound <= 12
+    assert audit.other_tests == []
     assert not_claimed(sealed, audit) == NOT_CLAIMED
     assert any("at least" in note for note in audit.notes())
 

@@ -65,6 +65,10 @@ def test_a_folder_has_an_index_and_its_files(tmp_path: Path) -> None:
         ({"date": None}, "date is missing"),
         ({"title": None}, "'title'"),
         ({"text": 7}, "'text' is 7"),
+        ({"text": "half \ud83d a smile"}, r"\\ud83d"),
+        ({"title": "\udc00"}, r"\\udc00"),
+        ({"paraphrase": "\ud83d"}, r"\\ud83d"),
+        ({"paraphrase": 7}, "'paraphrase' is 7"),
     ],
 )
 def test_a_malformed_record_is_named_by_its_line(tmp_path: Path, wrong: dict, named: str) -> None:

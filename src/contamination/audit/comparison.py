@@ -74,6 +74,12 @@ class Comparison:
         return BY_KEY if self.drawn else STATED
 
     @property
+    def left_out(self) -> tuple[str, ...]:
+        """Scores that were declared, and that the model or a record does not have."""
+        compared = self.result.names
+        return tuple(name for name in self.store.header.scores if name not in compared)
+
+    @property
     def other_tests(self) -> list[OtherTest]:
         """Other tests of this model and set, as far as their stores say."""
         return other_tests([self.store.directory], [self.store.note])
@@ -142,6 +148,7 @@ class Comparison:
             "resamples": test.resamples,
             "seed": test.seed,
             "scores": self._scores(),
+            "left_out": list(self.left_out),
             "read_at_least": self.read_bound,
             "read_records": None if self.read_records is None else list(self.read_records),
             "blind": None if self.blind is None else {"p": self.blind.p, **self.blind.p_values},

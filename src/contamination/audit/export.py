@@ -182,27 +182,36 @@ def model_card(result: Result) -> str:
 
 def _sentence(result: Result) -> str:
     """Return the verdict as one sentence that may be quoted, with names as code."""
-    model = code_span(result["model"])
-    dataset = code_span(result["dataset"])
-    p = result["verdict"]["p"]
-    measured = f"p = {p:.3g} in the contamination test"
-    conclusion = result["verdict"]["conclusion"]
-    if conclusion == "proven":
-        return f"{model} has read the test set {dataset} in its published order ({measured})."
-    if conclusion == "evidence":
-        return (
-            f"There is evidence that {model} has read the test set {dataset} in its "
-            f"published order ({measured}, no proof)."
-        )
-    if conclusion == "no evidence":
-        return (
-            f"We found no evidence that {model} has read the test set {dataset} in its "
-            f"published order ({measured})."
-        )
-    return (
-        f"Nothing can be concluded on whether {model} has read the test set {dataset} "
-        f"in its published order ({measured})."
+    verdict = result["verdict"]
+    return sentence_of(
+        verdict["conclusion"],
+        model=code_span(result["model"]),
+        read=f"the test set {code_span(result['dataset'])} in its published order",
+        measured=f"p = {verdict['p']:.3g} in the contamination test",
     )
+
+
+def sentence_of(conclusion: str, *, model: str, read: str, measured: str) -> str:
+    """Return a verdict as one sentence that may be quoted.
+
+    Parameters
+    ----------
+    conclusion
+        The word of the verdict.
+    model
+        Its name.
+    read
+        What it may have read.
+    measured
+        The p-value.
+    """
+    if conclusion == "proven":
+        return f"{model} has read {read} ({measured})."
+    if conclusion == "evidence":
+        return f"There is evidence that {model} has read {read} ({measured}, no proof)."
+    if conclusion == "no evidence":
+        return f"We found no evidence that {model} has read {read} ({measured})."
+    return f"Nothing can be concluded on whether {model} has read {read} ({measured})."
 
 
 def _details(result: Result) -> str:
@@ -268,8 +277,8 @@ FORMATS: dict[str, Callable[[Result], str]] = {
 
 
 def format_of(
-    path: Path, formats: Mapping[str, Callable[[Result], str]] = FORMATS
-) -> Callable[[Result], str]:
+    path: Path, formats: Mapping[str, Callable[[Any], str]] = FORMATS
+) -> Callable[[Any], str]:
     """Return the function that makes the text of such a file.
 
     Raises InputError if no format has such a name.

@@ -16,10 +16,10 @@ from contamination.audit.export import (
     eee_record,
     eee_source,
     plain_json,
+    sentence_of,
 )
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
-MEASURED = "p = {p:.3g} in the comparison with records that were held back"
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
     "proven": (
@@ -106,25 +106,12 @@ def model_card(result: Result) -> str:
 
 def _sentence(result: Result) -> str:
     """Return the verdict as one sentence that may be quoted, with names as code."""
-    model = code_span(result["model"])
-    dataset = code_span(result["suspect"])
-    measured = MEASURED.format(p=result["verdict"]["p"])
-    conclusion = result["verdict"]["conclusion"]
-    if conclusion == "proven":
-        return f"{model} has read published records of {dataset} ({measured})."
-    if conclusion == "evidence":
-        return (
-            f"There is evidence that {model} has read published records of {dataset} "
-            f"({measured}, no proof)."
-        )
-    if conclusion == "no evidence":
-        return (
-            f"We found no evidence that {model} has read published records of {dataset} "
-            f"({measured})."
-        )
-    return (
-        f"Nothing can be concluded on whether {model} has read published records of "
-        f"{dataset} ({measured})."
+    verdict = result["verdict"]
+    return sentence_of(
+        verdict["conclusion"],
+        model=code_span(result["model"]),
+        read=f"published records of {code_span(result['suspect'])}",
+        measured=f"p = {verdict['p']:.3g} in the comparison with records that were held back",
     )
 
 

@@ -76,9 +76,10 @@ def other_tests(stores: Sequence[Path], own: Collection[Path]) -> list[OtherTest
     dated: list[tuple[float, OtherTest]] = []
     for store in _stores_in_folders_of(stores):
         header = _header_of(store)
-        notes = [path for path in _notes_in(store) if path not in own]
+        notes = _notes_in(store)
         for note in notes:
-            dated.append(_described(store, note, header, reference))
+            if note not in own:
+                dated.append(_described(store, note, header, reference))
         if not notes and header and store not in stores:
             dated.append(_described(store, None, header, reference))
     return [other for _, other in sorted(dated)]

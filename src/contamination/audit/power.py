@@ -199,11 +199,20 @@ def detection_probability(effect: Effect, following: float, *, level: float) -> 
     0.89
     """
     import numpy as np
-    from scipy.stats import norm, t
+    from scipy.stats import norm
+
+    effects = effect.mean + effect.scale * _quantiles(effect.studies - 1)
+    return float(norm.sf(norm.isf(level) - effects * np.sqrt(following)).mean())
+
+
+@cache
+def _quantiles(degrees: int) -> "np.ndarray":
+    """Return quantiles of Student's t in equal steps of probability, (2000,)."""
+    import numpy as np
+    from scipy.stats import t
 
     shares = (np.arange(2_000) + 0.5) / 2_000
-    effects = effect.mean + effect.scale * t.ppf(shares, effect.studies - 1)
-    return float(norm.sf(norm.isf(level) - effects * np.sqrt(following)).mean())
+    return np.asarray(t.ppf(shares, degrees))
 
 
 def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | None:
@@ -244,6 +253,7 @@ def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | 
     return sizes[low]
 
 
+@cache
 def _sizes() -> list[int]:
     """Return the numbers of two digits and zeros up to `MOST_RECORDS`, ascending."""
     sizes = {MOST_RECORDS}

@@ -162,7 +162,10 @@ def _checked(name: str, function: StoreScores) -> StoreScores:
     """Return the function, with a check that it returns finite scores, one per ordering."""
 
     def scores(store: Store, shard: int, permutations: int) -> np.ndarray:
-        values = np.asarray(function(store, shard, permutations), dtype=np.float64)
+        try:
+            values = np.asarray(function(store, shard, permutations), dtype=np.float64)
+        except Exception as error:  # somebody else's code, which may raise anything
+            raise InputError(f"{name}: shard {shard}: {error!r}; correct the function") from error
         if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
             raise InputError(
                 f"{name}: shard {shard} has scores of shape {values.shape}; return a finite score "

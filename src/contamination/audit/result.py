@@ -135,6 +135,8 @@ class Audit:
         for finding in self.findings:
             if finding.store is not None:
                 notes.append(note_of(finding.store.directory, finding.result))
+        if self.held_out is not None:
+            notes.append(self.held_out.store.note)
         return notes
 
     def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:

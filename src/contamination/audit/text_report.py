@@ -115,7 +115,7 @@ def read_records(comparison: "Comparison") -> list[str]:
         listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]
         more = len(comparison.read_records) - len(listed)
         if more:
-            listed.append(f"{more:,} more (--json)")
+            listed.append(f"{more:,} more in the JSON")
         lines.append(
             f"read, at a false discovery rate of {comparison.level:.0%}: records "
             f"{', '.join(listed)}"

@@ -12,11 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from contamination.audit.decision import exit_status
+from contamination.audit.export import format_of
 from contamination.audit.request import Request
 from contamination.cli import options as o
 from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
+    check_outputs,
     check_written,
     open_scorer,
     open_set,
@@ -104,6 +106,14 @@ def audit(
     api_key_env: o.ApiKeyEnv = "OPENAI_API_KEY",
     directory: o.StoreDirectory = Path("contamination-stores"),
     as_json: o.AsJson = False,
+    output: Annotated[
+        list[Path] | None,
+        option(
+            "File for the verdicts, whose name says its format: .conda.csv (CONDA's "
+            "database) or .md (a model card for each); may be repeated.",
+            group=o.OUTPUT,
+        ),
+    ] = None,
     csv: o.CsvFile = None,
     html: Annotated[
         Path | None,
@@ -128,7 +138,7 @@ def audit(
     if control is not None:
         for model in models:
             label_control(control, model)  # refused before anything is read
-    check_written([csv, html], [*sets, *models, *files.values()])
+    check_written([csv, html, *(output or [])], [*templates, *models, *files.values()])
     request = Request(
         tests=tests,
         shards=shards,
@@ -153,6 +163,10 @@ def audit(
         api_key_env=api_key_env,
     )
     check_directory(directory)
+
+    from contamination.audit.export_rows import FORMATS
+
+    check_outputs(output or [], FORMATS)
     opened = {}
     opened_files = {}
     for name, own_template in templates.items():
@@ -191,6 +205,8 @@ def audit(
         return ExitStatus.DONE
     rows = judged_rows(pairs, alpha=alpha)
     save_table(rows, csv)
+    for path in output or []:
+        write_text(path, format_of(path, FORMATS)(rows))
     if html is not None:
         from contamination.audit.leaderboard import leaderboard
 

@@ -1,12 +1,12 @@
 """What was typed about set, model and texts to write, and how each is opened."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from contamination.audit.export import format_of
+from contamination.audit.export import FORMATS, format_of
 from contamination.audit.request import Axis
 from contamination.cli.flags import revision_of_data
 from contamination.cli.hints import say_template
@@ -282,17 +282,19 @@ def sampling_of(text: TextChoice, axis: Axis) -> "Sampling":
     return replace(sampling, tokens=text.tokens)
 
 
-def check_outputs(files: Sequence[Path]) -> None:
+def check_outputs(
+    files: Sequence[Path], formats: Mapping[str, Callable[[Any], str]] = FORMATS
+) -> None:
     """Raise InputError for names of files that name no format."""
     for file in files:
-        format_of(file)
+        format_of(file, formats)
 
 
 def check_written(
     files: Sequence[Path | None],
     read: Sequence[Path | str | None],
 ) -> None:
-    """Raise InputError for files that cannot be written, or that are read as well.
+    """Raise InputError for files that cannot be written, are named twice, or are read.
 
     Parameters
     ----------
@@ -302,9 +304,14 @@ def check_written(
         Names of what the command reads, some of which may be paths.
     """
     sources = [Path(name).resolve() for name in read if name is not None]
+    written = set[Path]()
     for file in files:
-        if file is not None:
-            _check_file(file, sources)
+        if file is None:
+            continue
+        _check_file(file, sources)
+        if file.resolve() in written:
+            raise InputError(f"{file} would be written twice; name another")
+        written.add(file.resolve())
 
 
 def _check_file(file: Path, sources: Sequence[Path]) -> None:

@@ -179,6 +179,9 @@ def _print_comparison(comparison: "Comparison", alpha: float) -> None:
         title=f"Has {comparison.model} read {comparison.suspect}? {result.published:,} published "
         f"records, {result.held_out:,} held out",
     )
+    if comparison.left_out:
+        names = ", ".join(comparison.left_out)
+        say(f"not compared, since the model or a record does not have it: {names}")
     say(f"H0: {ASSUMPTION}", comparison.draw)
     if comparison.blind is not None:
         blind = comparison.blind

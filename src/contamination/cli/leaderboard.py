@@ -40,7 +40,7 @@ def leaderboard(
     read. The clean model has read none of the sets, so about a share of the level of
     its sets is rejected by a statistic that keeps it.
     """
-    check_written([csv], [stores])
+    check_written([csv], [stores, *(name.rpartition(":")[0] for name in own or ())])
 
     from contamination.audit.ranking import own_statistic, score_statistics
 
@@ -58,5 +58,16 @@ def leaderboard(
     columns = ("test", "sets", "mean log10 p", "rejected", "rejected, clean model")
     print_table(columns, rows, title=f"Statistics on {stores}, at level {alpha:g}")
     say("Smaller is more evidence. Means over fewer sets are of other sets: compare equal numbers.")
+    for name, status in _not_computed(results):
+        say(f"{name}: {status}")
     if csv is not None:
         say(f"every p-value: {csv}")
+
+
+def _not_computed(results: Any) -> list[tuple[str, str]]:
+    """Return the statistics that no set has a p-value of, each with the first reason."""
+    missing = []
+    for name, own in results.groupby("test", sort=False):
+        if own["p"].isna().all():
+            missing.append((name, own["status"].iloc[0]))
+    return missing

@@ -325,12 +325,16 @@ def _print_evaluation(
 def _members(texts: "ExampleSet", field: str) -> list[bool]:
     """Return which texts are members by a field; raise InputError for other values."""
     members = list[bool]()
-    for number, record in enumerate(texts.records):
-        value = record.get(field)
+    for number, record in enumerate(texts.records, start=1):
+        if field not in record:
+            raise InputError(
+                f"{texts.name}, record {number} has no field {field!a}", parameter="label"
+            )
+        value = record[field]
         member = LABELS.get(str(value).strip().lower())
         if member is None:
             raise InputError(
-                f"{texts.name}, record {number}: {field!r} is {value!r}: not 1 or 0",
+                f"{texts.name}, record {number}: {field!r} is {value!r:.60}: not 1 or 0",
             )
         members.append(member)
     if len(set(members)) < 2:

@@ -256,9 +256,11 @@ def stored_scores(
             other.unlink()
 
     def scored(number: int) -> pd.DataFrame:
-        with suppress(OSError, pa.ArrowException):  # there is none, or it is damaged
-            return pd.read_parquet(paths[number])
         rows = parts[number]
+        with suppress(OSError, pa.ArrowException):  # there is none, or it is damaged
+            kept = pd.read_parquet(paths[number])
+            if kept.index.tolist() == rows:
+                return kept
         chosen = [texts[i] for i in rows]
         table = membership_scores(
             scorer,

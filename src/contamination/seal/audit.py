@@ -72,7 +72,7 @@ NOT_SENT = (
 )
 NOT_COMPARED = (
     "published records were not compared with those that were held back: that takes "
-    "log-probabilities, and the author's file of them (--held-out)"
+    "log-probabilities, and the author's file of them"
 )
 
 

@@ -333,7 +333,7 @@ def verify(
     if held_out is not None:
         if sealed.held_out is None:
             raise InputError(
-                f"{held_out}: {seal} holds no record back; leave --held-out out",
+                f"{held_out}: {seal} holds no record back; leave these records out",
                 parameter="held_out",
             )
         require(held_out, sealed.held_out_text, key)

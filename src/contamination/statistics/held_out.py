@@ -77,7 +77,7 @@ STATISTICS: dict[str, Callable[[Floats], Floats]] = {
     "rank": _ranks,
     "tail": _tail,
 }
-DEFAULT_STATISTIC = "rank"  # chosen on one seed and confirmed on the other: docs/power.md
+DEFAULT_STATISTIC = "rank"  # none was better on two seeds: docs/power.md
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.testsets.records import read_records, read_text
+from contamination.testsets.templates import whole_characters
 
 INDEX = "pages.csv"
 DAY = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]|$)")
@@ -90,11 +91,14 @@ def parse_day(value: object, where: str) -> date:
 
 def _page(record: Mapping[str, Any], text: object, where: str) -> Page:
     """Return the page of a record whose text is `text`."""
+    paraphrase = ""
+    if record.get("paraphrase") is not None:
+        paraphrase = _text_of(record, "paraphrase", where)
     return Page(
         title=_text_of(record, "title", where),
         text=_text_of({"text": text}, "text", where),
         created=parse_day(record.get("date"), where),
-        paraphrase=str(record.get("paraphrase") or ""),
+        paraphrase=paraphrase,
     )
 
 
@@ -104,4 +108,4 @@ def _text_of(record: Mapping[str, Any], field: str, where: str) -> str:
     if not isinstance(value, str):
         shown = "missing" if value is None else repr(value)[:40]
         raise InputError(f"{where}: field {field!r} is {shown}; write text there")
-    return value
+    return whole_characters(value, where)

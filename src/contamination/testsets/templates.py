@@ -215,6 +215,11 @@ def kept_text(text: str, where: str) -> str:
         raise InputError(
             f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most",
         )
+    return whole_characters(text, where)
+
+
+def whole_characters(text: str, where: str) -> str:
+    """Return a text; InputError if it holds half a character, which no file can keep."""
     half = re.search("[\ud800-\udfff]", text)
     if half is not None:
         raise InputError(
