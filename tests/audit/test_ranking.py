@@ -149,7 +149,8 @@ def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, cod
     assert status == 0
     assert err == ""
     told = " ".join(out.split())
-    assert re.search(r" bad: not computed: \S+: shard 0: (Value|Type)Error\(", told)
+    assert " bad: not computed: " in told
+    assert re.search(r": shard 0: (Value|Type)Error\(", told)
     status, _, err = call("leaderboard", stores, "--own", f"{path}:bad", "--csv", path)
     assert status == 2
     assert "what is read" in err

@@ -206,7 +206,7 @@ def test_without_their_file_the_result_says_what_was_not_compared(divided, call,
     found = result_of(call("test", model, *FACTS, "--json")[1])
     (order,) = found["results"]
     assert found["joint"]["p"] == pytest.approx(min(1.0, 2 * order["p"]))
-    assert any("--held-out" in limit for limit in found["not_claimed"])
+    assert any("held back" in limit for limit in found["not_claimed"])
 
 
 def test_verify_says_whether_it_has_read_the_held_out_records(divided, call, refused):

@@ -198,11 +198,9 @@ def test_of_many_models_the_one_that_was_replaced_has_the_reason(
 
     models = [str(directory), str(model_directory)]
     request = Request(["sharded_exact"], permutations=2, directory=tmp_path / "stores")
-    (_, _, refused), (_, _, audited) = audit_pairs(
-        models, {"prose": lambda: test_set}, request, open_one
-    )
-    assert str(directory) in refused
-    assert audited.tokens_scored
+    refused, audited = audit_pairs(models, {"prose": lambda: test_set}, request, open_one)
+    assert str(directory) in refused.found
+    assert audited.found.tokens_scored
 
 
 def test_weights_that_come_and_go_while_they_are_loaded_are_refused(directory, monkeypatch):

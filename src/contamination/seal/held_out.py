@@ -122,9 +122,9 @@ def combine_with_sides(others: PValue, sides: PValue | None) -> PValue:
 
     >>> others = PValue.of(-1.0, statistic=0.0)
     >>> sides = PValue.of(-3.0, statistic=0.0)
-    >>> combine_with_sides(others, sides).p
+    >>> round(combine_with_sides(others, sides).p, 6)
     0.002
-    >>> combine_with_sides(others, None).p
+    >>> round(combine_with_sides(others, None).p, 6)
     0.2
     """
     smallest = others.log10_p
