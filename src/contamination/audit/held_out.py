@@ -282,8 +282,8 @@ def _check_sides(suspect: ExampleSet, held_out: ExampleSet) -> None:
         if text in places:
             raise InputError(
                 f"record {number} of {held_out.name}, held back, is record "
-                f"{places[text]} of {suspect.name}, published: a record was either of "
-                "both; remove it from both files"
+                f"{places[text]} of {suspect.name}, published: a record is on one side "
+                "alone; remove it from both files"
             )
 
 
