@@ -144,6 +144,8 @@ def test_stores_alone_give_the_p_value_again_and_damage_is_named(call, typed):
         ([{"text": "one record alone is no pair"}], ("--paired",), "paired"),
         ([{"text": "a record without a source"}], ("--within", "source"), "source"),
         ([{"text": "another score"}], ("--score", "luck"), "luck"),
+        ([{"text": "no model for it"}], ("--score", "reference_ratio"), "reference"),
+        ([{"text": "no neighbours"}], ("--score", "neighbour"), "neighbours"),
         ([{"text": "pairs in strata"}], ("--paired", "--within", "source"), "--within"),
         ([{"text": "strata that one side has", "source": 7}], ("--within", "source"), "'source'"),
         ([{"text": "a record that is long"}, {"text": ""}], (), "record 2 of held_out"),

@@ -91,14 +91,14 @@ def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkey
         ((*SEAL, "--round", "7"), "round 7 is over"),
         ((*SEAL, "--signature", "00"), "--out names a new directory"),
         (("seal", "no[/b]ne", "--signature", "00"), "no[/b]ne/private/key.json: cannot be read"),
-        ((*SEAL, "--hold-out", "0"), "hold_out: "),
+        ((*SEAL, "--hold-out", "0"), "(--hold-out)"),
         ((*SEAL, "--hold-out", "3"), "quiz.jsonl: 3 of 12 records held back leave 9"),
         ((*SEAL, "--score", "loss"), "scores compare"),
         (("seal", ".", "--stamp", "--hold-out", "2"), "--hold-out and --score are stated"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, named):
-    assert refused(*arguments).startswith(named)
+    assert named in refused(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["quiz.jsonl"]
 
 

@@ -149,6 +149,7 @@ FIXED = [{"question": f"{i}?", "choices": ["A and B", f"x{i}"], "answer": "A"} f
         (facts(39), {"hold_out": 1}, "is never below 0.026"),
         (facts(), {"hold_out": 1, "level": 0.01}, "is never below 0.025"),
         (facts(), {"template": "text/1", "scores": ("luck",)}, "luck"),
+        (facts(), {"template": "text/1", "scores": ("neighbour",)}, "neighbours"),
         (facts(), {"hold_out": None, "scores": ("loss",)}, "hold_out"),
         ([*facts(39), {"id": 40, "text": f" {facts()[2]['text']}"}], {}, "record 40: it can have"),
         (TWINS, ITEMS_ARE, "record 40: it can have the same text as record 4"),

@@ -29,7 +29,7 @@ from contamination.audit.sides_store import (
 )
 from contamination.errors import InputError
 from contamination.membership.api import stored_scores
-from contamination.membership.scores import COMPARED_SCORES, score_named
+from contamination.membership.scores import COMPARED_SCORES, score_of_sides
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import processes
 from contamination.statistics import adjust
@@ -91,7 +91,7 @@ class SidesRequest:
         if not self.scores:
             raise InputError("there is no score to compare the sides by: name one")
         for name in self.scores:
-            score_named(name)
+            score_of_sides(name)
         if self.paired and self.within is not None:
             raise InputError(
                 "pairs are strata already: give either pairs or a field", parameter="within"

@@ -36,7 +36,6 @@ Model = Scorer | ModelSource | Path | str
 Text = str | np.ndarray  # or its tokens
 
 SHARE = 0.1  # of the words that a neighbour changes
-ARGUMENTS = ("reference", "neighbours")  # parts that have one of their own
 _FIRST_TOKENS = (50, 100, 200)  # of PPL
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
@@ -121,7 +120,7 @@ def membership_scores(
         raise InputError("there is no text to score; give one or more")
     definitions = {name: scores.score_named(name) for name in columns}
     for name, score in scores.SCORES.items():
-        if score.reads in ARGUMENTS:
+        if score.reads in scores.ARGUMENTS:
             definitions[name] = score
     scorer = _open(model)
     shown, ids = _texts_and_tokens(scorer, texts, numbers)

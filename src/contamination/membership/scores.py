@@ -28,6 +28,7 @@ TOP = (5, 10, 15, 20, 25)
 # Of published and held-out records, declared before any data were seen; an endpoint has
 # no score of the whole distribution.
 COMPARED_SCORES = ("min_k_20", "loss", "zlib", "min_k_pp_20")
+ARGUMENTS = ("reference", "neighbours")  # parts that a caller has to give
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
@@ -270,6 +271,22 @@ def score_named(name: str) -> Score:
             f"{families} with its k, such as min_k_20: a number of tokens (of entropy "
             f"{TOP}) or a percentage"
         ) from None
+
+
+def score_of_sides(name: str) -> Score:
+    """Return a score by which records of two sides are compared.
+
+    Raises InputError as `score_named` does, and for a score that needs a reference model
+    or neighbours, which no record of a side has.
+    """
+    score = score_named(name)
+    if score.reads in ARGUMENTS:
+        raise InputError(
+            f"score {name} needs the {score.reads} that `membership` is given; compare "
+            "sides by a score of the model alone, such as loss or min_k_20",
+            parameter="scores",
+        )
+    return score
 
 
 def missing_reason(name: str) -> str:

@@ -27,7 +27,7 @@ from pydantic import ValidationError
 
 from contamination.errors import InputError
 from contamination.files import replacing, writable, write_text
-from contamination.membership.scores import COMPARED_SCORES, score_named
+from contamination.membership.scores import COMPARED_SCORES, score_of_sides
 from contamination.seal import beacon
 from contamination.seal.division import FEWEST_RECORDS, divide
 from contamination.seal.documents import Key, Seal, read_bytes, read_model, to_json
@@ -155,7 +155,9 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
         statement = Statement(**{"name": writable(path.stem)} | stated)
     except ValidationError as error:
         first = error.errors()[0]
-        raise InputError(f"{first['loc'][0]}: {first['msg']}; give another") from error
+        field = str(first["loc"][0])
+        message = f"{field}: {first['msg']}; give another"
+        raise InputError(message, parameter=field) from error
     statement.request("", None)  # refuses what is no test
     ahead = statement.beacon_round
     now = datetime.datetime.now(datetime.UTC)
@@ -211,7 +213,7 @@ def _check_scores(path: Path, stated: dict[str, Any]) -> None:
         )
     stated["scores"] = stated.get("scores") or COMPARED_SCORES
     for name in stated["scores"]:
-        score_named(name)
+        score_of_sides(name)
 
 
 def _write_drawn(key: Key, signature: str | None, folder: Path, held_out: Path) -> None:

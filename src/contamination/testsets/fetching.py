@@ -20,7 +20,7 @@ from contamination.testsets.registry import Hub, Url
 
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 PATIENCE = 3.0  # seconds that the hub has to answer
-CONVERTED = "give revision=refs/convert/parquet"
+CONVERTED = "give revision=refs/convert/parquet"  # what the hub made of any format
 
 
 def download(
@@ -159,7 +159,7 @@ def read_repository(
     config: str | None,
     split: str,
     where: str,
-    fetch: Callable[[list[str]], object] = lambda wanted: None,
+    fetch: Callable[[list[str]], object] | None = None,
 ) -> list[Record]:
     """Read a split of a directory that is laid out like a repository of the hub.
 
@@ -174,7 +174,8 @@ def read_repository(
     where
         What messages call the directory.
     fetch
-        Called with the patterns of these files, before they are read.
+        Called with the patterns of these files, before they are read; None where they
+        lie on this machine.
 
     Raises
     ------
@@ -190,7 +191,8 @@ def read_repository(
     patterns = _card_patterns(folder, config, where)
     guessed = not patterns
     inside = f"{config}/" if config else ""
-    fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
+    if fetch is not None:
+        fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
     files: list[Path] = []
     with suppress(EmptyDatasetError, FileNotFoundError):
         if guessed:
@@ -214,10 +216,10 @@ def read_repository(
         files = [Path(file) for file in listed]
     if not files:
         suffixes = ", ".join(FORMATS)
-        raise InputError(
-            f"{where}: no data files of split {split!r} ({suffixes}); {CONVERTED}",
-            parameter="revision",
-        )
+        missing = f"{where}: no data files of split {split!r} ({suffixes})"
+        if fetch is None:
+            raise InputError(f"{missing}; give a file, or a directory that has some")
+        raise InputError(f"{missing}; {CONVERTED}", parameter="revision")
     below = [path.relative_to(folder) for path in files if path.parent != folder]
     folders = sorted({path.parts[0] for path in below})
     if guessed and len(folders) > 1:
