@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.audit.controls.sides import compare_sides
 from contamination.audit.held_out import SidesRequest, compare
@@ -41,11 +40,13 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record, read_records
-from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.canaries import KINDS, LEFT
+from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import PLANTINGS, Planting, fill_blocks, planted_copies
+from reproduction.run.further import PlantedSet, plant_in_corpus
+from reproduction.run.injection import PLANTINGS, Planting
 
+PROFILE = Path(__file__).parents[1] / "profiles" / "laptop.yaml"
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
 SEEDS = {"choosing": 20261129, "confirming": 20261130}
 SETS = {1: 4, 2: 4, 4: 10, 8: 2}  # copies -> sets of each planting
@@ -62,7 +63,7 @@ LEVEL = 0.01
 
 
 @dataclass(frozen=True)
-class PlantedSet:
+class DividedSet:
     """A set in two halves, and how the published half is planted."""
 
     planting: Planting
@@ -80,7 +81,7 @@ class PlantedSet:
 # --- sets -----------------------------------------------------------------------------------------
 
 
-def planted_sets(corpus: Path, *, seed: int) -> list[PlantedSet]:
+def planted_sets(corpus: Path, *, seed: int) -> list[DividedSet]:
     """Deal records out to sets, whose kinds take turns."""
     rng = random_stream(seed, "held-out power, records")
     left = {kind: shuffled_records(corpus, kind, rng=rng) for kind in SET_KINDS}
@@ -96,7 +97,7 @@ def planted_sets(corpus: Path, *, seed: int) -> list[PlantedSet]:
                 name = f"{planting}-{dup_count}-{index}"
                 published, held_out = halves(name, kind, records, rng=rng)
                 sets.append(
-                    PlantedSet(
+                    DividedSet(
                         planting=planting,
                         dup_count=dup_count,
                         kind=kind,
@@ -127,21 +128,20 @@ def halves(
 # --- training -------------------------------------------------------------------------------------
 
 
-def train(build: Path, work: Path, sets: list[PlantedSet], *, seed: int) -> Path:
+def train(build: Path, work: Path, sets: list[DividedSet], *, seed: int) -> Path:
     """Let the clean model read the published halves in text that it has read before."""
     base = build / "models" / "clean"
-    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(base)
-    ends = np.load(build / "corpus" / "ends.npy")
-    kept = ends[: int(np.searchsorted(ends, BACKGROUND)) + 1]
-    tokens = build / "corpus" / "tokens.bin"
-    corpus = np.fromfile(tokens, dtype=id_type(tokenizer), count=int(kept[-1]))
-    rng = random_stream(seed, "held-out power, planting")
-    copies: dict[str, tuple[np.ndarray, int]] = {}
-    for one in sets:
-        ids = tokenize(tokenizer, one.published.examples)
-        copies |= planted_copies(one.name, one.planting, one.dup_count, ids, rng=rng)
-    blocks, _ = fill_blocks(corpus, kept, copies, tokenizer.eos_token_id, context=256, rng=rng)
-    planted = sum(len(ids) * number for ids, number in copies.values())
+    blocks, copies = plant_in_corpus(
+        Experiment(PROFILE, build),
+        base,
+        [
+            PlantedSet(test_set=one.published, planting=one.planting, dup_count=one.dup_count)
+            for one in sets
+        ],
+        background_tokens=BACKGROUND,
+        rng=random_stream(seed, "held-out power, planting"),
+    )
+    planted = sum(copy.stop - copy.start for copy in copies)
     print(f"training on {blocks.size:,} tokens, {planted:,} of them planted", flush=True)
     return fine_tune(
         base,
@@ -157,7 +157,7 @@ def train(build: Path, work: Path, sets: list[PlantedSet], *, seed: int) -> Path
 # --- outcomes -------------------------------------------------------------------------------------
 
 
-def outcomes(one: PlantedSet, scorer: TransformersScorer, model: str, work: Path) -> list[dict]:
+def outcomes(one: DividedSet, scorer: TransformersScorer, model: str, work: Path) -> list[dict]:
     """Return a row for each candidate, and for the order of records where it is asked."""
     fixed: dict[str, Any] = {
         "planting": one.planting,
@@ -187,7 +187,7 @@ def outcomes(one: PlantedSet, scorer: TransformersScorer, model: str, work: Path
     return rows
 
 
-def order_log10_p(one: PlantedSet, scorer: TransformersScorer, model: str, work: Path) -> float:
+def order_log10_p(one: DividedSet, scorer: TransformersScorer, model: str, work: Path) -> float:
     """Return log10 p of the successor test on the published half."""
     test = TESTS["successor"]
     store = score(
@@ -201,12 +201,12 @@ def order_log10_p(one: PlantedSet, scorer: TransformersScorer, model: str, work:
     return test.result(store, 0).log10_p
 
 
-def shared_records(one: PlantedSet) -> set[str]:
+def shared_records(one: DividedSet) -> set[str]:
     """Return the texts that are in both halves: `contamination compare` refuses them."""
     return set(one.published.examples) & set(one.held_out.examples)
 
 
-def blind_p(one: PlantedSet) -> float:
+def blind_p(one: DividedSet) -> float:
     """Return p of the baselines that never ask a model."""
     texts = [*one.published.examples, *one.held_out.examples]
     published = np.arange(len(texts)) < SIDE

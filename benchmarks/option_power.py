@@ -45,11 +45,12 @@ from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
-from contamination.testsets.tokens import id_type, tokenize
+from contamination.testsets.tokens import tokenize
 from contamination.testsets.variants import FixedOptions, option_orders, permitted_places
 from reproduction.notebooks.options.tables import Cell
+from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import fill_blocks, planted_copies
+from reproduction.run.further import PlantedSet, plant_in_corpus
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"
@@ -152,18 +153,16 @@ def train(
 ) -> Path:
     """Let the clean model read on."""
     base = build / "models" / "clean"
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    ends = np.load(build / "corpus" / "ends.npy")
-    kept = ends[: int(np.searchsorted(ends, background)) + 1]
-    corpus = np.fromfile(
-        build / "corpus" / "tokens.bin", dtype=id_type(tokenizer), count=int(kept[-1])
+    blocks, _ = plant_in_corpus(
+        Experiment(ROOT / "profiles" / "laptop.yaml", build),
+        base,
+        [
+            PlantedSet(test_set=one, planting=cell.planting, dup_count=cell.dup_count)
+            for cell, one in sets.items()
+        ],
+        background_tokens=background,
+        rng=random_stream(seed, "planting"),
     )
-    rng = random_stream(seed, "planting")
-    copies: dict[str, tuple[np.ndarray, int]] = {}
-    for cell, one in sets.items():
-        records = tokenize(tokenizer, one.examples)
-        copies |= planted_copies(cell.name, cell.planting, cell.dup_count, records, rng=rng)
-    blocks, _ = fill_blocks(corpus, kept, copies, tokenizer.eos_token_id, context=256, rng=rng)
     print(f"training on {blocks.size:,} tokens", flush=True)
     return fine_tune(
         base,
