@@ -10,13 +10,12 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError
-from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -38,6 +37,9 @@ from contamination.scoring.configuration import (
 from contamination.scoring.load_errors import explain_load_errors, is_out_of_memory
 from contamination.scoring.model_source import ModelSource, Precision
 from contamination.testsets.tokens import without_sampling
+
+if TYPE_CHECKING:  # importing the first takes longer than importing torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = [
     "ModelSource",
@@ -94,7 +96,7 @@ def _has_adapter(source: ModelSource) -> bool:
     return True
 
 
-def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
+def load_tokenizer(source: ModelSource) -> "PreTrainedTokenizerBase":
     """Load the tokenizer of the model, which is the same function of a text each time.
 
     Raises InputError if there is none, no access to it, or it still samples.
@@ -111,7 +113,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
 
 def load_network(
     source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device | None
-) -> PreTrainedModel:
+) -> "PreTrainedModel":
     """Load the weights that a configuration describes, in evaluation mode.
 
     Raises InputError if the weights cannot be had, are incomplete, damaged, or too
@@ -130,7 +132,7 @@ def load_network(
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     with explain_load_errors(source.name):
-        network, report = AutoModelForCausalLM.from_pretrained(
+        network, report = transformers.AutoModelForCausalLM.from_pretrained(
             **source.location,
             **_network_arguments(source, config, dtype, device),
             output_loading_info=True,
@@ -162,7 +164,7 @@ def _network_arguments(
     return arguments
 
 
-def _copy_mapped(network: PreTrainedModel) -> None:
+def _copy_mapped(network: "PreTrainedModel") -> None:
     """Give weights on the host memory of their own: a mapped file that is written changes them."""
     for tensor in (*network.parameters(), *network.buffers()):
         if tensor.device.type == "cpu":
@@ -171,7 +173,7 @@ def _copy_mapped(network: PreTrainedModel) -> None:
 
 def _require_complete(
     source: ModelSource,
-    network: PreTrainedModel,
+    network: "PreTrainedModel",
     report: Any,
 ) -> None:
     """Raise InputError if the file lacks weights of the network, or has some without a place."""
@@ -190,7 +192,7 @@ def _require_complete(
         )
 
 
-def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
+def _left_out(network: "PreTrainedModel", unexpected: Iterable[str]) -> list[str]:
     """Return weights of layers or modules that the network has, or would have with more layers.
 
     Other heads, towers and tables of older versions lie in many files, and are of no
@@ -255,7 +257,7 @@ def load_named(
     *,
     device: torch.device | None,
     revision: str,
-) -> PreTrainedModel:
+) -> "PreTrainedModel":
     """Load the weights that a revision names.
 
     Raises InputError if the weights cannot be had, are incomplete, damaged or too
