@@ -18,7 +18,7 @@ from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError
 
 from contamination.errors import InputError
-from contamination.files import sha256_of
+from contamination.files import FileState, sha256_of
 from contamination.scoring import checkpoint
 from contamination.scoring.checkpoint import (
     ADAPTER,
@@ -55,6 +55,7 @@ __all__ = [
     "load_tokenizer",
     "model_shape",
     "pin_commit",
+    "settled_states",
     "unchanged",
 ]
 
@@ -257,6 +258,7 @@ def load_named(
     *,
     device: torch.device | None,
     revision: str,
+    states: dict[Path, FileState] | None,
 ) -> "PreTrainedModel":
     """Load the weights that a revision names.
 
@@ -271,22 +273,30 @@ def load_named(
         As in `load_network`.
     revision
         The `identity` of all of them, taken before.
+    states
+        The `settled_states` of the files, taken before `revision`; None has them hashed
+        again.
     """
+
+    def require_same() -> None:
+        if states is not None and states == settled_states(source):
+            return
+        if revision != identity(source, config, dtype, start):
+            raise changed(Path(source.name))
+
     with explain_load_errors(source.name), unchanged(source):
         try:
             network = load_network(source, config, dtype, device)
         except InputError:
-            # Other files are perhaps why it cannot be loaded.
-            _require_same(revision, identity(source, config, dtype, start), source)
+            require_same()  # other files are perhaps why it cannot be loaded
             raise
-        _require_same(revision, identity(source, config, dtype, start), source)
+        require_same()
     return network
 
 
-def _require_same(before: str, now: str, source: ModelSource) -> None:
-    """Raise InputError if the files of a model are no longer those that name it."""
-    if now != before:
-        raise changed(Path(source.name))
+def settled_states(source: ModelSource) -> dict[Path, FileState] | None:
+    """Return the states of a local model's files, as `checkpoint.settled_states` does."""
+    return checkpoint.settled_states(Path(source.name), code=source.trust_remote_code)
 
 
 def unchanged(source: ModelSource) -> AbstractContextManager[None]:

@@ -67,6 +67,7 @@ class TransformersScorer:
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
         source = loading.pin_commit(unpack(source, self.dtype))
         with loading.explain_load_errors(source.name), loading.unchanged(source):
+            self._states = loading.settled_states(source)
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
             self.source = source
@@ -93,6 +94,7 @@ class TransformersScorer:
             self.start,
             device=device,
             revision=self.revision,
+            states=self._states,
         )
 
     @cached_property
