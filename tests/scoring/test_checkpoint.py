@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.many import audit_pairs
 from contamination.audit.plan import Work
 from contamination.membership.api import membership_scores
-from contamination.scoring import loading
+from contamination.scoring import checkpoint, loading
 from contamination.scoring.generation import LocalGenerator
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -131,9 +132,10 @@ CHANGES = {
 
 @pytest.mark.parametrize(("layout", "change"), CHANGES.values(), ids=CHANGES)
 def test_a_checkpoint_that_is_replaced_between_plan_and_scoring_is_refused(
-    directory, test_set, tmp_path, layout, change
+    directory, test_set, tmp_path, monkeypatch, layout, change
 ):
     """Planned under the weights of the morning, and scored under those of the evening."""
+    monkeypatch.setattr(checkpoint, "COARSEST_CLOCK", 0)  # else files so new are hashed anyway
     layout(directory)
     request = Request(["sharded_exact"], permutations=2, directory=tmp_path / "stores", name="m")
     work = Work(open_model(directory), test_set, request, timed=False)
@@ -248,6 +250,16 @@ def test_what_is_touched_or_copied_before_it_is_loaded_is_the_same_model(directo
     scorer = open_model(directory)
     again(directory / "model.safetensors")
     assert len(logprobs(scorer)) == len(IDS)
+
+
+@pytest.mark.parametrize(("clock", "times"), [(0, 1), (3600 * 10**9, 2)])
+def test_files_are_hashed_again_only_if_their_state_can_hide_a_second_writing(
+    directory, monkeypatch, clock, times
+):
+    monkeypatch.setattr(checkpoint, "COARSEST_CLOCK", clock)
+    with patch.object(loading, "identity", wraps=loading.identity) as identity:
+        logprobs(open_model(directory))
+    assert identity.call_count == times
 
 
 def test_a_gguf_file_that_is_replaced_while_it_is_unpacked_leaves_nothing(

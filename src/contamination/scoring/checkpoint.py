@@ -1,12 +1,14 @@
 """The files of a model on this machine: which are read, and whether they are still the same.
 
-A run names a model by the hash of its files, and may read the weights hours later. So
-they are hashed again when they have been read. The state of the files, as the system
-tells it, says whether they were replaced and put back meanwhile.
+A run names a model by the hash of its files, and may read the weights hours later. The
+state of the files, as the system tells it, says whether they were written or replaced
+meanwhile. Files of another state are hashed again when they have been read, and so are
+those whose state can hide a second writing.
 """
 
 import json
 import shlex
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ INDEX = ".index.json"
 USUAL = ("model.safetensors", f"model.safetensors{INDEX}")
 TOKENIZER = ("tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken")
 ADAPTER = "adapter_config.json"
+COARSEST_CLOCK = 2_000_000_000  # nanoseconds between two times of a file system (FAT)
 OTHERS = (
     "config.json",
     "special_tokens_map.json",
@@ -99,6 +102,19 @@ def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
         raise changed(model) from failure
     if failure is not None:
         raise failure
+
+
+def settled_states(model: Path, *, code: bool = False) -> dict[Path, FileState] | None:
+    """Return the states of the files of a model, if whatever is written now changes them.
+
+    It is None if a file was written a moment ago: the clock of its file system may give
+    a second writing the same time. `model` and `code` are as in `unchanged`.
+    """
+    states = _states(model, code)
+    youngest = max((changed_at for _, _, changed_at in states.values()), default=0)
+    if time.time_ns() - youngest < COARSEST_CLOCK:
+        return None
+    return states
 
 
 def changed(model: Path) -> InputError:

@@ -1,15 +1,17 @@
 """What the configuration of a model says: its kind, its context and its size."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from contamination.errors import InputError
 from contamination.scoring.cost import Shape
 from contamination.scoring.load_errors import explain_load_errors
 from contamination.scoring.model_source import ModelSource, refuse_kernels
+
+if TYPE_CHECKING:  # importing it takes longer than importing torch
+    from transformers import PreTrainedModel
 
 # Ten times what published models have; more would take for ever to lay out.
 MOST_LAYERS = 10_000
@@ -117,7 +119,7 @@ def model_shape(config: Any) -> Shape:
     )
 
 
-def _without_memory(config: Any) -> PreTrainedModel:
+def _without_memory(config: Any) -> "PreTrainedModel":
     """Return the network of a configuration, whose weights have shapes and no values."""
     with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
-        return AutoModelForCausalLM.from_config(config)
+        return transformers.AutoModelForCausalLM.from_config(config)

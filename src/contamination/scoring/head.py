@@ -7,11 +7,13 @@ a bfloat16 output layer adds, that is most.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+
+if TYPE_CHECKING:  # importing it takes longer than importing torch
+    from transformers import PreTrainedModel
 
 Transform = Callable[[Tensor], Tensor]
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
@@ -162,7 +164,7 @@ def _put_exact(
 
 @torch.inference_mode()
 def objection(
-    network: PreTrainedModel, head: Head, device: torch.device, length: int
+    network: "PreTrainedModel", head: Head, device: torch.device, length: int
 ) -> str | None:
     """Return what speaks against scoring with this network, or None.
 

@@ -10,16 +10,15 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError
-from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import sha256_of
+from contamination.files import FileState, sha256_of
 from contamination.scoring import checkpoint
 from contamination.scoring.checkpoint import (
     ADAPTER,
@@ -39,6 +38,9 @@ from contamination.scoring.load_errors import explain_load_errors, is_out_of_mem
 from contamination.scoring.model_source import ModelSource, Precision
 from contamination.testsets.tokens import without_sampling
 
+if TYPE_CHECKING:  # importing the first takes longer than importing torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 __all__ = [
     "ModelSource",
     "Precision",
@@ -53,6 +55,7 @@ __all__ = [
     "load_tokenizer",
     "model_shape",
     "pin_commit",
+    "settled_states",
     "unchanged",
 ]
 
@@ -94,7 +97,7 @@ def _has_adapter(source: ModelSource) -> bool:
     return True
 
 
-def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
+def load_tokenizer(source: ModelSource) -> "PreTrainedTokenizerBase":
     """Load the tokenizer of the model, which is the same function of a text each time.
 
     Raises InputError if there is none, no access to it, or it still samples.
@@ -111,7 +114,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
 
 def load_network(
     source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device | None
-) -> PreTrainedModel:
+) -> "PreTrainedModel":
     """Load the weights that a configuration describes, in evaluation mode.
 
     Raises InputError if the weights cannot be had, are incomplete, damaged, or too
@@ -130,7 +133,7 @@ def load_network(
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     with explain_load_errors(source.name):
-        network, report = AutoModelForCausalLM.from_pretrained(
+        network, report = transformers.AutoModelForCausalLM.from_pretrained(
             **source.location,
             **_network_arguments(source, config, dtype, device),
             output_loading_info=True,
@@ -162,7 +165,7 @@ def _network_arguments(
     return arguments
 
 
-def _copy_mapped(network: PreTrainedModel) -> None:
+def _copy_mapped(network: "PreTrainedModel") -> None:
     """Give weights on the host memory of their own: a mapped file that is written changes them."""
     for tensor in (*network.parameters(), *network.buffers()):
         if tensor.device.type == "cpu":
@@ -171,7 +174,7 @@ def _copy_mapped(network: PreTrainedModel) -> None:
 
 def _require_complete(
     source: ModelSource,
-    network: PreTrainedModel,
+    network: "PreTrainedModel",
     report: Any,
 ) -> None:
     """Raise InputError if the file lacks weights of the network, or has some without a place."""
@@ -190,7 +193,7 @@ def _require_complete(
         )
 
 
-def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
+def _left_out(network: "PreTrainedModel", unexpected: Iterable[str]) -> list[str]:
     """Return weights of layers or modules that the network has, or would have with more layers.
 
     Other heads, towers and tables of older versions lie in many files, and are of no
@@ -255,7 +258,8 @@ def load_named(
     *,
     device: torch.device | None,
     revision: str,
-) -> PreTrainedModel:
+    states: dict[Path, FileState] | None,
+) -> "PreTrainedModel":
     """Load the weights that a revision names.
 
     Raises InputError if the weights cannot be had, are incomplete, damaged or too
@@ -269,22 +273,30 @@ def load_named(
         As in `load_network`.
     revision
         The `identity` of all of them, taken before.
+    states
+        The `settled_states` of the files, taken before `revision`; None has them hashed
+        again.
     """
+
+    def require_same() -> None:
+        if states is not None and states == settled_states(source):
+            return
+        if revision != identity(source, config, dtype, start):
+            raise changed(Path(source.name))
+
     with explain_load_errors(source.name), unchanged(source):
         try:
             network = load_network(source, config, dtype, device)
         except InputError:
-            # Other files are perhaps why it cannot be loaded.
-            _require_same(revision, identity(source, config, dtype, start), source)
+            require_same()  # other files are perhaps why it cannot be loaded
             raise
-        _require_same(revision, identity(source, config, dtype, start), source)
+        require_same()
     return network
 
 
-def _require_same(before: str, now: str, source: ModelSource) -> None:
-    """Raise InputError if the files of a model are no longer those that name it."""
-    if now != before:
-        raise changed(Path(source.name))
+def settled_states(source: ModelSource) -> dict[Path, FileState] | None:
+    """Return the states of a local model's files, as `checkpoint.settled_states` does."""
+    return checkpoint.settled_states(Path(source.name), code=source.trust_remote_code)
 
 
 def unchanged(source: ModelSource) -> AbstractContextManager[None]:

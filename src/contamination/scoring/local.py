@@ -9,12 +9,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
@@ -27,6 +26,9 @@ from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
 from contamination.scoring.unpacking import unpack
 from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
+
+if TYPE_CHECKING:  # importing it takes longer than importing torch
+    from transformers import PreTrainedModel
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -65,6 +67,7 @@ class TransformersScorer:
         self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
         source = loading.pin_commit(unpack(source, self.dtype))
         with loading.explain_load_errors(source.name), loading.unchanged(source):
+            self._states = loading.settled_states(source)
             self.config = loading.load_config(source)
             self.context = loading.context_length(source, self.config)
             self.source = source
@@ -78,7 +81,7 @@ class TransformersScorer:
         self.batch_tokens = batch_tokens or usual
 
     @cached_property
-    def model(self) -> PreTrainedModel:
+    def model(self) -> "PreTrainedModel":
         """The network, loaded late: a full store never needs it.
 
         Files that changed are refused.
@@ -91,6 +94,7 @@ class TransformersScorer:
             self.start,
             device=device,
             revision=self.revision,
+            states=self._states,
         )
 
     @cached_property
