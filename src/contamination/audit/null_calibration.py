@@ -61,11 +61,12 @@ def gain_by_position(store: Store, permutations: int) -> np.ndarray:
     longest = int(store.header.stored.max())
     sums = np.zeros(longest)
     counts = np.zeros(longest)
-    for shard in range(store.header.shards):
-        tokens = store.shard_tokens(shard, permutations)
-        follows = ~tokens.leading[0]
-        gains = statistics.centred_tokens(tokens.logprobs, tokens.leading)[0]
-        np.add.at(sums, tokens.position[follows], gains[follows])
-        np.add.at(counts, tokens.position[follows], 1)
+    with store.shards_in_turn():
+        for shard in range(store.header.shards):
+            tokens = store.shard_tokens(shard, permutations)
+            follows = ~tokens.leading[0]
+            gains = statistics.centred_tokens(tokens.logprobs, tokens.leading)[0]
+            np.add.at(sums, tokens.position[follows], gains[follows])
+            np.add.at(counts, tokens.position[follows], 1)
     reached = counts >= counts[0] / 2  # a prefix: every example has a first token
     return np.asarray(sums[reached] / counts[reached])

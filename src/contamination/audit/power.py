@@ -199,10 +199,10 @@ def detection_probability(effect: Effect, following: float, *, level: float) -> 
     0.89
     """
     import numpy as np
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
     effects = effect.mean + effect.scale * _quantiles(effect.studies - 1)
-    return float(norm.sf(norm.isf(level) - effects * np.sqrt(following)).mean())
+    return float(ndtr(effects * np.sqrt(following) + ndtri(level)).mean())
 
 
 @cache
@@ -215,6 +215,7 @@ def _quantiles(degrees: int) -> "np.ndarray":
     return np.asarray(t.ppf(shares, degrees))
 
 
+@cache  # of all sets that are cut into shards of one size
 def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | None:
     """Return the smallest number of records that finds copies with probability `WANTED`.
 

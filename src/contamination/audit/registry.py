@@ -154,8 +154,9 @@ class Test(StoreNeed):
             # part by part, whatever shard a part belongs to
             return store.log_probs(permutations)
         of_shards = []
-        for shard in range(store.header.shards):
-            of_shards.append(self.shard_scores(store, shard, permutations))
+        with store.shards_in_turn():
+            for shard in range(store.header.shards):
+                of_shards.append(self.shard_scores(store, shard, permutations))
         return np.stack(of_shards, axis=-2)
 
     def orderings(self, shards: int, permutations: int) -> int:

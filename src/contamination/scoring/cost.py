@@ -9,7 +9,7 @@ table of hardware.
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -185,8 +185,24 @@ def distinct_share(examples: int, shards: int, permutations: int) -> float:
 
 def total(parts: Iterable[Workload]) -> Workload:
     """Add up workloads, of which there is at least one."""
-    columns = zip(*map(astuple, parts), strict=True)
-    return Workload(*map(sum, columns))
+    sequences = 0
+    scored = 0
+    read = 0
+    windows_of_parts = 0
+    attended = 0
+    for part in parts:
+        sequences += part.sequences
+        scored += part.scored
+        read += part.read
+        windows_of_parts += part.windows
+        attended += part.attended
+    return Workload(
+        sequences=sequences,
+        scored=scored,
+        read=read,
+        windows=windows_of_parts,
+        attended=attended,
+    )
 
 
 def flops_per_second(

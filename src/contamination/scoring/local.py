@@ -105,7 +105,7 @@ class TransformersScorer:
             body.compile(dynamic=True)
         return body
 
-    @property
+    @cached_property
     def entry(self) -> torch.device:
         """Device that takes the inputs; weights that wait on disk are on none."""
         device: torch.device = self.model.device

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 from uuid import uuid4
@@ -40,7 +40,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         "processes": processes().num_processes,
         "devices": sorted(set(devices)),
         "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": _versions(),
         "python": platform.python_version(),
     }
     outcome: dict[str, Any] = {"seconds": None, "noise": None, "parts": [], "tokens": 0}
@@ -56,6 +56,12 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
             "noise": getattr(scorer, "noise", None),
         }
         write_json(path, record | outcome)
+
+
+@cache  # the metadata of six packages take longer than the rest of a record
+def _versions() -> dict[str, str]:
+    """Return the version of each of `PACKAGES`."""
+    return {name: version(name) for name in PACKAGES}
 
 
 def _device_name(scorer: Scorer) -> str:

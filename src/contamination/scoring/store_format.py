@@ -13,7 +13,8 @@ side by side, where zstd finds them.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from dataclasses import fields as fields_of
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -113,16 +114,20 @@ class Header:
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents of `store.json`."""
-        fields = asdict(self)
+        fields = self._fields()
         fields["example_tokens"] = list(self.example_tokens)
         return {"schema": SCHEMA_VERSION, **fields}
 
     @cached_property
     def key(self) -> str:
         """SHA-256 of what was scored, which every part carries."""
-        fields = asdict(self)
+        fields = self._fields()
         del fields["summed"]
         return sha256_of(repr(fields))
+
+    def _fields(self) -> dict[str, Any]:
+        """Return each field by its name; `asdict` would copy every length by itself."""
+        return {field.name: getattr(self, field.name) for field in fields_of(self)}
 
     @cached_property
     def bounds(self) -> tuple[tuple[int, int], ...]:
@@ -349,7 +354,7 @@ def read_part(path: Path, header: Header) -> list[ScoredSequence]:
 def _split(column: pa.ChunkedArray) -> list[np.ndarray]:
     """Return the lists of a column as arrays."""
     lists = column.combine_chunks()
-    ends = np.cumsum(lists.value_lengths().to_numpy())
-    if not len(ends):
-        return []
-    return np.split(lists.flatten().to_numpy(), ends[:-1])
+    values = lists.flatten().to_numpy()
+    ends = np.cumsum(lists.value_lengths().to_numpy()).tolist()
+    starts = [0, *ends[:-1]]
+    return [values[start:stop] for start, stop in zip(starts, ends, strict=False)]

@@ -60,12 +60,13 @@ def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def check_finite(array: NDArray[np.float64], name: str) -> None:
     """Raise InputError, with the place of the first one, if an entry is not finite."""
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        place = bad[0].tolist()
-        raise InputError(
-            f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it",
-        )
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    place = np.argwhere(~finite)[0].tolist()
+    raise InputError(
+        f"{name}{place} is {array[tuple(place)]}: measure it again, or omit it",
+    )
 
 
 def as_log_probs(

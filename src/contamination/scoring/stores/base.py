@@ -14,7 +14,7 @@ import math
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -68,6 +68,8 @@ class Store(ABC):
     def __init__(self, directory: Path, header: Header) -> None:
         self.directory = Path(directory)
         self.header = header
+        self._keeps_last_part = False
+        self._last_part: tuple[Path, list[ScoredSequence]] | None = None
 
     # --- on disk ----------------------------------------------------------------------
 
@@ -298,7 +300,7 @@ class Store(ABC):
             The last number within a shard that is wanted; None is any.
         """
         wanted: list[ScoredSequence] = []
-        for sequence in read_part(path, self.header):
+        for sequence in self._all_of_part(path):
             if shard is not None and sequence.place[0] != shard:
                 continue
             if last_index is not None and sequence.place[1] > last_index:
@@ -307,6 +309,29 @@ class Store(ABC):
                 raise damaged(path)
             wanted.append(sequence)
         return wanted
+
+    @contextmanager
+    def shards_in_turn(self) -> Iterator[None]:
+        """Keep the part that was read last until the block ends.
+
+        Whoever reads one shard after another opens each part once then, although small
+        shards share parts. No part may change within the block.
+        """
+        self._keeps_last_part = True
+        try:
+            yield
+        finally:
+            self._keeps_last_part = False
+            self._last_part = None
+
+    def _all_of_part(self, path: Path) -> list[ScoredSequence]:
+        """Return all sequences of a part, from memory if it is the one that is kept."""
+        if self._last_part is not None and self._last_part[0] == path:
+            return self._last_part[1]
+        sequences = read_part(path, self.header)
+        if self._keeps_last_part:
+            self._last_part = (path, sequences)
+        return sequences
 
     def _is_whole(self, sequence: ScoredSequence) -> bool:
         """Say whether a sequence has all of its tokens, or sums, and nothing else."""

@@ -27,7 +27,9 @@ class SuccessorStore(Store):
         """Return the examples that follow the predecessor: all others of its shard, int32."""
         shard, index = place
         start, stop = self.header.bounds[shard]
-        return np.delete(np.arange(start, stop, dtype=np.int32), index)
+        before = np.arange(start, start + index, dtype=np.int32)
+        behind = np.arange(start + index + 1, stop, dtype=np.int32)
+        return np.concatenate([before, behind])
 
     def predecessor(self, place: Place) -> int:
         """Return the index of the predecessor in the set."""
@@ -45,9 +47,10 @@ class SuccessorStore(Store):
     def sums(self, permutations: int) -> Iterator[np.ndarray]:
         """Yield the sums (nats) of each predecessor's successors, in canonical order, float64."""
         kept = self.header.tokens_per_example or int(self.header.stored.max())
-        for shard in range(self.header.shards):
-            for row in self.successors(shard, kept):
-                yield row[~np.isnan(row)]
+        with self.shards_in_turn():
+            for shard in range(self.header.shards):
+                for row in self.successors(shard, kept):
+                    yield row[~np.isnan(row)]
 
     def tokens_stored_of(self, place: Place) -> int:
         """Return the tokens of the successors that get a log-probability."""

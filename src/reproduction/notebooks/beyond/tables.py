@@ -260,13 +260,15 @@ def _sampled_scores(
 ) -> np.ndarray:
     """Return successor scores of sampled orderings, (r, orderings + 1)."""
     rows = []
-    for shard in range(store.header.shards):
-        successors = store.successors(shard, tokens_per_example)
-        centred = centred_successors(
-            successors,
-            resolution=store.resolution(tokens_per_example),
-        )
-        rows.append(sampled_successor_scores(centred, resamples=orderings, rng=rng))
+    with store.shards_in_turn():
+        for shard in range(store.header.shards):
+            successors = store.successors(shard, tokens_per_example)
+            centred = centred_successors(
+                successors,
+                resolution=store.resolution(tokens_per_example),
+            )
+            scores = sampled_successor_scores(centred, resamples=orderings, rng=rng)
+            rows.append(scores)
     return np.stack(rows)
 
 
