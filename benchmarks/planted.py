@@ -7,7 +7,8 @@ canaries of results/reference; scores the sets of `planted` in shards of four, t
 shards of two leave tests of whole orderings but two orderings each. Writes their rows in
 docs/measurements/planted.csv (one for each profile, model, set and test), leaves those of others,
 draws all in planted_means.csv and docs/planted.svg, and prints the table of docs/power.md, in its
-cells one profile after the other. Keeps options.csv of notebook 14 as <profile>_options.csv.
+cells one profile after the other. Keeps options.csv of notebook 14 as <profile>_options.csv, and
+min_k_held_out.csv of notebook 07 as <profile>_held_out.csv, and prints its means by copies.
 """
 
 import argparse
@@ -32,6 +33,7 @@ KEPT += ["p", "log10_p", "holm_p"]
 WHOLE = SHOWN[:2]  # tests of whole orderings
 SHARDS = 10
 SCORE = "min_k_20"
+KEPT_TABLES = {"options": "options", "min_k_held_out": "held_out"}  # of notebooks 14 and 07
 
 
 def of_profile(profile: str) -> pd.DataFrame:
@@ -105,6 +107,23 @@ def as_markdown(means: pd.DataFrame) -> str:
     return "\n".join(lines).replace(" -", " −")
 
 
+def held_out_means(results: Path) -> pd.DataFrame:
+    """Return how far records are told from their held-out twins, by planting and copies."""
+    rows = read_csv(results, "min_k_held_out")
+    for test in ("", "order_"):
+        rows[f"{test}proven"] = rows[f"{test}holm_p"] <= SIGNIFICANT
+    groups = rows.groupby(["model", "planting", "dup_count"], sort=False)
+    return groups.agg(
+        sets=("p", "size"),
+        log10_p=("log10_p", "mean"),
+        proven=("proven", "sum"),
+        largest_p=("p", "max"),
+        auc=("auc", "mean"),
+        order_log10_p=("order_log10_p", "mean"),
+        order_proven=("order_proven", "sum"),
+    )
+
+
 def main() -> None:
     """Join the profiles named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -121,10 +140,12 @@ def main() -> None:
             table.to_csv(path, index=False, lineterminator="\n")
     print(as_markdown(means[(means["test"] == "successor") | (means["shards"] == SHARDS)]))
     for profile in chosen:
-        options = ROOT / "results" / profile / "tables" / "options.csv"
-        if options.is_file():
-            with replacing(MEASUREMENTS / f"{profile}_options.csv") as path:
-                path.write_bytes(options.read_bytes())
+        for table_name, kept_as in KEPT_TABLES.items():
+            made = ROOT / "results" / profile / "tables" / f"{table_name}.csv"
+            if made.is_file():
+                with replacing(MEASUREMENTS / f"{profile}_{kept_as}.csv") as path:
+                    path.write_bytes(made.read_bytes())
+        print(profile, held_out_means(ROOT / "results" / profile).to_string(), sep="\n")
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
     whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
     four = whole["shards"] == SHARDS
