@@ -22,6 +22,7 @@ from contamination.files import sha256_of, write_text
 from reproduction.notebooks.table import NOTEBOOKS, code_of, outputs
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 from reproduction.stages.digests import Digests
+from reproduction.stages.steps import longest_first
 
 PACKAGES = ("contamination", "reproduction")
 # Files that a module reads at run time, from the root of the repository.
@@ -250,7 +251,8 @@ def rules_of(
         )
         scores += scores_of_notebook
         written += outputs_of_notebook
-    rules.lines.append(f"EXECUTED := {' '.join(map(_executed, listed))}")
+    executed = map(_executed, longest_first(listed, root))
+    rules.lines.append(f"EXECUTED := {' '.join(executed)}")
     _add_report(rules, is_trained=bool(models))
     if models:
         page = "$(R)/explorer.html"

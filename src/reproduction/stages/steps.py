@@ -165,6 +165,23 @@ def _reference_seconds(steps: Sequence[str], *, profile: str) -> dict[str, float
     return {step: float(timed.get(step, {}).get("seconds", 0)) for step in steps}
 
 
+def longest_first(notebooks: Sequence[str], root: Path) -> list[str]:
+    """Sort notebooks by the time that they took in the reference run, passes included.
+
+    Two steps run at a time: a long one that came last would run alone.
+    """
+    manifest = root / MEASURED
+    if not manifest.is_file():
+        return list(notebooks)
+    timed = read_json(manifest)["steps"]
+
+    def seconds(name: str) -> float:
+        steps = (f"measure {name}", f"notebook {name}")
+        return sum(timed.get(step, {}).get("seconds", 0.0) for step in steps)
+
+    return sorted(notebooks, key=seconds, reverse=True)
+
+
 def finished() -> str | None:
     """Say how many steps make ran and in what time; None for a stage that is run by hand."""
     run = read_run()

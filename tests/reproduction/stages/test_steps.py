@@ -6,7 +6,7 @@ import pytest
 
 from fakes.data_fixtures import ROOT
 from reproduction.stages import steps
-from reproduction.stages.steps import begin, finished, read_run, seconds_left
+from reproduction.stages.steps import begin, finished, longest_first, read_run, seconds_left
 
 PLAN = """\
 corpus --profile p --build b
@@ -100,3 +100,15 @@ def test_the_estimate_comes_near_the_truth_as_the_run_goes_on(slower, beside):
         begun = [step for step, when in begins.items() if when <= now]
         errors.append(abs(seconds_left(known, now, begun) - truth) / truth)
     assert max(errors[1:] if slower * beside != 2 else errors) < 0.35
+
+
+def test_a_long_notebook_is_made_before_short_ones(tmp_path, monkeypatch):
+    manifest = tmp_path / "manifest.json"
+    monkeypatch.setattr(steps, "MEASURED", manifest)
+    notebooks = ["00_start", "06_wikimia", "07_min_k", "08_new"]
+    assert longest_first(notebooks, tmp_path) == notebooks
+    seconds = {"notebook 06_wikimia": 30.0, "notebook 07_min_k": 9.0, "measure 07_min_k": 22.0}
+    timed = {step: {"seconds": value} for step, value in seconds.items()}
+    manifest.write_text(json.dumps({"profile": "laptop", "steps": timed}))
+    expected = ["07_min_k", "06_wikimia", "00_start", "08_new"]
+    assert longest_first(notebooks, tmp_path) == expected
