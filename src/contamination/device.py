@@ -37,6 +37,27 @@ def memories(device: torch.device) -> list[int]:
     return [memory]
 
 
+def free_bytes(device: torch.device, *, spread: bool = False) -> int | None:
+    """Return the bytes of memory that are free on a GPU; None for any other device.
+
+    What torch holds and does not use is free. Of a model that is spread over all GPUs,
+    the one with the least counts.
+    """
+    if device.type != "cuda":
+        return None
+    gpus = [device]
+    if spread:
+        gpus = [torch.device("cuda", number) for number in range(torch.cuda.device_count())]
+    return min(map(_free_on, gpus))
+
+
+def _free_on(gpu: torch.device) -> int:
+    """Return the bytes of one GPU that nobody has taken, or that torch does not use."""
+    unused = torch.cuda.memory_reserved(gpu) - torch.cuda.memory_allocated(gpu)
+    unclaimed, _ = torch.cuda.mem_get_info(gpu)
+    return int(unclaimed + unused)
+
+
 def free_memory() -> None:
     """Free the memory of models that are no longer referenced."""
     gc.collect()

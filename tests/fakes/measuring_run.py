@@ -8,7 +8,7 @@ from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.membership.api import stored_scores
-from contamination.scoring import loading, local
+from contamination.scoring import loading, room
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes, share
 from fakes.data_fixtures import WORDS
@@ -47,8 +47,8 @@ def run(model: Path, folder: Path) -> dict:
     stored_scores(folder / "spread", spread, texts(), columns=("loss",))
     # One that is in memory once, but not once for each process.
     weights = loading.count_parameters(scorer.config) * scorer.dtype.itemsize
-    memory = [int(1.5 * weights / local.ROOM)]
-    with patch.object(local, "memories", lambda device: memory):
+    memory = [int(1.5 * weights / room.ROOM)]
+    with patch.object(room, "memories", lambda device: memory):
         large = TransformersScorer(model, batch_tokens=64)
         stored_scores(folder / "large", large, texts(), columns=("loss",))
     return {

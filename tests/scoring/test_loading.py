@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
-from contamination.scoring import loading
+from contamination.scoring import loading, room
 from contamination.scoring import local as here
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.loading import ModelSource
@@ -162,10 +162,10 @@ def test_a_model_is_placed_where_there_is_room_or_refused(
     """Made-up devices: their memory in units of what a model may take to fit exactly."""
     source = ModelSource(str(model_directory), precision="float32")
     config = loading.load_config(source)
-    unit = loading.count_parameters(config) * 4 / here.ROOM
-    monkeypatch.setattr(here, "memories", lambda _: [int(unit * d) for d in devices])
+    unit = loading.count_parameters(config) * 4 / room.ROOM
+    monkeypatch.setattr(room, "memories", lambda _: [int(unit * d) for d in devices])
     monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
-    spread = partial(here.must_spread, source, config, torch.float32, torch.device(kind))
+    spread = partial(room.must_spread, source, config, torch.float32, torch.device(kind))
     if expected == "refused":
         with pytest.raises(InputError, match=rf"its weights take .* \({kind}\) have"):
             spread()

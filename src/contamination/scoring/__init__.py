@@ -15,7 +15,7 @@ module                         idea
 `load_errors`                  one line for a model that cannot be loaded
 `local`, `head`                `TransformersScorer`: a model that runs here; its output
                                layer
-`windows`                      long sequences in batches
+`windows`, `room`              long sequences in batches; what fits into memory
 `prefix`, `shared_keys`        many continuations of one prefix, which is read once
 `endpoint`                     `EndpointScorer`: a model behind a server; how to ask it
 `endpoint_client`              requests: tries, waits, limits, budget and key

@@ -4,18 +4,17 @@ The network runs over whole batches; its output layer only where a token is scor
 While a GPU computes one batch, the results of earlier ones come back.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from contamination.device import has_bfloat16, memories
+from contamination.device import free_bytes, has_bfloat16
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
@@ -24,15 +23,15 @@ from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
+from contamination.scoring.room import batch_room, head_rows, must_spread
 from contamination.scoring.unpacking import unpack
 from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
 
 if TYPE_CHECKING:  # importing it takes longer than importing torch
     from transformers import PreTrainedModel
 
-BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # more hide no more work; a GPU may take less
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
-ROOM = 0.8  # of the memory for weights; the rest is for batches
 IN_FLIGHT = 2  # batches whose results are still on the device
 
 # (hidden states [N, d], the tokens that they predict [N], those that they have just
@@ -55,7 +54,8 @@ class TransformersScorer:
         Where the model comes from; a path or hub id is a `ModelSource` with its
         defaults.
     batch_tokens
-        Most tokens of a batch, padding included; halved whenever memory runs out.
+        Most tokens of a batch, padding included; halved whenever memory runs out. None
+        is 4,096 on a CPU, and on a GPU what its free memory takes, at most 65,536.
     """
 
     def __init__(
@@ -79,6 +79,7 @@ class TransformersScorer:
             self.revision = loading.identity(source, self.config, self.dtype, self.start)
         usual = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         self.batch_tokens = batch_tokens or usual
+        self._by_bytes = batch_tokens is None
 
     @cached_property
     def model(self) -> "PreTrainedModel":
@@ -115,8 +116,12 @@ class TransformersScorer:
     def head(self) -> Head:
         """The output layer, checked to reproduce the logits of a causal model."""
         model = self.model
-        room = LOGITS.get(self.device.type, LOGITS["cpu"])
-        rows = max(1, room // self.config.get_text_config().vocab_size)
+        rows = head_rows(
+            free_bytes(self.device, spread=self.spread),
+            self.config.get_text_config().vocab_size,
+            itemsize=self.dtype.itemsize,
+            most=LOGITS.get(self.device.type, LOGITS["cpu"]),
+        )
         with loading.explain_load_errors(self.source.name):
             # The first time that it computes.
             layer = model.get_output_embeddings()
@@ -214,20 +219,53 @@ class TransformersScorer:
                 f"model knows {size} tokens; put its own tokenizer there"
             )
 
+    def room(self, row: int, *, keeps_keys: bool = False) -> int:
+        """Return the tokens of a batch, by the free memory of a GPU unless they were given.
+
+        Parameters
+        ----------
+        row
+            Tokens of the longest row.
+        keeps_keys
+            Whether keys and values of all layers stay on the device.
+        """
+        free = free_bytes(self.device, spread=self.spread) if self._by_bytes else None
+        if free is None:
+            return self.batch_tokens
+        return batch_room(
+            free,
+            self.model.config,
+            row=row,
+            itemsize=self.dtype.itemsize,
+            most=self.batch_tokens,
+            block=self.head.rows * self.config.get_text_config().vocab_size,
+            keeps_keys=keeps_keys,
+        )
+
     def results(
-        self, scored: list[Window], forward: Callable[[list[Window]], Tensor]
+        self,
+        scored: list[Window],
+        forward: Callable[[list[Window]], Tensor],
+        *,
+        keeps_keys: bool = False,
     ) -> Iterator[tuple[list[Window], np.ndarray]]:
-        """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
-        if scored:
-            # What runs out of memory while it is loaded is not helped by halving.
-            self.load()
+        """Run `forward`, batch to values of its tokens, a few batches ahead of their results.
+
+        `keeps_keys` says whether it keeps the keys and values of all layers.
+        """
+        if not scored:
+            return
+        # What runs out of memory while it is loaded is not helped by halving.
+        self.load()
         left = sorted(scored, key=_by_width)
+        room = self.room(left[-1].width, keeps_keys=keeps_keys)
         running: deque[Running] = deque()
         while left:
-            batch = take_batch(left, self.batch_tokens)
+            batch = take_batch(left, room)
             started = self._start(batch, forward)
             if started is None:
                 self._halve(batch)
+                room = self.batch_tokens
                 left.extend(reversed(batch))
                 ahead = 0
             else:
@@ -336,45 +374,6 @@ class Running(NamedTuple):
 def _by_width(window: Window) -> tuple[int, Window]:
     """Return what windows are sorted by: a batch then holds hardly any padding."""
     return window.width, window
-
-
-def must_spread(
-    source: ModelSource,
-    config: Any,
-    dtype: torch.dtype,
-    device: torch.device,
-) -> bool:
-    """Say whether the weights exceed the device of a process, and are spread over all devices.
-
-    On a CPU processes share the memory. What comes with code of its own is not
-    measured. Raises InputError if the weights exceed all devices together, or no
-    network can be built.
-
-    Parameters
-    ----------
-    source
-        Source of the weights.
-    config
-        Configuration of the model.
-    dtype
-        Precision of the weights.
-    device
-        Device of this process.
-    """
-    if source.trust_remote_code:
-        return False
-    weights = loading.count_parameters(config) * dtype.itemsize
-    devices = memories(device)
-    own: float = min(devices)
-    if device.type != "cuda":  # processes on one machine share its memory
-        own = devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if weights <= ROOM * sum(devices):
-        return weights > ROOM * own
-    raise InputError(
-        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} "
-        f"device(s) ({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, "
-        f"{ROOM:.0%} of it for weights; take a smaller one, or a machine with more"
-    )
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:

@@ -279,7 +279,7 @@ def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Score
     def forward(batch: list[Window]) -> Tensor:
         return _forward(scorer, [pieces[window.sequence] for window in batch])
 
-    for batch, values in scorer.results(windows, forward):
+    for batch, values in scorer.results(windows, forward, keeps_keys=True):
         start = 0
         for window in batch:
             piece = pieces[window.sequence]

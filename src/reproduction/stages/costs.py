@@ -28,8 +28,8 @@ from contamination.membership.blind import SCORED
 from contamination.scoring import loading
 from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import ModelSource
-from contamination.scoring.local import ROOM
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.room import ROOM
 from contamination.scoring.status import OK
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record
