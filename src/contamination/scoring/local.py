@@ -18,6 +18,7 @@ from contamination.device import free_bytes, has_bfloat16
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.file_sizes import fits_surely
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.loading import ModelSource
@@ -73,7 +74,9 @@ class TransformersScorer:
             self.source = source
             # Whether the network is over all devices: then one process works, and no
             # other.
-            self.spread = must_spread(source, self.config, self.dtype, self.device)
+            self.spread = not fits_surely(source, self.dtype, self.device) and must_spread(
+                source, self.config, self.dtype, self.device
+            )
             self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
             self.revision = loading.identity(source, self.config, self.dtype, self.start)
@@ -87,6 +90,8 @@ class TransformersScorer:
 
         Files that changed are refused.
         """
+        if not self.spread:  # files may fit that lack most of what is described
+            self.spread = must_spread(self.source, self.config, self.dtype, self.device)
         device = None if self.spread else self.device
         return loading.load_named(
             self.source,
