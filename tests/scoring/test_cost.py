@@ -56,30 +56,6 @@ def test_the_scorer_reads_what_was_predicted(model_directory):
     assert work.windows == len(widths)
 
 
-@pytest.mark.parametrize(("rate", "most"), [(100, 512), (1_000, 2_048), (1e9, 9_000)])
-def test_a_forecast_reads_little_of_a_slow_model_and_two_batches_of_a_fast_one(
-    rate, most, monkeypatch
-):
-    """The clock stands still but while tokens are read."""
-    clock, read = [0.0], []
-
-    class Slow:
-        batch_tokens, context = 2_048, 1_024
-
-        def token_logprobs(self, sequences):
-            read.append(sum(map(len, sequences)))
-            clock[0] += read[-1] / rate
-            return iter(())
-
-    monkeypatch.setattr(cost.time, "perf_counter", lambda: clock[0])
-    shape = cost.Shape(body=1_000_000, head=1, channels=1)
-    sequences = [np.zeros(700, dtype=np.int32)] * 20
-    measured = cost.flops_per_second(Slow(), shape, sequences)
-    work = sequence_workload([700] * 20, 1, 1_024)
-    assert measured == pytest.approx(rate * shape.flops(work) / work.read, rel=0.01)
-    assert sum(read) <= most
-
-
 def test_flops_are_those_that_pytorch_counts(model_directory):
     """All positions scored; PyTorch counts the whole square of the attention, we half of it."""
     config = AutoConfig.from_pretrained(model_directory)

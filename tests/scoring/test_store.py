@@ -23,6 +23,7 @@ from contamination.scoring.store_format import (
     count_values,
     write_part,
 )
+from contamination.scoring.stores import base
 from fakes.made_up_registry import refusal
 from fakes.made_up_store import HEADER, OTHERS, SUCCESSORS, contents, unit, units
 
@@ -45,6 +46,32 @@ def store(tmp_path) -> Store:
     store.append(items[:4])
     store.append(items[4:])
     return store
+
+
+@pytest.fixture
+def parts_read(monkeypatch) -> list[str]:
+    """Return a list that fills with the names of the parts that are read."""
+    read, names = base.read_part, []
+
+    def recorded(path, header):
+        names.append(path.name)
+        return read(path, header)
+
+    monkeypatch.setattr(base, "read_part", recorded)
+    return names
+
+
+def test_a_part_is_read_only_when_its_sequences_are_wanted(store, parts_read):
+    sequences = store.sequences(permutations=2)
+    read = []
+    for _ in sequences:
+        read.append(len(parts_read))
+    assert read == [1, 1, 1, 1, 2, 2]
+
+
+def test_of_one_shard_only_the_parts_that_hold_it_are_read(store, parts_read):
+    store.shard_tokens(0, 2)
+    assert parts_read == [store.parts()[0].name]
 
 
 @pytest.mark.parametrize("change", OTHERS, ids=lambda change: next(iter(change)))

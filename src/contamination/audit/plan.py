@@ -4,8 +4,9 @@ Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 tokenised once for each model: what was planned is what is scored.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +17,16 @@ from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring import cost
+from contamination.scoring import cost, speed
 from contamination.scoring.contract import Scorer
+from contamination.scoring.job import ScoringJob
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, plan_store
-from contamination.scoring.score import score, token_groups
+from contamination.scoring.score import scoring_job, token_groups
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ScoringPlan:
         Tokens that are not stored yet.
     flops, seconds
         Of what is missing, predicted; None where the model runs elsewhere.
+    least_seconds, most_seconds
+        Range of the seconds.
     """
 
     examples: int
@@ -56,6 +59,8 @@ class ScoringPlan:
     missing: int
     flops: float | None
     seconds: float | None
+    least_seconds: float | None = None
+    most_seconds: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,19 +172,7 @@ class Work:
 
         Raises InputError as `parts` does: for too few examples, or too short a context.
         """
-        flops = None
-        seconds = None
         missing = [part for part in self.distinct_parts if part.missing_share]
-        if self.timed and missing and isinstance(self.scorer, TransformersScorer):
-            shape = model_shape(self.scorer.config)
-            flops = 0.0
-            for part in missing:
-                share = part.missing_share * self._distinct_share(part)
-                flops += shape.flops(part.work) * share
-            sample: list[np.ndarray] = []
-            for part in missing:
-                sample.extend(self._sequences(part))
-            seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
         permutations = self.request.permutations
         if self.request.axis == "options":
             permutations = self.request.arrangements - 1
@@ -187,15 +180,41 @@ class Work:
         tokens_missing = 0
         for part in missing:
             tokens_missing += round(part.work.scored * part.missing_share)
-        return ScoringPlan(
+        plan = ScoringPlan(
             examples=len(self.test_set.examples),
             permutations=permutations,
             stores=tuple(part.store for part in self.parts),
             work=cost.total(works),
             missing=tokens_missing,
-            flops=flops,
-            seconds=seconds,
+            flops=None,
+            seconds=None,
         )
+        if not self.timed or not missing or not isinstance(self.scorer, TransformersScorer):
+            return plan
+        time = self._forecast(missing, self.scorer)
+        return changed(
+            plan,
+            flops=self._flops(missing, self.scorer),
+            seconds=time.seconds,
+            least_seconds=time.least,
+            most_seconds=time.most,
+        )
+
+    def _flops(self, missing: Sequence[Part], scorer: TransformersScorer) -> float:
+        """Return the FLOPs of what the parts lack."""
+        shape = model_shape(scorer.config)
+        flops = 0.0
+        for part in missing:
+            flops += shape.flops(part.work) * self._share_to_read(part)
+        return flops
+
+    def _forecast(self, missing: Sequence[Part], scorer: TransformersScorer) -> speed.Forecast:
+        """Return how long scoring what the parts lack will take, from samples of it."""
+        time = speed.NOTHING
+        for part in missing:
+            job = self._job(part)
+            time += speed.forecast(job, scorer, self._share_to_read(part))
+        return time
 
     def fill(
         self,
@@ -215,25 +234,28 @@ class Work:
         """
         stores: dict[Part, Store] = {}
         for part in self.distinct_parts:
-            data: TokenisedSet | VariantSet
-            if part.variants is None:
-                data = self.tokenised
-                permutations = self.request.permutations
-            else:
-                data = part.variants
-                permutations = 0  # all variants are scored
-            stores[part] = score(
-                data,
-                self.scorer,
-                part.directory,
-                part.store,
-                model=self.model,
-                seed=self.request.seed,
-                permutations=permutations,
-                enough=enough,
-                replace=replace,
-            )
+            stores[part] = self._job(part, replace=replace).run(enough)
         return [stores[part] for part in self.parts]
+
+    def _job(self, part: Part, *, replace: bool = False) -> ScoringJob:
+        """Return the job of filling the store of a part; `replace` as in `fill`."""
+        data: TokenisedSet | VariantSet
+        if part.variants is None:
+            data = self.tokenised
+            permutations = self.request.permutations
+        else:
+            data = part.variants
+            permutations = 0  # all variants are scored
+        return scoring_job(
+            data,
+            self.scorer,
+            part.directory,
+            part.store,
+            model=self.model,
+            seed=self.request.seed,
+            permutations=permutations,
+            replace=replace,
+        )
 
     def plan_orders(self, store: StorePlan) -> Part:
         """Plan one store of orders of the records."""
@@ -285,23 +307,14 @@ class Work:
             variants=variants,
         )
 
-    def _distinct_share(self, part: Part) -> float:
-        """Return the share of the work of a part that a model here does not do twice."""
+    def _share_to_read(self, part: Part) -> float:
+        """Return the share of the work of a part that is missing, equal orderings once."""
         if part.store.kind != "orderings":
-            return 1.0
-        return cost.distinct_share(
+            return part.missing_share
+        distinct = cost.distinct_share(
             len(self.tokenised.ids), part.store.shards, self.request.permutations
         )
-
-    def _sequences(self, part: Part) -> Iterator[np.ndarray]:
-        """Yield token ids as the model reads them, a sequence for each shard or record."""
-        if part.variants is not None:
-            for group in token_groups(self.scorer.tokenizer, part.variants):
-                yield np.concatenate([group.prefix, *group.rests])
-            return
-        ids = self.tokenised.ids
-        for start, stop in shard_bounds(len(ids), part.store.shards):
-            yield np.concatenate(ids[start:stop])
+        return part.missing_share * distinct
 
 
 def missing_share(directory: Path, tokens: int) -> float:

@@ -122,8 +122,9 @@ def print_cost(audit: "Audit") -> None:
         say(f"everything was stored already: {where}")
     else:
         time = duration(audit.seconds)
-        if audit.plan.seconds is not None:
-            time += f" (predicted {duration(audit.plan.seconds)})"
+        predicted = predicted_duration(audit.plan)
+        if predicted:
+            time += f" (predicted {predicted})"
         rate = audit.tokens_scored / audit.seconds
         say(
             f"{audit.tokens_scored:,} tokens in {time}, {rate:,.0f} tokens/s; "
@@ -213,8 +214,9 @@ def _to_score(plan: "ScoringPlan", request: "Request") -> dict[str, object]:
     }
     if plan.flops is not None:
         rows["FLOPs"] = f"{plan.flops:.2g}"
-    if plan.seconds is not None:
-        rows["time, about"] = duration(plan.seconds)
+    predicted = predicted_duration(plan)
+    if predicted:
+        rows["time, about"] = predicted
     return rows
 
 
@@ -259,3 +261,34 @@ def duration(seconds: float) -> str:
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def predicted_duration(plan: "ScoringPlan") -> str:
+    """Return the range of the time that a plan predicts, "" if it predicts none."""
+    if plan.least_seconds is None or plan.most_seconds is None:
+        return ""
+    return duration_range(plan.least_seconds, plan.most_seconds)
+
+
+def duration_range(least: float, most: float) -> str:
+    """Return a range of times for people, to two digits, in the unit of the longer one.
+
+    >>> duration_range(41.7, 93.8)
+    '42 to 94 s'
+    >>> duration_range(90.0, 241.0)
+    '1.5 to 4 min'
+    """
+    unit = "s"
+    of_unit = 1
+    if most >= 120:
+        unit = "min"
+        of_unit = 60
+    if most >= 7200:
+        unit = "h"
+        of_unit = 3600
+    return f"{_two_digits(least / of_unit)} to {_two_digits(most / of_unit)} {unit}"
+
+
+def _two_digits(number: float) -> str:
+    """Return a number to two significant digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):g}"

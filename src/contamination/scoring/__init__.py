@@ -17,6 +17,7 @@ module                         idea
                                layer
 `windows`, `room`              long sequences in batches; what fits into memory
 `prefix`, `shared_keys`        many continuations of one prefix, which is read once
+`agreement`                    up to which size that gives the same numbers
 `endpoint`                     `EndpointScorer`: a model behind a server; how to ask it
 `endpoint_client`              requests: tries, waits, limits, budget and key
 `endpoint_refusals`            what servers say, and which refusals last
@@ -27,8 +28,8 @@ module                         idea
                                store of texts
 `inspect_scorer`               a scorer of Inspect: log-probabilities that its provider
                                gives
-`plan`, `cost`                 which store a test reads, how many shards; tokens, FLOPs,
-                               time
+`plan`, `cost`                 which store a test reads, how many shards; tokens, FLOPs
+`speed`                        how long scoring takes here, from samples of the work
 `score`, `job`                 fill a store with what is missing: what is read, and the
                                steps
 `readers`                      how the sequences of each kind are read

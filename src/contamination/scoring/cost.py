@@ -1,26 +1,20 @@
-"""What scoring will cost: tokens, FLOPs and time, predicted before the run and compared after it.
+"""What scoring will cost: tokens and FLOPs, predicted before the run.
 
 Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight
-that a token meets, and four per layer, channel and token attended to. Time is the FLOPs
-over the rate at which this model just ran a sample of this very work, so it needs no
-table of hardware.
+that a token meets, and four per layer, channel and token attended to. `speed` measures
+how long they take here.
 """
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
-
-SMALLEST_SAMPLE = 256  # tokens
-LONG_ENOUGH = 0.5  # seconds
 
 
 @dataclass(frozen=True)
@@ -203,38 +197,3 @@ def total(parts: Iterable[Workload]) -> Workload:
         windows=windows_of_parts,
         attended=attended,
     )
-
-
-def flops_per_second(
-    scorer: Scorer,
-    shape: Shape,
-    sequences: Sequence[np.ndarray],
-) -> float:
-    """Return the FLOPs per second of the model on a sample of the work.
-
-    Samples double until one takes long enough. The largest sample is two batches; a
-    slow model is timed on less than a second's worth.
-
-    Parameters
-    ----------
-    scorer
-        The model.
-    shape
-        What a forward pass costs.
-    sequences
-        Sequences of the work, at least one.
-    """
-    tokens = SMALLEST_SAMPLE
-    list(scorer.token_logprobs([sequences[0][:tokens]]))  # warms up
-    while True:
-        ends = np.cumsum([min(len(ids), tokens) for ids in sequences])
-        count = 1 + int(np.searchsorted(ends, tokens))
-        sample = [ids[:tokens] for ids in sequences[:count]]
-        started = time.perf_counter()
-        list(scorer.token_logprobs(sample))
-        seconds = time.perf_counter() - started
-        is_largest = tokens >= 2 * scorer.batch_tokens or ends[-1] < tokens
-        if seconds >= LONG_ENOUGH or is_largest:
-            lengths = [len(ids) for ids in sample]
-            return shape.flops(sequence_workload(lengths, 1, scorer.context)) / seconds
-        tokens *= 2

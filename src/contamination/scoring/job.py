@@ -179,12 +179,13 @@ class ScoringJob:
         hidden = not parts or not processes().is_main_process
         tokens = 0
         for part in self.parts_of_mine(parts):
-            tokens += sum(self.tokens[index] for index in part)
+            tokens += sum(self.reader.tokens_of(self.places[index]) for index in part)
         return tqdm(
             desc=f"{self.store.header.model} on {self.store.header.dataset}",
             total=tokens,
             unit="tok",
             unit_scale=True,
+            smoothing=0,  # what is left takes as long as what was done did on average
             leave=False,
             disable=True if hidden else None,  # None: on a terminal alone
         )
@@ -201,7 +202,7 @@ class ScoringJob:
         """Yield the sequences of one part as the model has read them."""
         places = [self.places[index] for index in part]
         for sequence in self.reader.read(places):
-            bar.update(self.store.tokens_read_of(sequence.place))
+            bar.update(self.reader.tokens_of(sequence.place))
             yield sequence
 
 

@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from inspect import signature
 from itertools import pairwise
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from contamination.errors import InputError
+from contamination.scoring import agreement
 from contamination.scoring.contract import Scorer
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
@@ -97,11 +97,6 @@ class Row(NamedTuple):
 
 # Group, number of the continuation in it, its values.
 Scored = tuple[int, int, np.ndarray]
-
-# (span, width) up to which sharing was found to give the right numbers; None where it
-# does not.
-Agreed = tuple[int, int] | None
-_agreed: WeakKeyDictionary[TransformersScorer, Agreed] = WeakKeyDictionary()
 
 
 def continuation_logprobs(
@@ -226,7 +221,7 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     Whatever an architecture does with positions, windows, states, masks and caches
     shows in the numbers, or as an error.
     """
-    agreed = _agreed.get(scorer, (0, 0))
+    agreed = agreement.agreed_size(scorer)
     if agreed is None or not _can_share(scorer):
         return False
     longest = max(pieces, key=lambda piece: piece.span)
@@ -237,7 +232,7 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     most_padded = min(pieces, key=lambda piece: piece.span)
     trial = {id(piece): piece for piece in (longest, widest, most_padded)}
     agrees = _differ_little(scorer, list(trial.values()))
-    _agreed[scorer] = size if agrees else None
+    agreement.remember(scorer, size if agrees else None)
     return agrees
 
 

@@ -22,12 +22,23 @@ from contamination.scoring.token_groups import Group
 from contamination.scoring.work import order_of_work
 from contamination.testsets.tokens import TokenisedSet
 
+FEWEST_SHARED = 2  # continuations, whose prefix then is shared
+
 
 class Reader(Protocol):
     """How a model reads the sequences of a store."""
 
     def read(self, places: Sequence[Place]) -> Iterator[ScoredSequence]:
         """Yield these sequences with their log-probabilities, in any order."""
+
+    def read_sample(self, places: Sequence[Place], tokens: int) -> int:
+        """Read the first of these sequences for the clock alone, about so many tokens of them.
+
+        Return the tokens that were read, of the first sequence at least a part.
+        """
+
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens that a model here reads for a sequence."""
 
 
 def shuffled_places(store: Store, permutations: int) -> list[Place]:
@@ -78,6 +89,27 @@ class OrderingReader:
             nats = np.pad(values, (self.start_tokens, 0))
             yield ScoredSequence(places[i], orders[i], nats)
 
+    def read_sample(self, places: Sequence[Place], tokens: int) -> int:
+        """Read the first of these orderings; equal ones are read once, and count once."""
+        sample: dict[bytes, np.ndarray] = {}
+        left = tokens
+        for place in places:
+            ids = self._tokens(self.store.examples(place))
+            if sample and len(ids) > left:
+                break
+            ids = ids[:tokens]
+            key = ids.tobytes()
+            if key not in sample:
+                sample[key] = ids
+                left -= len(ids)
+        for _ in self.scorer.token_logprobs(list(sample.values())):
+            pass
+        return tokens - left
+
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens of the shard."""
+        return self.store.tokens_read_of(place)
+
     def _tokens(self, order: np.ndarray) -> np.ndarray:
         """Return the token ids of the examples, one after the other."""
         ids = np.concatenate([self.ids[example] for example in order])
@@ -112,6 +144,30 @@ class ContinuationReader:
             nats = [values[scored_at[number]] for number in groups[i].which]
             examples = self.store.examples(places[i])
             yield ScoredSequence(places[i], examples, np.concatenate(nats))
+
+    def read_sample(self, places: Sequence[Place], tokens: int) -> int:
+        """Read the first of these sequences; of a long one the first continuations alone."""
+        requests: list[tuple[np.ndarray, list[np.ndarray]]] = []
+        left = tokens
+        for place in places:
+            if requests and self.tokens_of(place) > left:
+                break
+            group = self.group(place)
+            left -= len(group.prefix)
+            rests: list[np.ndarray] = []
+            for ids in group.rests:
+                if len(rests) >= FEWEST_SHARED and len(ids) > left:
+                    break
+                rests.append(ids)
+                left -= len(ids)
+            requests.append((group.prefix, rests))
+        for _ in continuation_logprobs(self.scorer, requests):
+            pass
+        return tokens - left
+
+    @abstractmethod
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens of the prefix and of the continuations."""
 
 
 class SuccessorReader(ContinuationReader):
@@ -150,6 +206,10 @@ class SuccessorReader(ContinuationReader):
             which=range(len(others)),
         )
 
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens of a predecessor and of its successors."""
+        return self.store.tokens_read_of(place)
+
 
 class VariantReader(ContinuationReader):
     """Read once what the variants of a record share, and after it what they do not.
@@ -167,7 +227,12 @@ class VariantReader(ContinuationReader):
     def __init__(self, store: Store, scorer: Scorer, groups: Sequence[Group]) -> None:
         super().__init__(store, scorer)
         self.groups = groups
+        self.tokens = [len(group.prefix) + sum(map(len, group.rests)) for group in groups]
 
     def group(self, place: Place) -> Group:
         """Return the beginning and the endings of a record's variants."""
         return self.groups[place[0]]
+
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens of the beginning and of its distinct endings."""
+        return self.tokens[place[0]]

@@ -33,7 +33,7 @@ from contamination.testsets.tokens import TokenisedSet, tokenize_set
 if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
 
-__all__ = ["score", "token_groups"]
+__all__ = ["score", "scoring_job", "token_groups"]
 
 
 def score(
@@ -83,23 +83,54 @@ def score(
     replace
         Remove a store of something else from `directory` instead of raising an error.
     """
+    job = scoring_job(
+        data,
+        scorer,
+        directory,
+        plan,
+        model=model,
+        seed=seed,
+        permutations=permutations,
+        replace=replace,
+    )
+    return job.run(enough)
+
+
+def scoring_job(
+    data: "ExampleSet | TokenisedSet | VariantSet",
+    scorer: Scorer,
+    directory: Path,
+    plan: StorePlan | None = None,
+    *,
+    model: str,
+    seed: int,
+    permutations: int = 0,
+    replace: bool = False,
+) -> ScoringJob:
+    """Return the job that `score` runs; nothing is read or written yet.
+
+    Raises InputError for a plan that keeps tokens of orderings, and if a variant has no
+    token.
+
+    Parameters
+    ----------
+    data, scorer, directory, plan, model, seed, permutations, replace
+        As in `score`.
+    """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
     if isinstance(data, TokenisedSet):
-        plan = plan or StorePlan("orderings", 1)
-        job = order_job(
+        return order_job(
             data,
             scorer,
             directory,
-            plan,
+            plan or StorePlan("orderings", 1),
             model,
             seed,
             permutations=permutations,
             replace=replace,
         )
-    else:
-        job = variant_job(data, scorer, directory, model, seed, replace=replace)
-    return job.run(enough)
+    return variant_job(data, scorer, directory, model, seed, replace=replace)
 
 
 def order_job(

@@ -1,0 +1,183 @@
+"""How long a job of scoring will take here: some of its own batches are read against the clock.
+
+A sample is what the job reads one after the other, so it has the shapes of the run:
+shared prefixes, lengths, padding. How far the samples differ, and how far runs have
+differed from their forecasts (docs/measurements/forecasts.csv), gives the range.
+"""
+
+import time
+from dataclasses import dataclass
+from statistics import median
+
+from contamination.errors import InputError
+from contamination.scoring import agreement
+from contamination.scoring.job import ScoringJob
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import processes
+from contamination.scoring.store_format import Place
+from contamination.scoring.work import cut_into_parts
+
+SMALLEST_SAMPLE = 256  # tokens
+SAMPLE_SECONDS = 0.3  # that one sample takes at most, once it is larger than the smallest
+MOST_SECONDS = 0.9  # that samples take; none begins afterwards
+SHARE = 0.03  # of the run that samples may take; none but the first begins afterwards
+# Where samples begin, in the order of work: the middle is the best if there is but one.
+BEGINNINGS = (1 / 2, 1 / 6, 5 / 6, 1 / 3, 2 / 3)
+# By which the run may be faster than the fastest sample, and slower than the slowest.
+FASTER = 0.7
+SLOWER = 1.5
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Seconds that scoring will take: expected, and from how few to how many."""
+
+    seconds: float
+    least: float
+    most: float
+
+    def __add__(self, other: "Forecast") -> "Forecast":
+        """Return the forecast of two jobs, one after the other."""
+        return Forecast(
+            seconds=self.seconds + other.seconds,
+            least=self.least + other.least,
+            most=self.most + other.most,
+        )
+
+
+NOTHING = Forecast(seconds=0.0, least=0.0, most=0.0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Tokens that were to be read for the clock, those that were, and the seconds it took."""
+
+    size: int
+    tokens: int
+    seconds: float
+
+    @property
+    def pace(self) -> float:
+        """Seconds a token."""
+        return self.seconds / self.tokens
+
+
+def forecast(job: ScoringJob, scorer: TransformersScorer, share: float) -> Forecast:
+    """Return how long a job will take, from samples of its work.
+
+    Nothing is stored, and nothing that the job does later changes.
+
+    Parameters
+    ----------
+    job
+        The work.
+    scorer
+        The model of the job, which runs here.
+    share
+        Share of the work that is to be done, from 0 to 1.
+    """
+    tokens = share * sum(map(job.reader.tokens_of, job.places)) / processes_of(job)
+    scorer.load()
+    with agreement.taken_for_granted(scorer):
+        samples = take_samples(job, scorer, tokens)
+    paces = [sample.pace for sample in samples]
+    return Forecast(
+        seconds=tokens * median(paces),
+        least=tokens * min(paces) * FASTER,
+        most=tokens * max(paces) * SLOWER,
+    )
+
+
+def processes_of(job: ScoringJob) -> int:
+    """Return the number of processes that share the work."""
+    return 1 if job.alone else processes().num_processes
+
+
+def take_samples(job: ScoringJob, scorer: TransformersScorer, tokens: float) -> list[Sample]:
+    """Read samples of the work after a first one that warms up; at least one is returned.
+
+    Parameters
+    ----------
+    job
+        The work.
+    scorer
+        The model of the job.
+    tokens
+        That the model is to read.
+    """
+    order = reading_order(job)
+    warm_up(job, scorer, order)
+    first = first_sample(job, scorer, order)
+    samples = [first]
+    spent = first.seconds
+    allowed = min(MOST_SECONDS, SHARE * first.pace * tokens)
+    for beginning in BEGINNINGS[1:]:
+        if spent >= allowed:
+            break
+        sample = take_sample(job, order, beginning, first.size)
+        samples.append(sample)
+        spent += sample.seconds
+    return samples
+
+
+def first_sample(job: ScoringJob, scorer: TransformersScorer, order: list[Place]) -> Sample:
+    """Return a sample that takes long enough, or is a batch, from the middle of the work.
+
+    Parameters
+    ----------
+    job
+        The work.
+    scorer
+        The model of the job.
+    order
+        Places in the order of work.
+    """
+    size = SMALLEST_SAMPLE
+    while True:
+        sample = take_sample(job, order, BEGINNINGS[0], size)
+        wanted = min(scorer.batch_tokens, int(SAMPLE_SECONDS / sample.pace))
+        is_all = sample.tokens < size / 2  # there is no more work
+        if wanted < 2 * size or is_all:
+            return sample
+        size = wanted
+
+
+def take_sample(job: ScoringJob, order: list[Place], beginning: float, size: int) -> Sample:
+    """Read about so many tokens of the work, from a place in it on.
+
+    Parameters
+    ----------
+    job
+        The work.
+    order
+        Places in the order of work.
+    beginning
+        Share of the work that lies before.
+    size
+        Tokens.
+    """
+    places = order[int(beginning * len(order)) :]
+    started = time.perf_counter()
+    tokens = job.reader.read_sample(places, size)
+    return Sample(size, tokens, time.perf_counter() - started)
+
+
+def warm_up(job: ScoringJob, scorer: TransformersScorer, order: list[Place]) -> None:
+    """Read a small sample, and share no prefixes if the network cannot."""
+    try:
+        take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
+    except InputError:
+        raise
+    except Exception:
+        # Of any class: architectures refuse what they do not know in many ways.
+        agreement.remember(scorer, None)
+        take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
+
+
+def reading_order(job: ScoringJob) -> list[Place]:
+    """Return the places as the model reads them: part after part, the longest first."""
+    order: list[Place] = []
+    for part in cut_into_parts(job.tokens, job.scorer.batch_tokens):
+        places = [job.places[index] for index in part]
+        order += sorted(places, key=job.reader.tokens_of, reverse=True)
+    return order
