@@ -8,7 +8,7 @@ from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.membership.api import stored_scores
-from contamination.scoring import loading, room
+from contamination.scoring import loading, local, room
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes, share
 from fakes.data_fixtures import WORDS

@@ -177,7 +177,7 @@ def longest_first(notebooks: Sequence[str], root: Path) -> list[str]:
 
     def seconds(name: str) -> float:
         steps = (f"measure {name}", f"notebook {name}")
-        return sum(timed.get(step, {}).get("seconds", 0.0) for step in steps)
+        return sum(float(timed.get(step, {}).get("seconds", 0)) for step in steps)
 
     return sorted(notebooks, key=seconds, reverse=True)
 
