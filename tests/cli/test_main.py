@@ -41,6 +41,34 @@ def test_nothing_slow_is_imported_before_it_is_needed():
     assert found.stderr == "set()\n"
 
 
+# Runs commands one after the other in one process, and says what they have imported so far.
+RUNS = """
+import json, sys
+from contamination.cli.main import command_line
+for command in json.loads(sys.argv[1]):
+    sys.argv[1:] = command
+    command_line(standalone_mode=False)
+    print(*sys.modules, file=sys.stderr)
+"""
+# What a plan needs none of, by the import of torch or by seconds.
+UNPLANNED = {"datasets", "pandas", "scipy.stats", "sklearn", "transformers.modeling_utils"}
+
+
+@pytest.mark.usefixtures("here")
+def test_what_needs_no_model_imports_no_torch_and_a_full_store_no_network(call):
+    audit = ("test", "model", "in.jsonl", "--test", "successor")
+    status, _, _ = call(*audit)
+    assert status == 0
+    commands = [("data", "list"), (*audit, "--dry-run")]
+    run = subprocess.run(
+        [sys.executable, "-c", RUNS, json.dumps(commands)], capture_output=True, text=True
+    )
+    listed, planned = (set(line.split()) for line in run.stderr.splitlines())
+    assert "torch" not in listed
+    assert "torch" in planned
+    assert planned & UNPLANNED == set()
+
+
 TEST, MEMBERSHIP = ("test", "model", "in.jsonl"), ("membership", "model", "in.jsonl")
 LONG = "n" * 5_000
 

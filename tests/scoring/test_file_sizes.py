@@ -1,0 +1,51 @@
+"""Models that fit beyond doubt are opened uncounted, and counted before they are loaded."""
+
+import json
+
+import pytest
+import torch
+
+from contamination.errors import InputError
+from contamination.scoring import file_sizes, loading
+from contamination.scoring.file_sizes import fits_surely
+from contamination.scoring.loading import ModelSource
+from contamination.scoring.local import TransformersScorer
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_fits_surely_takes_at_most_its_share_of_the_memory(
+    model_directory, monkeypatch, dtype, processes
+):
+    source = ModelSource(str(model_directory))
+    weights = loading.count_parameters(loading.load_config(source)) * dtype.itemsize
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(processes))
+    answers = []
+    for times in (0.5, 1, 2, 4, 100):  # of what the weights take
+        memory = int(times * weights)
+        monkeypatch.setattr(file_sizes, "memories", lambda _, memory=memory: [10**15, memory])
+        fits = fits_surely(source, dtype, CPU)
+        answers.append(fits)
+        assert not fits or weights <= file_sizes.SHARE * memory / processes
+    assert answers[-1]
+
+
+def test_the_files_of_a_hub_id_are_not_here():
+    assert not fits_surely(ModelSource("owner/name"), torch.float32, CPU)
+
+
+def test_more_weights_than_the_files_hold_are_refused_before_they_take_memory(
+    model_directory, tmp_path
+):
+    directory = tmp_path / "model"
+    directory.mkdir()
+    for file in model_directory.iterdir():
+        (directory / file.name).write_bytes(file.read_bytes())
+    config = json.loads((directory / "config.json").read_text())
+    config["vocab_size"] = 10**12
+    (directory / "config.json").write_text(json.dumps(config))
+    scorer = TransformersScorer(directory)
+    with pytest.raises(InputError, match=f"{directory}: its weights take"):
+        scorer.load()
