@@ -1,4 +1,3 @@
-import gc
 import itertools
 from operator import itemgetter
 
@@ -25,12 +24,6 @@ TOPICS = [
     ["butter", "flour", "oven", "sugar", "recipe", "dough", "vanilla", "whisk"],
     ["senate", "ballot", "treaty", "governor", "election", "statute", "congress", "veto"],
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_collection(monkeypatch):
-    """Statsmodels collects garbage at every call, which takes longer than a whole diagnosis."""
-    monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 def make_records(rng, n, topics=(0, 1, 2)):

@@ -5,6 +5,8 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from contamination.audit.controls.zlib import (
     zlib_option_test,
@@ -38,6 +40,22 @@ SEVEN = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
 
 def size_of(text):
     return len(zlib.compress(text.encode(), level=9, wbits=-15))
+
+
+@given(
+    length=st.integers(0, 40_000),
+    letters=st.sampled_from(["ab", "abcdefgh", "".join(map(chr, range(32, 127)))]),
+    seed=st.integers(0, 99),
+)
+@example(length=212, letters="ab", seed=0)  # 512 bytes less those that zlib leaves alone
+@example(length=16_382, letters="".join(map(chr, range(32, 127))), seed=0)  # a whole block
+@settings(max_examples=40, deadline=None)
+def test_a_small_window_gives_the_code_of_the_largest(length, letters, seed):
+    rng = np.random.default_rng(seed)
+    text = "".join(rng.choice(list(letters), length))
+    pair = (text, text[: length // 2])  # whose second one is a match from afar
+    scores = zlib_scores(set_of(pair), kind="orderings", shards=1, permutations=0, seed=0)
+    assert scores[0, 0] == pytest.approx(-8 * math.log(2) * size_of("".join(pair)), rel=1e-14)
 
 
 def test_scores_by_brute_force():

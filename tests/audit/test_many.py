@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from contamination.audit.comparison import ASSUMPTION, STATED
+from contamination.audit.controls.zlib import zlib_test
 from contamination.audit.export_rows import conda, model_cards
 from contamination.audit.held_out import SidesRequest
 from contamination.audit.many import audit_pairs
@@ -68,6 +69,18 @@ def test_every_pair_is_audited_and_corrected_over_all(tokenizer, tmp_path):
     assert [row["p (Holm)"] for row in told] == pytest.approx(expected)
     power = {row["test"] for row in told if row["power"]}  # of the test that finds copies best
     assert len(power) == 1 and all(not row["power"] for row in told if row["model"] == "reader")
+
+
+def test_what_needs_no_model_is_computed_once_for_all_models(tokenizer, tmp_path):
+    request = Request(["successor"], directory=tmp_path)
+    pairs = audit_pairs(
+        ["a", "b"], {"words": lambda: SET}, request, lambda _: MadeUpScorer(tokenizer)
+    )
+    one, other = (pair.found.findings[0] for pair in pairs)
+    assert one.diagnosis is other.diagnosis
+    assert one.zlib is other.zlib
+    alone = zlib_test(SET, kind="successors", shards=one.result.shards, permutations=25, seed=0)
+    assert one.zlib.p == alone.p
 
 
 def test_two_models_of_one_name_and_the_axis_of_options_are_refused(tmp_path):

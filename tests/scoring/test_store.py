@@ -21,6 +21,7 @@ from contamination.scoring.store_format import (
     Header,
     ScoredSequence,
     count_values,
+    read_part,
     write_part,
 )
 from contamination.scoring.stores import base
@@ -341,6 +342,28 @@ def test_successors_are_sums_over_the_first_tokens(tmp_path_factory, data):
         np.testing.assert_allclose(found, expected[..., 1], rtol=1e-14)
         assert tokens.shape == (*found.shape, first)
         np.testing.assert_allclose(tokens[..., 0], expected[..., 0])
+
+
+def test_shards_in_turn_open_each_part_once_and_read_the_same(tmp_path, monkeypatch):
+    store = create_store(tmp_path / "store", SUCCESSORS)
+    items = units(0, SUCCESSORS)
+    store.append(items[:4])  # of both shards
+    store.append(items[4:])
+    apart = [store.successors(shard, 2) for shard in range(2)]
+    opened = []
+
+    def read(path, header):
+        opened.append(path.name)
+        return read_part(path, header)
+
+    monkeypatch.setattr(base, "read_part", read)
+    with store.shards_in_turn():
+        in_turn = [store.successors(shard, 2) for shard in range(2)]
+    assert opened == [path.name for path in store.parts()]
+    for one, other in zip(in_turn, apart, strict=True):
+        np.testing.assert_array_equal(one, other)
+    store.successors(1, 2)
+    assert len(opened) == 4  # the part that was kept is not kept any longer
 
 
 def test_what_a_store_has_not_is_named(store, tmp_path):

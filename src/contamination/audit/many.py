@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from contamination.audit.comparison import Comparison
+from contamination.audit.controls.of_set import SetControls
 from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.recompute_sides import AXIS
 from contamination.audit.request import Request
@@ -54,12 +55,15 @@ class _Sets:
         Name -> set, or why it cannot be opened.
     held_out
         The held-out records of some of these sets, likewise.
+    controls
+        Of each published set that was opened: what needs no model.
     request, sides
         Of the order, and of the comparison with held-out records.
     """
 
     published: dict[str, ExampleSet | str]
     held_out: dict[str, ExampleSet | str]
+    controls: dict[str, SetControls]
     request: Request
     sides: SidesRequest
 
@@ -119,9 +123,15 @@ def audit_pairs(
                 "as the set is named",
                 parameter="held_out",
             )
+    published = _open_sets(sets)
+    controls_of = {}
+    for name, test_set in published.items():
+        if isinstance(test_set, ExampleSet):
+            controls_of[name] = SetControls(test_set, request)
     opened = _Sets(
-        published=_open_sets(sets),
+        published=published,
         held_out=_open_sets(held_out or {}),
+        controls=controls_of,
         request=request,
         sides=sides,
     )
@@ -171,7 +181,7 @@ def _pairs_of(
         elif isinstance(published, str):
             found = published
         else:
-            found = _tried(_audit_untimed, scorer, published, request)
+            found = _tried(_audit_untimed, scorer, published, request, sets.controls[name])
         yield Pair(model_name, name, found)
         if name not in sets.held_out:
             continue
@@ -221,9 +231,11 @@ def _open_sets(
     return opened
 
 
-def _audit_untimed(scorer: Scorer, test_set: ExampleSet, request: Request) -> Audit:
+def _audit_untimed(
+    scorer: Scorer, test_set: ExampleSet, request: Request, controls: SetControls
+) -> Audit:
     """Return the audit of a pair, without a forecast, which the table does not show."""
-    return run_audit(scorer, test_set, request, timed=False)
+    return run_audit(scorer, test_set, request, timed=False, controls=controls)
 
 
 def _tried(work: Callable[..., T], *arguments: Any) -> T | str:

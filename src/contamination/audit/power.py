@@ -153,20 +153,22 @@ def simulate_power(
     """
     import numpy as np
 
-    from contamination import statistics
+    from contamination.statistics.simulation import ShuffledScores
 
     if scores.shape[-1] <= FEWEST_PERMUTATIONS:
         return ()
     bounds = store.header.bounds
     following = np.sqrt([stop - start - 1 for start, stop in bounds])
+    measured = [effect for effect in load_effects() if effect.test == test.name]
+    if not measured:
+        return ()
+    shuffled = ShuffledScores(scores)
     rng = store_stream(store, "planted copies", test.name)
     simulated = []
-    for effect in load_effects():
-        if effect.test != test.name:
-            continue
+    for effect in measured:
         deviations = rng.standard_t(effect.studies - 1, (DRAWS, 1))
         effects = (effect.mean + effect.scale * deviations) * following
-        p_values = statistics.simulated_p_values(scores, effects, rng=rng)
+        p_values = shuffled.p_values(effects, rng=rng)
         simulated.append(
             SimulatedPower(
                 effect=effect,

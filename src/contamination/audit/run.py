@@ -20,10 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contamination import statistics
-from contamination.audit.controls.diagnosis import Diagnosis
-from contamination.audit.controls.options import diagnose_arrangements
-from contamination.audit.controls.records import diagnose_order
-from contamination.audit.controls.zlib import zlib_option_test, zlib_test
+from contamination.audit.controls.of_set import SetControls
 from contamination.audit.finding import Finding
 from contamination.audit.other_tests import note_test
 from contamination.audit.plan import ScoringPlan, Work
@@ -36,7 +33,6 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
-from contamination.scoring.plan import StorePlan
 from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
 from contamination.statistics import AnytimeResult, PValue, TestResult
@@ -82,6 +78,7 @@ def run_audit(
     variants: Sequence["VariantSet"] | None = None,
     stop_at: float | None = None,
     timed: bool = True,
+    controls: SetControls | None = None,
 ) -> Audit:
     """Return the audit of one model and one test set.
 
@@ -113,6 +110,9 @@ def run_audit(
     timed
         Whether a sample is run to predict the seconds of the plan; never with
         `stop_at`.
+    controls
+        Controls of this very set and request, which the audits of several models share;
+        None computes them.
 
     Returns
     -------
@@ -134,7 +134,8 @@ def run_audit(
     work = Work(scorer, examples, request, variants=variants, timed=timed)
     scored = score_work(work) if stop_at is None else score_until(work, stop_at)
     findings = apply_tests(work, scored)
-    findings = _add_controls(work, scored, findings)
+    controls = controls or SetControls(examples, request)
+    findings = _add_controls(work, scored, findings, controls)
     combined = None
     if request.axis == "both":
         combined = combine_axes(*(finding.result for finding in findings))
@@ -291,47 +292,18 @@ def _add_controls(
     work: Work,
     scored: Scored,
     findings: Sequence[Finding],
+    controls: SetControls,
 ) -> list[Finding]:
-    """Return the findings with their controls, computed once for tests alike."""
-    diagnoses: dict[tuple[bool, int], Diagnosis] = {}
-    baselines: dict[StorePlan, TestResult] = {}
+    """Return the findings with their controls."""
     controlled = []
     for finding, store in zip(findings, scored.plan.stores, strict=True):
-        permuted = (store.kind == "alternatives", store.shards)
-        if permuted not in diagnoses:
-            diagnoses[permuted] = _diagnose(work, store)
-        compressed = StorePlan(store.kind, store.shards)  # zlib reads whole examples
-        if compressed not in baselines:
-            baselines[compressed] = _zlib_baseline(work, store)
         with_controls = replace(
             finding,
-            diagnosis=diagnoses[permuted],
-            zlib=baselines[compressed],
+            diagnosis=controls.diagnosis(store),
+            zlib=controls.zlib_baseline(store, work.variant_sets),
         )
         controlled.append(with_controls)
     return controlled
-
-
-def _diagnose(work: Work, store: StorePlan) -> Diagnosis:
-    """Return the diagnosis of what the test of a store permutes."""
-    request = work.request
-    if store.kind == "alternatives":
-        return diagnose_arrangements(work.test_set, seed=request.seed, keep=request.keep)
-    return diagnose_order(work.test_set, seed=request.seed, shards=store.shards)
-
-
-def _zlib_baseline(work: Work, store: StorePlan) -> TestResult:
-    """Return the test of a store under the zlib baseline."""
-    if store.kind == "alternatives":
-        (variants,) = work.variant_sets
-        return zlib_option_test(variants)
-    return zlib_test(
-        work.test_set,
-        kind=store.kind,
-        shards=store.shards,
-        permutations=work.request.permutations,
-        seed=work.request.seed,
-    )
 
 
 # --- the result -----------------------------------------------------------------------

@@ -110,14 +110,17 @@ def neighbour_similarity(
         cosine = (vectors[rows] @ transposed).toarray()
         near = (cosine > limit) & (codes[rows][:, None] != codes)
         has_twin[rows] = near.any(axis=1)
+        own_place = place[:, rows]
+        own_stop = stop[own_place]
+        first_of_row = n * np.arange(len(rows))  # in the flat matrices, which are read faster
         for index, lag in enumerate(distances):
-            target = place[:, rows] + lag
-            inside = target < stop[place[:, rows]]
+            target = own_place + lag
+            inside = target < own_stop
             partner = np.take_along_axis(orderings, np.minimum(target, n - 1), axis=1)
-            pick = (np.arange(len(rows)), partner)
-            sums[index] += (cosine[pick] * inside).sum(axis=1)
-            if lag == 1:
-                close += (near[pick] & inside).sum(axis=1)
+            pick = first_of_row + partner
+            sums[index] += (cosine.ravel().take(pick) * inside).sum(axis=1)
+            if lag == 1 and has_twin[rows].any():
+                close += (near.ravel().take(pick) & inside).sum(axis=1)
     pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
     pairs = np.maximum(pairs, 1)
     return NeighbourSimilarity(

@@ -113,23 +113,57 @@ def simulated_p_values(
     >>> bool(0.9 < np.mean(p <= 0.05) < 1)
     True
     """
-    check_generator(rng)
-    values = without_scale(as_log_probs(log_probs, ndim=2), axis=1)[0]
-    raised = as_array(effects, "effects", (None, len(values)))
-    raised = np.clip(raised, -_LARGEST_EFFECT, _LARGEST_EFFECT)
-    shuffled = values[:, 1:]
-    count = shuffled.shape[1]
-    varies = np.ptp(shuffled, axis=1) > ROUNDING * np.abs(shuffled).max(axis=1)
-    if not varies.any():
-        return np.ones(len(raised))
-    shuffled = shuffled[varies]
-    centred = shuffled - shuffled.mean(axis=1, keepdims=True)
-    raised = raised[:, varies] * centred.std(axis=1, ddof=1)
-    drawn = rng.integers(count, size=raised.shape)
-    chosen = centred[np.arange(len(centred)), drawn]
-    before = centred.var(axis=1)
-    after = before + 2 * raised * chosen / count + raised**2 * (count - 1) / count**2
-    # An effect that makes all scores equal leaves a z of 0, not 0 / 0.
-    sd = np.sqrt(np.maximum(after, ROUNDING * before))
-    z = (chosen + raised * (count - 1) / count) / sd
-    return np.asarray(scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(len(centred))))
+    return ShuffledScores(log_probs).p_values(effects, rng=rng)
+
+
+class ShuffledScores:
+    """The shuffled scores of all shards, read once for the p-values of many effects.
+
+    Raises InputError for scores of another shape, or a value that is not a finite
+    number.
+
+    Parameters
+    ----------
+    log_probs
+        As in `simulated_p_values`.
+    """
+
+    def __init__(self, log_probs: ArrayLike) -> None:
+        values = without_scale(as_log_probs(log_probs, ndim=2), axis=1)[0]
+        self._shards = len(values)
+        shuffled = values[:, 1:]
+        largest = np.abs(shuffled).max(axis=1)
+        self._varies = np.ptp(shuffled, axis=1) > ROUNDING * largest
+        shuffled = shuffled[self._varies]
+        self._centred = shuffled - shuffled.mean(axis=1, keepdims=True)
+        self._sd = self._centred.std(axis=1, ddof=1)
+        self._variance = self._centred.var(axis=1)
+
+    def p_values(self, effects: ArrayLike, *, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the p-values of `simulated_p_values`, (b,).
+
+        Parameters
+        ----------
+        effects, rng
+            As there.
+
+        Raises
+        ------
+        InputError
+            For effects of another shape, or one that is not a finite number.
+        """
+        check_generator(rng)
+        raised = as_array(effects, "effects", (None, self._shards))
+        raised = np.clip(raised, -_LARGEST_EFFECT, _LARGEST_EFFECT)
+        if not self._varies.any():
+            return np.ones(len(raised))
+        shards, count = self._centred.shape
+        raised = raised[:, self._varies] * self._sd
+        drawn = rng.integers(count, size=raised.shape)
+        chosen = self._centred[np.arange(shards), drawn]
+        before = self._variance
+        after = before + 2 * raised * chosen / count + raised**2 * (count - 1) / count**2
+        # An effect that makes all scores equal leaves a z of 0, not 0 / 0.
+        sd = np.sqrt(np.maximum(after, ROUNDING * before))
+        z = (chosen + raised * (count - 1) / count) / sd
+        return np.asarray(scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(shards)))

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer
 
+from contamination.audit.controls.grams import count_grams
 from contamination.statistics import PValue, adjust
 from contamination.statistics import exchangeability as order
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OrderState = Literal[
     "quiet",
@@ -48,8 +52,8 @@ class Diagnosis:
 
     Attributes
     ----------
-    table
-        One `Row` per diagnostic.
+    rows
+        One for each diagnostic.
     verdict
         "order carries information": a diagnostic rejects at LEVEL after Holm's
         correction. "suspicious": one would alone. "quiet": none would. "too few
@@ -64,19 +68,25 @@ class Diagnosis:
         How many items do not move, and why; "" of records.
     """
 
-    table: pd.DataFrame
+    rows: tuple[Row, ...]
     verdict: OrderState
     reasons: tuple[str, ...]
     what: str
     counts: Mapping[str, int]
     remark: str = ""
 
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """The rows as a table, for people; an audit of many sets needs none."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
     @property
     def standing_out(self) -> str:
         """The diagnostics that reject before any correction, with p; "" if none does."""
         named = []
-        alone = self.table[self.table["p"] <= LEVEL]
-        for row in alone.sort_values("p", kind="stable").itertuples():
+        for row in _smallest_first(row for row in self.rows if row.p <= LEVEL):
             named.append(f"{row.diagnostic}, p = {row.p:.3g}")
         return "; ".join(named)
 
@@ -101,30 +111,55 @@ def judge(
     counts
         Numbers of what was diagnosed, for JSON.
     """
-    table = pd.DataFrame(rows)
-    tested = table["p"].notna()
-    if tested.any():
-        log10_p = np.log10(table.loc[tested, "p"])
-        table.loc[tested, "holm_p"] = adjust(log10_p, method="holm").p
-    if log_orderings < math.log(MOST_DIAGNOSTICS / LEVEL) or not tested.any():
-        reason = "too few orderings are possible for any to stand out: give more records"
-        return Diagnosis(table, "too few records", (reason,), what, counts)
-    rejected = table[table["holm_p"] <= LEVEL]
-    if not rejected.empty:
+    corrected = _holm(list(rows))
+    tested = [row for row in corrected if not math.isnan(row.p)]
+    verdict: OrderState = "quiet"
+    if log_orderings < math.log(MOST_DIAGNOSTICS / LEVEL) or not tested:
+        verdict = "too few records"
+        reasons = ("too few orderings are possible for any to stand out: give more records",)
+        return Diagnosis(corrected, verdict, reasons, what, counts)
+    rejected = [row for row in tested if row.holm_p <= LEVEL]
+    alone = [row for row in tested if row.p <= LEVEL]
+    if rejected:
+        verdict = "order carries information"
         reasons = _readings(rejected)
-        return Diagnosis(table, "order carries information", reasons, what, counts)
-    alone = table[table["p"] <= LEVEL]
-    if not alone.empty:
-        return Diagnosis(table, "suspicious", _readings(alone), what, counts)
-    least = table.loc[table["p"].idxmin()]
-    reason = f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"
-    return Diagnosis(table, "quiet", (reason,), what, counts)
+    elif alone:
+        verdict = "suspicious"
+        reasons = _readings(alone)
+    else:
+        least = _smallest_first(tested)[0]
+        reasons = (f"the smallest p is {least.p:.3g} ({least.diagnostic})",)
+    return Diagnosis(corrected, verdict, reasons, what, counts)
 
 
-def _readings(rows: pd.DataFrame) -> tuple[str, ...]:
+def _holm(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Return the rows with p after Holm's correction over those that have a p."""
+    tested = [row.p for row in rows if not math.isnan(row.p)]
+    if not tested:
+        return tuple(rows)
+    p_values = iter(adjust(np.log10(tested), method="holm").p.tolist())
+    corrected = []
+    for row in rows:
+        if math.isnan(row.p):
+            corrected.append(row)
+        else:
+            corrected.append(row._replace(holm_p=next(p_values)))
+    return tuple(corrected)
+
+
+def _smallest_first(rows: Iterable[Row]) -> list[Row]:
+    """Return rows by p; of equal ones the first stays first."""
+    return sorted(rows, key=_p_of)
+
+
+def _p_of(row: Row) -> float:
+    return row.p
+
+
+def _readings(rows: Iterable[Row]) -> tuple[str, ...]:
     """Return a line on each of some rows, the smallest p first."""
     lines = []
-    for row in rows.sort_values("p", kind="stable").itertuples():
+    for row in _smallest_first(rows):
         lines.append(f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})")
     return tuple(lines)
 
@@ -174,9 +209,4 @@ def tf_idf(texts: Sequence[str]) -> csr_matrix:
     """
     if not any(text.strip() for text in texts):
         return csr_matrix((len(texts), 1))
-    vectorizer = TfidfVectorizer(
-        analyzer="char_wb",
-        ngram_range=(4, 4),
-        sublinear_tf=True,
-    )
-    return vectorizer.fit_transform(texts)
+    return TfidfTransformer(sublinear_tf=True).fit_transform(count_grams(texts))

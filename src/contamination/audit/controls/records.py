@@ -19,7 +19,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from contamination.audit.controls.diagnosis import (
@@ -121,12 +120,13 @@ def record_rows(
         order.trend(sizes, *orders),
     )
     yield _row_of_labels(records, orders)
-    lower = pd.Series([text.casefold() for text in texts], dtype=object)
+    folded = np.array([text.casefold() for text in texts], dtype=object)
+    _, rank = np.unique(folded, return_inverse=True)
     yield tested_row(
         "alphabetical",
         "share of neighbours in alphabetical order",
         ".1%",
-        order.ascending_neighbours(lower.rank(method="dense"), *orders),
+        order.ascending_neighbours(rank, *orders),
     )
     yield _row_of_ids(texts, records, orders)
 
@@ -214,9 +214,9 @@ def codes(values: Sequence[object]) -> NDArray[np.intp]:
     >>> codes(["b", "a", "b"]).tolist()
     [0, 1, 0]
     """
-    written = np.array([repr(value) for value in values], dtype=object)
-    numbers, _ = pd.factorize(written)
-    return np.asarray(numbers)
+    number_of: dict[str, int] = {}
+    numbers = [number_of.setdefault(repr(value), len(number_of)) for value in values]
+    return np.array(numbers, dtype=np.intp)
 
 
 def label_codes(records: Sequence[Record]) -> tuple[str, NDArray[np.intp]] | None:

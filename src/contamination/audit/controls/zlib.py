@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from contamination.testsets.variants import VariantSet
 
 NATS_PER_BYTE = 8 * math.log(2)
+LARGEST_WINDOW = 15  # bits; a match reaches back so far, but for the bytes below
+UNUSED = 300  # zlib leaves 262 bytes of a window alone
+LARGEST_MEMORY = 8  # a block of the code has 2^(6 + memory) symbols at most
 
 
 def zlib_test(
@@ -142,12 +145,16 @@ class _Costs:
         return size
 
     def of_pairs(self, bounds: tuple[int, int]) -> NDArray[np.int64]:
-        """Return the bytes of each example of a shard (column) after another one (row)."""
+        """Return the bytes of each example of a shard (column) after another one (row).
+
+        The diagonal, of an example after itself, is 0.
+        """
         shard = range(*bounds)
-        pairs = np.empty((len(shard), len(shard)), dtype=np.int64)
+        pairs = np.zeros((len(shard), len(shard)), dtype=np.int64)
         for row, first in enumerate(shard):
             for column, second in enumerate(shard):
-                pairs[row, column] = self.following(first, second)
+                if first != second:
+                    pairs[row, column] = self.following(first, second)
         return pairs
 
 
@@ -167,4 +174,12 @@ def zlib_option_test(variants: "VariantSet") -> ShardedExactResult:
 
 
 def _size(data: bytes) -> int:
-    return len(zlib.compress(data, level=9, wbits=-15))
+    """Return the bytes that some bytes take.
+
+    A short text fits into a small window with small tables, and its code is that of the
+    largest ones, whose hundreds of kilobytes would be cleared for every text.
+    """
+    window = min(LARGEST_WINDOW, max(9, (len(data) + UNUSED).bit_length()))
+    memory = min(LARGEST_MEMORY, max(1, (len(data) + 2).bit_length() - 6))
+    code = zlib.compressobj(9, zlib.DEFLATED, -window, memory)
+    return len(code.compress(data)) + len(code.flush())
