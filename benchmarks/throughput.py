@@ -187,6 +187,7 @@ def main() -> None:
                     "rounds": options.rounds,
                     "matmul_peak_gflops": round(peak / 1e9),
                     "date": datetime.date.today().isoformat(),
+                    "note": "released weights" if name in RELEASED else "random weights",
                 }
             )
     table = pd.DataFrame(rows)
