@@ -42,6 +42,14 @@ def little_to_collect() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nothing_waits_for_the_disk() -> Iterator[None]:
+    """Let files lie in memory: a disk takes milliseconds for each, and no test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", os.fstat)  # which refuses a closed file as well
+        yield
+
+
 @pytest.fixture(autouse=True)
 def the_same_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the same secrets of quizzes in every run: else an honest test fails one time in twenty.

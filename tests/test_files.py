@@ -24,6 +24,14 @@ def fill(kind: str, path: Path, text: str) -> None:
     path.write_text(text)
 
 
+FSYNC = os.fsync  # before `conftest` takes another one
+
+
+@pytest.fixture(autouse=True)
+def files_wait_for_the_disk(monkeypatch) -> None:
+    monkeypatch.setattr(os, "fsync", FSYNC)
+
+
 STAYS = "target: there is something already, and it stays"
 
 

@@ -13,7 +13,7 @@ from jsonschema import Draft7Validator
 
 from contamination.audit.export import CONDA, NOT_SAID, format_of
 from contamination.errors import InputError
-from fakes.results import SCHEMA, errors_of
+from fakes.results import SCHEMA, VALIDATOR, errors_of
 
 HERE = Path(__file__).parent
 OLD = json.loads((HERE / "result-1.json").read_text(encoding="utf-8"))  # never changed
@@ -60,7 +60,7 @@ def test_a_field_that_is_renamed_or_of_another_type_does_not_fit():
                 where = where[step]
             change(where, name)
             free = change is not dict.pop and name == "work"  # an object, of counts
-            assert bool(errors_of(broken)) != free, (*above, name)
+            assert VALIDATOR.is_valid(broken) == free, (*above, name)
 
 
 @pytest.fixture(scope="module")

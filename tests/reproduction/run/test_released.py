@@ -9,6 +9,7 @@ from contamination.testsets.sources import DATA_VARIABLE
 from fakes.data_fixtures import profile_data, write_profile
 from fakes.gguf_file import write_gguf
 from fakes.made_up_registry import jsonl
+from fakes.made_up_scorer import Breakdown
 from fakes.tiny_models import grouped, save_model
 from reproduction.report.manifest import write_manifest
 from reproduction.run.corpus_stage import make_corpus
@@ -27,7 +28,7 @@ def run(tmp_path, tokenizer, prose, monkeypatch):
     """Return a function: change of `training` -> a run whose released model is a GGUF file."""
     monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
-    (tmp_path / "corpus.jsonl").write_bytes(jsonl([{"text": text} for text in prose]))
+    (tmp_path / "corpus.jsonl").write_bytes(jsonl([{"text": text} for text in prose[:20]]))
     (tmp_path / "c.jsonl").write_bytes(jsonl([{"text": f"canary {i * i}"} for i in range(9)]))
     sizes = grouped(CONTEXT) | {"intermediate_size": 64}
     path = write_gguf(
@@ -70,18 +71,21 @@ def test_another_beginning_is_another_run_and_a_checkpoint_of_it_of_no_use(run, 
     from reproduction.run import training
 
     keys = []
-    monkeypatch.setattr(
-        training,
-        "load_checkpoint",
-        lambda path, key, *_: keys.append(key) or {"step": 0, "seconds": 0.0, "losses": []},
-    )
+
+    def keep(path, key, *_):
+        keys.append(key)
+        raise Breakdown
+
+    monkeypatch.setattr(training, "load_checkpoint", keep)
     first = run()
     make_corpus(first)
-    train_model(first, "clean")
+    with pytest.raises(Breakdown):
+        train_model(first, "clean")
     network = AutoModelForCausalLM.from_pretrained(first.released)
     network.get_input_embeddings().weight.data += 1
     network.save_pretrained(first.released)
-    train_model(first, "clean")
+    with pytest.raises(Breakdown):
+        train_model(first, "clean")
     assert len(set(keys)) == 2
 
 
