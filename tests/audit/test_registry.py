@@ -1,6 +1,7 @@
 """The tests of the registry against slow references: what min-p combines, and that it may."""
 
 import itertools
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -39,6 +40,7 @@ def made_up_store(
         successor_tokens=lambda shard, b: tokens[shard][:, :, :b],
         successors=lambda shard, b: tokens[shard][:, :, :b].sum(axis=2, dtype=np.float64),
         resolution=lambda tokens: 0.0,
+        shards_in_turn=nullcontext,
     )
 
 
