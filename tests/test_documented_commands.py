@@ -36,6 +36,7 @@ NOT_EXECUTED = {
     "hf": "needs an account of the hub",
     "sphinx-build": "asks addresses of other sites",
     "python": "benchmarks take minutes, and need runs or data of a mirror",
+    "sh": "measures a GPU; tests/test_gpu_benchmark.py rehearses it",
     "make": "only says what it would do, below",
 }
 IN_A_SHELL = {"sort", "jupyter"}  # in the sandbox, as they stand

@@ -4,6 +4,7 @@ import csv
 import os
 import subprocess
 import sys
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -13,6 +14,7 @@ from fakes.data_fixtures import ROOT
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import gpu
+import gpu_counts
 import gpu_models
 import gpu_profile
 
@@ -55,7 +57,7 @@ def test_the_rehearsal_prints_rows_of_the_table_and_a_profile():
     rows = rows_of(done.stdout)
     assert set(rows[0]) == set(header.columns)
     made = [(row["model"], row["engine"], row["dtype"]) for row in rows]
-    assert made == [(shape, *engine) for shape in SHAPES for engine in ENGINES]
+    assert made == [(shape, *engine) for shape, engine in product(SHAPES, ENGINES)]
     for row in rows:
         if row["engine"] != "lm-evaluation-harness":
             assert float(row["tokens_per_second"]) > 0
@@ -132,3 +134,19 @@ def test_the_script_names_the_packages_that_are_missing(tmp_path):
 )
 def test_kernels_are_counted_by_their_names(kernel, kind):
     assert gpu_profile.kind_of(kernel) == kind
+
+
+def test_an_operation_counts_the_bytes_that_it_reads_and_writes():
+    states = torch.zeros(gpu_counts.TOKENS, 10, dtype=torch.bfloat16)
+    weight = torch.zeros(30, 10, dtype=torch.bfloat16)
+    with torch.inference_mode(), gpu_counts.Counter() as counter:
+        doubled = states * 2
+        torch.nn.functional.linear(doubled.view(1, -1, 10), weight)
+    assert counter.count() == (2, 2 * (10 + 30), 2 * (10 + 10))
+
+
+def test_the_output_layer_moves_32_bytes_for_an_entry_of_the_vocabulary():
+    vocabulary = 10_000
+    layer = torch.nn.Linear(4, vocabulary, bias=False, dtype=torch.bfloat16)
+    count = gpu_counts.head_counted(layer)
+    assert (count.of_products + count.of_others) / vocabulary == pytest.approx(32, rel=0.02)
