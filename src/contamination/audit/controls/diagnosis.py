@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from contamination.audit.controls.grams import count_grams
 from contamination.statistics import PValue, adjust
 from contamination.statistics import exchangeability as order
 
@@ -209,4 +208,9 @@ def tf_idf(texts: Sequence[str]) -> csr_matrix:
     """
     if not any(text.strip() for text in texts):
         return csr_matrix((len(texts), 1))
-    return TfidfTransformer(sublinear_tf=True).fit_transform(count_grams(texts))
+    vectorizer = TfidfVectorizer(
+        analyzer="char_wb",
+        ngram_range=(4, 4),
+        sublinear_tf=True,
+    )
+    return vectorizer.fit_transform(texts)
