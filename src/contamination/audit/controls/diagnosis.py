@@ -112,23 +112,19 @@ def judge(
     """
     corrected = _holm(list(rows))
     tested = [row for row in corrected if not math.isnan(row.p)]
-    verdict: OrderState = "quiet"
     if log_orderings < math.log(MOST_DIAGNOSTICS / LEVEL) or not tested:
-        verdict = "too few records"
-        reasons = ("too few orderings are possible for any to stand out: give more records",)
-        return Diagnosis(corrected, verdict, reasons, what, counts)
+        reason = "too few orderings are possible for any to stand out: give more records"
+        return Diagnosis(corrected, "too few records", (reason,), what, counts)
     rejected = [row for row in tested if row.holm_p <= LEVEL]
-    alone = [row for row in tested if row.p <= LEVEL]
     if rejected:
-        verdict = "order carries information"
-        reasons = _readings(rejected)
-    elif alone:
-        verdict = "suspicious"
-        reasons = _readings(alone)
-    else:
-        least = _smallest_first(tested)[0]
-        reasons = (f"the smallest p is {least.p:.3g} ({least.diagnostic})",)
-    return Diagnosis(corrected, verdict, reasons, what, counts)
+        readings = _readings(rejected)
+        return Diagnosis(corrected, "order carries information", readings, what, counts)
+    alone = [row for row in tested if row.p <= LEVEL]
+    if alone:
+        return Diagnosis(corrected, "suspicious", _readings(alone), what, counts)
+    least = _smallest_first(tested)[0]
+    reason = f"the smallest p is {least.p:.3g} ({least.diagnostic})"
+    return Diagnosis(corrected, "quiet", (reason,), what, counts)
 
 
 def _holm(rows: Sequence[Row]) -> tuple[Row, ...]:
