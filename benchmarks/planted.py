@@ -8,7 +8,8 @@ shards of two leave tests of whole orderings but two orderings each. Writes thei
 docs/measurements/planted.csv (one for each profile, model, set and test), leaves those of others,
 draws all in planted_means.csv and docs/planted.svg, and prints the table of docs/power.md, in its
 cells one profile after the other. Keeps options.csv of notebook 14 as <profile>_options.csv, and
-min_k_held_out.csv of notebook 07 as <profile>_held_out.csv, and prints its means by copies.
+min_k_held_out.csv of notebook 07 as <profile>_held_out.csv, with its means by copies in
+planted_held_out_means.csv.
 """
 
 import argparse
@@ -107,13 +108,15 @@ def as_markdown(means: pd.DataFrame) -> str:
     return "\n".join(lines).replace(" -", " −")
 
 
-def held_out_means(results: Path) -> pd.DataFrame:
+def held_out_means(profile: str) -> pd.DataFrame:
     """Return how far records are told from their held-out twins, by planting and copies."""
-    rows = read_csv(results, "min_k_held_out")
+    rows = pd.read_csv(MEASUREMENTS / f"{profile}_held_out.csv")
     for test in ("", "order_"):
         rows[f"{test}proven"] = rows[f"{test}holm_p"] <= SIGNIFICANT
-    groups = rows.groupby(["model", "planting", "dup_count"], sort=False)
-    return groups.agg(
+    every_set = rows.assign(planting="all", dup_count=0)
+    together = pd.concat([rows, every_set])
+    groups = together.groupby(["model", "planting", "dup_count"], sort=False)
+    means = groups.agg(
         sets=("p", "size"),
         log10_p=("log10_p", "mean"),
         proven=("proven", "sum"),
@@ -122,6 +125,8 @@ def held_out_means(results: Path) -> pd.DataFrame:
         order_log10_p=("order_log10_p", "mean"),
         order_proven=("order_proven", "sum"),
     )
+    means.insert(0, "profile", profile)
+    return means.reset_index()
 
 
 def main() -> None:
@@ -145,7 +150,10 @@ def main() -> None:
             if made.is_file():
                 with replacing(MEASUREMENTS / f"{profile}_{kept_as}.csv") as path:
                     path.write_bytes(made.read_bytes())
-        print(profile, held_out_means(ROOT / "results" / profile).to_string(), sep="\n")
+    held_out = pd.concat([held_out_means(profile) for profile in chosen], ignore_index=True)
+    print(held_out.to_string(index=False))
+    with replacing(MEASUREMENTS / "planted_held_out_means.csv") as path:
+        held_out.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
     whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
     four = whole["shards"] == SHARDS
