@@ -12,7 +12,6 @@ module                         idea
 `model_source`, `loading`      where a model comes from; its weights and tokenizer
 `configuration`                its kind, context and size, by its configuration
 `checkpoint`, `unpacking`      files that stay the same; GGUF files unpacked once
-`file_sizes`                   models so small that they fit uncounted
 `load_errors`                  one line for a model that cannot be loaded
 `local`, `head`                `TransformersScorer`: a model that runs here; its output
                                layer

@@ -18,13 +18,12 @@ from contamination.device import free_bytes, has_bfloat16
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
-from contamination.scoring.file_sizes import fits_surely
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
-from contamination.scoring.room import batch_room, head_rows, must_spread
+from contamination.scoring.room import batch_room, fits_surely, head_rows, must_spread
 from contamination.scoring.unpacking import unpack
 from contamination.scoring.windows import Window, assemble, padded, take_batch, windows
 

@@ -13,17 +13,21 @@ memory runs out, and the scorer halves its batches.
 """
 
 import os
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from contamination.device import memories
 from contamination.errors import InputError
+from contamination.scoring.checkpoint import weights_of
 from contamination.scoring.configuration import count_parameters
 from contamination.scoring.model_source import ModelSource
 
 ROOM = 0.8  # of the memory for weights; the rest is for batches
 SHARE = 0.8  # of the free memory; the rest is for gaps between blocks, and for kernels
+WEIGHTS_PER_BYTE = 2  # of a file at most: none holds less than four bits of each
+SURE_SHARE = 0.5  # of a device's memory, in which weights fit beyond doubt
 HEAD_SHARE = 0.25  # of the free memory at most, for logits of the output layer
 FLOAT32 = 4  # bytes
 HIDDEN_VECTORS = 6
@@ -126,6 +130,36 @@ def inner_width(text: Any) -> int:
         if isinstance(width, int) and width > 0:
             return width * experts
     return 4 * int(text.hidden_size) * experts
+
+
+def fits_surely(
+    source: ModelSource,
+    dtype: torch.dtype,
+    device: torch.device,
+) -> bool:
+    """Say whether a model's files are too short to hold weights that exceed a device.
+
+    Counting builds the network, and to import its code takes longer than to import
+    torch: a command that finds all its stores full does without it. It is False for a
+    hub id, whose files may not be here. A configuration may describe more weights than
+    the files hold: whoever loads them counts.
+
+    Parameters
+    ----------
+    source
+        Source of the weights.
+    dtype
+        Precision in which they are loaded.
+    device
+        Device of this process; several processes of a machine may share it.
+    """
+    directory = Path(source.name)
+    if not directory.is_dir():
+        return False
+    size = sum(file.stat().st_size for file in weights_of(directory))
+    most = WEIGHTS_PER_BYTE * size * dtype.itemsize
+    sharing = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    return most <= SURE_SHARE * min(memories(device)) / sharing
 
 
 def must_spread(

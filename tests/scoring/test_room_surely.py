@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from contamination.errors import InputError
-from contamination.scoring import file_sizes, loading
-from contamination.scoring.file_sizes import fits_surely
+from contamination.scoring import loading, room
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.room import fits_surely
 
 CPU = torch.device("cpu")
 
@@ -25,10 +25,10 @@ def test_what_fits_surely_takes_at_most_its_share_of_the_memory(
     answers = []
     for times in (0.5, 1, 2, 4, 100):  # of what the weights take
         memory = int(times * weights)
-        monkeypatch.setattr(file_sizes, "memories", lambda _, memory=memory: [10**15, memory])
+        monkeypatch.setattr(room, "memories", lambda _, memory=memory: [10**15, memory])
         fits = fits_surely(source, dtype, CPU)
         answers.append(fits)
-        assert not fits or weights <= file_sizes.SHARE * memory / processes
+        assert not fits or weights <= room.SURE_SHARE * memory / processes
     assert answers[-1]
 
 
