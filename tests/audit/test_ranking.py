@@ -143,10 +143,10 @@ RAISES = "def bad(store, shard, permutations): raise ValueError('of one line\\na
 
 @pytest.mark.parametrize("code", [RAISES, "def bad(): return [1.0]"])
 def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, code):
-    """The others are ranked; its file is no place for the table."""
+    """The others are ranked, the command fails, and its file is no place for the table."""
     path = write(code)
     status, out, err = call("leaderboard", stores, "--own", f"{path}:bad")
-    assert status == 0
+    assert status == 2
     assert err == ""
     told = " ".join(out.split())
     assert " bad: not computed: " in told

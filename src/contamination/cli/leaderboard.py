@@ -8,6 +8,7 @@ import typer
 
 from contamination.cli import options as o
 from contamination.cli.choices import check_written
+from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
 
@@ -31,14 +32,15 @@ def leaderboard(
     alpha: o.Alpha = 0.05,
     as_json: o.AsJson = False,
     csv: o.CsvFile = None,
-) -> None:
+) -> ExitStatus:
     """Rank the statistics by their mean log10 p on STORES.
 
     Example: contamination leaderboard data/stores --own my_statistic.py:scores
 
     STORES are those of models that have read planted sets, and of a clean one. No model is
     read. The clean model has read none of the sets, so about a share of the level of
-    its sets is rejected by a statistic that keeps it.
+    its sets is rejected by a statistic that keeps it. Exit status 2: a statistic of your own gives
+    no p-value at all.
     """
     check_written([csv], [stores, *(name.rpartition(":")[0] for name in own or ())])
 
@@ -47,10 +49,13 @@ def leaderboard(
     statistics = [own_statistic(name, kind) for name in own or ()]
     ranking, results = score_statistics(stores, statistics, alpha)
     save_table(results, csv)
+    missing = _not_computed(results)
+    failed = {name for name, _ in missing} & {test.name for test in statistics}
+    status = ExitStatus.FAILED if failed else ExitStatus.DONE
     if as_json:
         output = {"ranking": json_rows(ranking), "results": json_rows(results)}
         print(json.dumps(output, indent=2))
-        return
+        return status
     rows: list[tuple[Any, ...]] = []
     for row in ranking.itertuples():
         mean = f"{row.mean_log10_p:.2f}"
@@ -58,10 +63,11 @@ def leaderboard(
     columns = ("test", "sets", "mean log10 p", "rejected", "rejected, clean model")
     print_table(columns, rows, title=f"Statistics on {stores}, at level {alpha:g}")
     say("Smaller is more evidence. Means over fewer sets are of other sets: compare equal numbers.")
-    for name, status in _not_computed(results):
-        say(f"{name}: {status}")
+    for name, reason in missing:
+        say(f"{name}: {reason}")
     if csv is not None:
         say(f"every p-value: {csv}")
+    return status
 
 
 def _not_computed(results: Any) -> list[tuple[str, str]]:
