@@ -5,7 +5,7 @@ replaced by what the run measured, and one renderer makes the pages: Quarto wher
 installed, else pandoc with typst, from wheels, so that a reader without Quarto has the
 same text as HTML and as PDF. For pandoc, `filter.lua` numbers figures, tables,
 equations and sections; the options are those of `_quarto.yml` and of a document's front
-matter. Each page is checked before it replaces the last.
+matter. Each page is checked (`page_checks`) before it replaces the last.
 """
 
 import json
@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -25,10 +25,10 @@ from typing import Any
 import pypandoc
 import typst
 import yaml
-from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
 from contamination.files import replacing
+from reproduction.report.page_checks import check_html, check_typst
 from reproduction.report.prose import escape_markdown
 
 # Page -> its document and its format, in the words of pandoc and Quarto; `RELEASED` are
@@ -46,8 +46,6 @@ SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
 # What scrolls in a narrow window: a figure, and the box of a table under Quarto.
 _SCROLLS = re.compile(r'<figure(?=[^>]*(?:id="fig-|float-fig))|<div(?= aria-describedby="tbl-)')
 _NOISE = re.compile(r"Error running.*?\n|\[WARNING\]|filter\.lua:")  # of pandoc
-_LEFT = re.compile(r"\{\{<|\?@|\?var:|\$\$|\ufffd")  # what a renderer leaves where it fails
-_LEFT_IN_TYPST = re.compile(r"\{\{<|\?\\?@|\?var:|\\\$\\\$|\ufffd")  # the same, escaped
 
 
 def render_report(
@@ -363,54 +361,3 @@ def _reach_boxes(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     reachable = _SCROLLS.sub(r'\g<0> tabindex="0"', text)
     page.write_text(reachable, encoding="utf-8")
-
-
-def check_html(path: Path) -> None:
-    """Check that a page is whole: links resolved, images inside and described.
-
-    Raises InputError with the first problem and how many more there are.
-    """
-    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-    problems = [*_unresolved(page), *_dead_links(page), *_incomplete_images(page)]
-    if problems:
-        raise InputError(f"{path.name}: {problems[0]} (problem 1 of {len(problems)})")
-
-
-def check_typst(path: Path) -> None:
-    """Check the source of a PDF for marks that a renderer leaves; InputError with the first one.
-
-    A renderer that keeps no source is not checked.
-    """
-    if not path.is_file():
-        return
-    text = path.read_text(encoding="utf-8")
-    mark = _LEFT_IN_TYPST.search(text)
-    if mark is not None:
-        around = text[max(0, mark.start() - 20) : mark.end() + 40]
-        raise InputError(f"{path.name}: unresolved: {' '.join(around.split())}")
-
-
-def _unresolved(page: BeautifulSoup) -> Iterator[str]:
-    """Yield a problem for each mark that a renderer leaves where it fails."""
-    text = page.get_text()  # without scripts
-    for mark in _LEFT.finditer(text):
-        around = text[max(0, mark.start() - 20) : mark.end() + 40]
-        yield f"unresolved: {' '.join(around.split())}"
-
-
-def _dead_links(page: BeautifulSoup) -> Iterator[str]:
-    """Yield a problem for each link to a place that the page does not have."""
-    links = {str(link["href"]) for link in page.find_all("a", href=re.compile("^#."))}
-    for link in sorted(links):
-        if not page.find(id=link.removeprefix("#").removeprefix("/")):
-            yield f"link to {link}: nothing has that name"
-
-
-def _incomplete_images(page: BeautifulSoup) -> Iterator[str]:
-    """Yield a problem for each image that is elsewhere, or that no text describes."""
-    for image in page.find_all("img"):
-        source = str(image.get("src") or image.get("data-src"))
-        if not source.startswith("data:image/"):
-            yield f"image {source[:60]} is not inside the page"
-        if not image.get("alt"):
-            yield f"image without alt text: {source[:60]}"

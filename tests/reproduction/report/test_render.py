@@ -8,8 +8,9 @@ import pytest
 from contamination.errors import InputError
 from fakes.browser import Browser
 from fakes.made_up_run import FEATURES, PAPER, read_page, whole_page
+from reproduction.report.page_checks import check_html, check_typst
 from reproduction.report.prose import escape_markdown
-from reproduction.report.render import check_html, check_typst, render_report
+from reproduction.report.render import render_report
 
 # --- the real documents ---------------------------------------------------------------------------
 
