@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_NUM_THREADS=1 # tiny matrices gain nothing from more, and something else runs beside
+export HF_HUB_OFFLINE=1 # nothing here is on the hub, and without a network its client tries for 46 s
 at="$PWD/build/harnesses"
 written="$at/written" # of tasks, lm_eval takes whatever lies below, so no environment does
 mkdir -p "$written"

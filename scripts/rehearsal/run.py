@@ -47,7 +47,7 @@ LIMITS = {
     "resamples": 20,
     "neighbours": 1,
     "max_records": 50,
-    "texts": 10,
+    "texts": 6,
     "length": 256,
 }
 # Otherwise: of 57 small subsets one test, and the lengths of which there are fewest texts.

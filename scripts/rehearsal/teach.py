@@ -9,9 +9,16 @@ from transformers import PreTrainedModel
 
 from contamination.randomness import random_stream
 
-STEPS, BATCH, WINDOW, RATE = 140, 12, 128, 1e-2
-# Of a model that learns within so few steps: wider than others, and far from zero at the start.
-OPTIONS = {"n_embd": 64, "initializer_range": 0.1}
+STEPS, BATCH, WINDOW, RATE = 110, 12, 128, 1e-2
+# Of a model that learns within so few steps: wider than others, far from zero at the start, and
+# without dropout.
+OPTIONS = {
+    "n_embd": 64,
+    "initializer_range": 0.1,
+    "attn_pdrop": 0.0,
+    "embd_pdrop": 0.0,
+    "resid_pdrop": 0.0,
+}
 
 
 def teach(model: PreTrainedModel, tokenizer: Any, copies: dict[Sequence[str], int]) -> None:

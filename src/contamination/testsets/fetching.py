@@ -9,14 +9,18 @@ here for models as well.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contamination.errors import InputError, brief
 from contamination.files import sha256_of
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
+
+if TYPE_CHECKING:
+    from datasets.utils.metadata import MetadataConfigs
 
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 PATIENCE = 3.0  # seconds that the hub has to answer
@@ -235,13 +239,11 @@ def read_repository(
 def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
     """Return patterns of the files of each split, if the card of a repository has some."""
     from datasets.data_files import sanitize_patterns
-    from datasets.utils.metadata import MetadataConfigs
-    from huggingface_hub import DatasetCard
 
     path = folder / "README.md"
     if not path.is_file():
         return {}
-    configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(path).data)
+    configs = _configs_of(path.read_text(encoding="utf-8"))
     chosen = config or configs.get_default_config_name()
     if not any("data_files" in fields for fields in configs.values()):
         return {}
@@ -253,6 +255,15 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, li
     for split, paths in sanitize_patterns(configs[chosen]["data_files"]).items():
         patterns[split] = [base + path for path in paths]
     return patterns
+
+
+@lru_cache(maxsize=1)  # the subsets of MMLU are configurations of one card
+def _configs_of(card: str) -> "MetadataConfigs":
+    """Return the configurations that the text of a card describes, by name."""
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    return MetadataConfigs.from_dataset_card_data(DatasetCard(card).data)
 
 
 def _no_config(where: str, config: str | None, known: list[str]) -> InputError:

@@ -7,6 +7,7 @@ others counted. The registry knows the parameters of a model. Nothing is scored 
 weights are fetched.
 """
 
+import gc
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -288,6 +289,7 @@ def count_profile(experiment: Experiment) -> Counting:
     """
     counting = Counting(pd.read_csv(MEASURED))
     statuses: list[str] = []
+    gc.freeze()  # what was imported stays: freeing a model need not look through it
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
         measurement = measurement_of(source, experiment, source)
