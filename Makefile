@@ -103,8 +103,9 @@ reference: $(SETUP) ## renew what git holds of a finished run (results/reference
 	$(BIN)/python scripts/readme.py
 docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
 setup: $(SETUP) $(if $(QUARTO),$(VENV)/.quarto) ## the virtual environment, from the exact lock; QUARTO=1 adds Quarto, which pandoc and typst replace
+# Tests start dozens of programs: where Python may not keep what it has compiled, each compiles it again.
 test: $(SETUP) ## the test suite
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
 lint: $(SETUP) ## lint, format check, type check, the layers of the packages and plainness
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from sphinx.cmd.build import main as build
+from sphinx.search import IndexBuilder
 
 from contamination.tables import to_markdown
 from fakes.browser import Browser
@@ -67,6 +68,7 @@ def site(tmp_path_factory) -> Path:
         for name in ("http_proxy", "https_proxy", "ALL_PROXY"):
             patch.setenv(name, "http://127.0.0.1:9")
         navigate_once_a_folder(patch)
+        patch.setattr(IndexBuilder, "feed", lambda *_: None)  # no test searches the site
         options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
         # Here, where most of what the reference describes is imported already.

@@ -27,6 +27,8 @@ from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
 from fakes.hub_server import Repository
 from fakes.made_up_registry import QUESTIONS, described, hub_at, jsonl, registry_of
+from fakes.shipped_sets import link_shipped_sets
+from reproduction.run import fine_tuning
 
 # Programs that no test can run in seconds on one machine without a network, and why.
 NOT_EXECUTED = {
@@ -42,7 +44,7 @@ NOT_EXECUTED = {
 IN_A_SHELL = {"sort", "jupyter"}  # in the sandbox, as they stand
 
 # What the documents call things, and what stands in for them in the sandbox.
-CONTEXT, RECORDS = 64, 40
+CONTEXT, RECORDS, FEW = 64, 40, 20
 STAND_INS = {
     "MODEL": "my_model",
     "OLDER_MODEL": "smaller_model",
@@ -51,6 +53,7 @@ STAND_INS = {
     "4096": str(CONTEXT),
 }
 SPLITS = ("test.jsonl", "validation.jsonl")
+SHIPPED = ("parameter-16", "signature-64")  # of all sets a leaderboard would take seconds
 QUICK = ("build/quick/models/contaminated", "build/quick/models/clean")
 
 
@@ -142,10 +145,20 @@ def sandbox(tmp_path, tiny_models, prose, monkeypatch) -> Iterator[Path]:
         shutil.copytree(control, tmp_path / "smaller_model")
         (tmp_path / ".venv").symlink_to(sys.prefix)
         shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-        (tmp_path / "data").mkdir()
-        (tmp_path / "data" / "stores").symlink_to(ROOT / "data" / "stores")
+        link_shipped_sets(tmp_path / "data" / "stores", SHIPPED)
+        _read_little(monkeypatch)
         _write_sets(tmp_path, [text[:40].replace("\n", " ") for text in prose])
         yield tmp_path
+
+
+def _read_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a model that a page trains further read a few of its texts, and not thousands."""
+    whole = fine_tuning.fine_tune
+
+    def fine_tune(model, texts, directory, **settings):
+        return whole(model, texts[:FEW], directory, **settings)
+
+    monkeypatch.setattr(fine_tuning, "fine_tune", fine_tune)
 
 
 def _write_sets(directory: Path, texts: list[str]) -> None:

@@ -13,8 +13,8 @@ from contamination.audit.registry import TESTS
 from contamination.errors import InputError
 from contamination.scoring.store import open_store
 from fakes.data_fixtures import ROOT
+from fakes.shipped_sets import link_shipped_sets
 
-STORES = ROOT / "data" / "stores"
 PAGE = ROOT / "docs" / "how-to" / "own-statistic.md"
 SETS = ("signature-64", "question-2")
 SUMMED = """
@@ -32,15 +32,7 @@ NO_SCORES = {
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory) -> Path:
     """Return a folder with two of the shipped sets."""
-    folder = tmp_path_factory.mktemp("stores")
-    facts = json.loads((STORES / "stores.json").read_text(encoding="utf-8"))
-    canaries = {name: facts["canaries"][name] for name in SETS}
-    (folder / "stores.json").write_text(json.dumps({"canaries": canaries}), encoding="utf-8")
-    for model in ("contaminated", "clean"):
-        (folder / model).mkdir()
-        for name in SETS:
-            (folder / model / name).symlink_to(STORES / model / name)
-    return folder
+    return link_shipped_sets(tmp_path_factory.mktemp("stores"), SETS)
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +103,6 @@ def test_the_statistic_of_the_page_runs(stores, write, call):
     assert rows["clipped"]["mean_log10_p"] < -1
 
 
-def test_the_table_names_every_statistic(stores, call, tmp_path):
-    path = tmp_path / "results.csv"
-    status, out, _ = call("leaderboard", stores, "--csv", str(path))
-    assert status == 0
-    assert "successor" in out
-    assert path.is_file()
-
-
 @pytest.mark.parametrize(
     ("code", "function", "named"),
     [
@@ -138,23 +122,33 @@ def test_a_file_that_is_missing_is_named(name):
         own_statistic(name)
 
 
-RAISES = "def bad(store, shard, permutations): raise ValueError('of one line\\nand another')"
+FAILING = f"""
+{SUMMED}
+def bad(store, shard, permutations): raise ValueError('of one line\\nand another')
+def takes_nothing(): return [1.0]
+"""
 
 
-@pytest.mark.parametrize("code", [RAISES, "def bad(): return [1.0]"])
-def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, code):
+def test_a_statistic_that_fails_is_told_with_its_reason(stores, write, call, tmp_path):
     """The others are ranked, the command fails, and its file is no place for the table."""
-    path = write(code)
-    status, out, err = call("leaderboard", stores, "--own", f"{path}:bad")
+    path = write(FAILING)
+    own = []
+    for name in ("sums", "bad", "takes_nothing"):
+        own += ["--own", f"{path}:{name}"]
+    table = tmp_path / "results.csv"
+    status, out, err = call("leaderboard", stores, *own, "--csv", table)
     assert status == 2
     assert err == ""
+    assert "successor" in out
+    assert table.is_file()
     told = " ".join(out.split())
-    assert " bad: not computed: " in told
-    assert re.search(r": shard 0: (Value|Type)Error\(", told)
-    status, _, err = call("leaderboard", stores, "--own", f"{path}:bad", "--csv", path)
+    for name, error in (("bad", "Value"), ("takes_nothing", "Type")):
+        assert f" {name}: not computed: " in told
+        assert f": shard 0: {error}Error(" in told
+    status, _, err = call("leaderboard", stores, *own, "--csv", path)
     assert status == 2
     assert "what is read" in err
-    assert path.read_text(encoding="utf-8") == code
+    assert path.read_text(encoding="utf-8") == FAILING
 
 
 @pytest.mark.parametrize("name", NO_SCORES)

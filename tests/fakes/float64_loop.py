@@ -1,5 +1,6 @@
 """What scoring must agree with: one forward pass in float64 for each token."""
 
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,14 @@ def float64_loop(directory: Path, ids: np.ndarray, context: int, start: int = 0)
     return np.array([row[token] for row, token in zip(rows, ids, strict=True)])
 
 
+@lru_cache(maxsize=1)
+def _reference(weights: Path, changed: int) -> torch.nn.Module:
+    """Return the model whose weights were written at that time, in float64."""
+    # Fused experts do not compute in float64.
+    model = AutoModelForCausalLM.from_pretrained(weights.parent, experts_implementation="eager")
+    return model.double().eval()
+
+
 @torch.inference_mode()
 def float64_distributions(
     directory: Path, ids: np.ndarray, context: int, start: int = 0
@@ -25,9 +34,8 @@ def float64_distributions(
 
     A loop moves along the windows of Oren's appendix A.
     """
-    # Fused experts do not compute in float64.
-    model = AutoModelForCausalLM.from_pretrained(directory, experts_implementation="eager")
-    model = model.double().eval()
+    weights = Path(directory, "model.safetensors")
+    model = _reference(weights, weights.stat().st_mtime_ns)
     stream = [start, *ids.tolist()]  # token t is stream[t + 1]
     result: list[np.ndarray] = []
     begin = 0

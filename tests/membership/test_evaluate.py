@@ -78,17 +78,17 @@ def test_the_interval_of_a_rate_is_that_of_resampled_members_and_non_members():
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (10, 90), (90, 10), (200, 200)])
-@pytest.mark.parametrize("area", [0.5, 0.95, 0.98, 0.995])
+@pytest.mark.parametrize("area", [0.5, 0.98, 0.995])
 @pytest.mark.parametrize("spread", [1.0, 2.0])
 def test_the_interval_of_an_area_holds_it_as_often_as_it_says(area, sizes, spread):
     """Members have the spread of non-members or twice that; percentiles held 0.98 in 78%."""
     rng = np.random.default_rng([sizes[0], int(1000 * area)])
     shift = stats.norm.ppf(area) * np.sqrt(1 + spread**2)
     held = 0
-    for _ in range(300):
+    for _ in range(200):
         low, high = auc_interval(rng.normal(shift, spread, sizes[0]), rng.normal(size=sizes[1]))
         held += low <= area <= high
-    assert held >= stats.binom.ppf(1e-4, 300, 0.95)
+    assert held >= stats.binom.ppf(1e-4, 200, 0.95)
 
 
 def test_the_variance_of_an_area_is_that_of_statsmodels():

@@ -48,7 +48,7 @@ PAIRS = [("successor", 4), ("min_p", 4)]
 
 
 def same(text: str, number: int = 0) -> ExampleSet:
-    return ExampleSet("same", (text,) * 40, "text/1", f"data-{number}")
+    return ExampleSet("same", (text,) * 20, "text/1", f"data-{number}")
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,11 @@ from contamination.statistics.held_out import (
 )
 from contamination.statistics.sides import Sides
 
-TRIALS = 1_000
+TRIALS = 400
 
 
 def _binomial_bounds(alpha: float) -> int:
-    """Return the most rejections at alpha of 1,000 trials that chance allows 1 time in 10,000."""
+    """Return the most rejections at alpha of all trials that chance allows 1 time in 10,000."""
     return int(scipy.stats.binom.isf(1e-4, TRIALS, alpha))
 
 

@@ -48,7 +48,7 @@ def successors(rng, effect):
 
 
 def of_successors(rng, effect):
-    shards = [centred_successors(successors(rng, effect)) for _ in range(4)]
+    shards = [centred_successors(successors(rng, effect)) for _ in range(3)]
     return sharded_exact_test(
         [sampled_successor_scores(each, resamples=199, rng=rng) for each in shards]
     ).p
@@ -56,15 +56,15 @@ def of_successors(rng, effect):
 
 EXACT: dict[str, Draw] = {
     "permutation": lambda rng, e: permutation_test(heavy(rng, 100, 40 * e)).p,
-    "sharded exact": lambda rng, e: sharded_exact_test(heavy(rng, (8, 10), e)).p,
-    "equal weights": lambda rng, e: sharded_exact_test(heavy(rng, (8, 10), e), weights="equal").p,
-    "pooled": lambda rng, e: pooled_exact_test([heavy(rng, (4, m), e) for m in (6, 20)]).p,
+    "sharded exact": lambda rng, e: sharded_exact_test(heavy(rng, (4, 10), e)).p,
+    "equal weights": lambda rng, e: sharded_exact_test(heavy(rng, (4, 10), e), weights="equal").p,
+    "pooled": lambda rng, e: pooled_exact_test([heavy(rng, (2, m), e) for m in (6, 20)]).p,
     "standardised tokens": lambda rng, e: (
-        sharded_exact_test([token_standardised_scores(*tokens(rng, e)[:2]) for _ in range(6)]).p
+        sharded_exact_test([token_standardised_scores(*tokens(rng, e)[:2]) for _ in range(4)]).p
     ),
     "boundary": lambda rng, e: (
         sharded_exact_test(
-            [boundary_scores(*tokens(rng, e), tokens_per_example=2) for _ in range(6)]
+            [boundary_scores(*tokens(rng, e), tokens_per_example=2) for _ in range(4)]
         ).p
     ),
     "successor": of_successors,

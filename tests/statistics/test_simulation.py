@@ -22,7 +22,7 @@ def band(rate, trials):
 
 
 FEW = (4, 200)  # shards, and orderings of each
-MANY = (10, 25)
+MANY = (6, 25)
 
 
 @pytest.mark.parametrize(
