@@ -10,6 +10,7 @@ import scipy.stats
 from contamination.statistics import (
     permutation_test,
     relabel_canonical,
+    sharded_t_p_values,
     sharded_t_test,
 )
 from contamination.statistics.t_test import _log_t_survival
@@ -87,6 +88,19 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     assert silent.statistic == 0.0
     assert silent.p == 1.0
     assert silent.log10_p == 0.0
+
+
+@pytest.mark.parametrize("ddof", [0, 1])
+def test_many_choices_at_once_have_the_p_value_of_each(ddof):
+    rng = np.random.default_rng(4)
+    scores = rng.normal(-500, 2, (6, 5))
+    scores[:, 4] = scores[:, :4].mean(axis=1)  # called canonical, it shows nothing
+    canonical = np.vstack([rng.integers(5, size=(20, 6)), np.full((1, 6), 4)])
+    found = sharded_t_p_values(scores, canonical, ddof=ddof)
+    for p, chosen in zip(found, canonical, strict=True):
+        expected = sharded_t_test(relabel_canonical(scores, chosen), ddof=ddof).p
+        assert p == pytest.approx(expected, rel=1e-9)
+    assert found[-1] == 1.0
 
 
 def test_the_chosen_column_of_each_shard_trades_places_with_the_first():

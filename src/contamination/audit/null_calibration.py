@@ -42,8 +42,11 @@ def null_calibration_p_values(
     shuffled = scores[:, 1:]
     rng = store_stream(store, "redrawn canonical orders", test.name)
     canonical = rng.integers(shuffled.shape[1], size=(draws, len(shuffled)))
-    if test.stops:  # the exact test on shards: all orders at once
+    # These two judge all orders at once.
+    if test.stops:
         return statistics.sharded_exact_p_values(shuffled, canonical)
+    if test.is_t_test:
+        return statistics.sharded_t_p_values(shuffled, canonical)
     p_values = []
     for columns in canonical:
         relabelled = statistics.relabel_canonical(shuffled, columns)

@@ -115,6 +115,11 @@ class Test(StoreNeed):
         return self.statistic is _exact
 
     @property
+    def is_t_test(self) -> bool:
+        """Whether the statistic is the sharded t-test."""
+        return self.statistic is _sharded_t
+
+    @property
     def sums(self) -> bool:
         """Whether the test needs no more of an ordering than its log-probability."""
         return TOKEN_SCORES.get((self.name, self.b)) is summed

@@ -69,7 +69,7 @@ _MODULES = {
     "simulation": "relabel_canonical simulated_p_values",
     "successor": "centred_successors generated_successor_test generated_successors "
     "sampled_successor_scores successor_scores",
-    "t_test": "sharded_t_test",
+    "t_test": "sharded_t_p_values sharded_t_test",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
 _HOMES: dict[str, str] = {}

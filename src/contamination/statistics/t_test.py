@@ -5,12 +5,13 @@ import math
 import numpy as np
 import scipy.special
 import scipy.stats
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
     ROUNDING,
     as_log_probs,
+    as_whole_numbers,
     with_scale,
     without_scale,
 )
@@ -64,10 +65,7 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     (4.0, 0.0286)
     """
     values = as_log_probs(log_probs, ndim=2, min_shards=2)
-    if ddof not in _DDOFS:
-        raise InputError(
-            f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script",
-        )
+    _check_ddof(ddof)
     values, exponent = without_scale(values)
     shards = len(values)
     differences = values[:, 0] - values[:, 1:].mean(axis=1)
@@ -76,12 +74,7 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
         statistic = 0.0
         log10_p = 0.0
     elif np.ptp(differences) <= rounding:
-        difference = with_scale(float(differences[0]), int(exponent.item()))
-        raise InputError(
-            f"all {shards} shards have the same difference of {difference:.6g} nats, "
-            "which leaves t undefined: check for repeated shards, or use "
-            "sharded_exact_test"
-        )
+        raise _undefined(with_scale(float(differences[0]), int(exponent.item())), shards)
     else:
         error = differences.std(ddof=ddof) / math.sqrt(shards)
         statistic = float(differences.mean() / error)
@@ -92,6 +85,77 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
         statistic=statistic,
         shards=shards,
         permutations=values.shape[1] - 1,
+    )
+
+
+def sharded_t_p_values(
+    log_probs: ArrayLike, canonical: ArrayLike, *, ddof: int = 1
+) -> NDArray[np.float64]:
+    """Compute p of `sharded_t_test` for each of b choices of the canonical orderings, (b,).
+
+    Parameters
+    ----------
+    log_probs
+        (r, m+1) as in `sharded_t_test`, except that no column is special.
+    canonical
+        (b, r), the column of each shard that is called canonical, 0 to m.
+    ddof
+        As in `sharded_t_test`.
+
+    Raises
+    ------
+    InputError
+        For what `sharded_t_test` refuses, and for choices of another shape or of
+        columns that do not exist.
+
+    Examples
+    --------
+    >>> scores = [[-9.0, -10.0], [-7.5, -9.5], [-8.0, -9.0]]
+    >>> sharded_t_p_values(scores, [[0, 0, 0], [1, 1, 1]]).round(4)
+    array([0.0286, 0.9714])
+    """
+    values = as_log_probs(log_probs, ndim=2, min_shards=2)
+    _check_ddof(ddof)
+    values, exponent = without_scale(values)
+    shards, orderings = values.shape
+    chosen = as_whole_numbers(
+        canonical,
+        "canonical",
+        (None, shards),
+        least=0,
+        most=orderings - 1,
+    )
+    # A value minus the mean of the others, by the mean of all: m s = (m + 1) (L - mean).
+    centred = values - values.mean(axis=1, keepdims=True)
+    differences = centred[np.arange(shards), chosen] * orderings / (orderings - 1)
+    rounding = ROUNDING * np.abs(values).max()
+    is_null = np.abs(differences).max(axis=1) <= rounding
+    is_undefined = (np.ptp(differences, axis=1) <= rounding) & ~is_null
+    if is_undefined.any():
+        difference = float(differences[is_undefined][0, 0])
+        raise _undefined(with_scale(difference, int(exponent.item())), shards)
+    error = differences.std(axis=1, ddof=ddof) / math.sqrt(shards)
+    error[is_null] = 1.0
+    t = differences.mean(axis=1) / error
+    p_values = scipy.special.stdtr(shards - 1, -t)  # the law of t is symmetric
+    p_values[is_null] = 1.0
+    return np.asarray(p_values)
+
+
+def _check_ddof(ddof: int) -> None:
+    """Raise InputError unless `ddof` is one of the two that exist."""
+    if ddof not in _DDOFS:
+        raise InputError(
+            f"ddof is {ddof!r:.40}: give 1, or 0 to compare with the public script",
+        )
+
+
+def _undefined(difference: float, shards: int) -> InputError:
+    """Return the error for shards that all have the same difference (nats), not 0."""
+    return InputError(
+        f"all {shards} shards have the same difference of {difference:.6g} nats, "
+        "which leaves t undefined: check for repeated shards, or use "
+        "sharded_exact_test"
     )
 
 

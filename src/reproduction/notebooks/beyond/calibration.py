@@ -17,14 +17,18 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
 from contamination.audit.registry import TESTS
-from contamination.statistics import contributions, log_e_values, sharded_exact_p_values
+from contamination.statistics import (
+    contributions,
+    log_e_values,
+    sharded_exact_p_values,
+    sharded_t_p_values,
+)
 
 Floats = NDArray[np.float64]
 # p-values (b,) of scores (r, m+1), where `canonical` (b, r) are called canonical in
@@ -38,38 +42,12 @@ T = TESTS["sharded_t"].label
 EXACT = TESTS["sharded_exact"].label
 
 
-def t_p_values(scores: Floats, canonical: NDArray[np.int64], *, ddof: int) -> Floats:
-    """Compute p of `sharded_t_test` for each choice of the canonical orderings, (b,).
-
-    Parameters
-    ----------
-    scores
-        (r, m+1).
-    canonical
-        (b, r), the orderings that are called canonical in each trial.
-    ddof
-        Of the standard deviation over shards.
-    """
-    shards, orderings = scores.shape
-    chosen = scores[np.arange(shards), canonical]
-    others = (scores.sum(axis=1) - chosen) / (orderings - 1)
-    differences = chosen - others
-    error = differences.std(axis=1, ddof=ddof) / np.sqrt(shards)
-    t = np.divide(
-        differences.mean(axis=1),
-        error,
-        out=np.zeros(len(error)),
-        where=error > 0,
-    )
-    return np.asarray(scipy.stats.t.sf(t, shards - 1))
-
-
 def _student(
     scores: Floats,
     canonical: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Floats:
-    return t_p_values(scores, canonical, ddof=1)
+    return sharded_t_p_values(scores, canonical)
 
 
 def _student_ddof_0(
@@ -77,7 +55,7 @@ def _student_ddof_0(
     canonical: NDArray[np.int64],
     rng: np.random.Generator,
 ) -> Floats:
-    return t_p_values(scores, canonical, ddof=0)
+    return sharded_t_p_values(scores, canonical, ddof=0)
 
 
 def _exact(
