@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from contamination.audit.comparison import ASSUMPTION, STATED
+from contamination.audit.controls.sides import compare_sides
 from contamination.audit.controls.zlib import zlib_test
 from contamination.audit.export_rows import conda, model_cards
 from contamination.audit.held_out import SidesRequest
@@ -81,6 +82,21 @@ def test_what_needs_no_model_is_computed_once_for_all_models(tokenizer, tmp_path
     assert one.zlib is other.zlib
     alone = zlib_test(SET, kind="successors", shards=one.result.shards, permutations=25, seed=0)
     assert one.zlib.p == alone.p
+
+
+def test_baselines_of_two_sides_are_computed_once_for_all_models(rows_of, monkeypatch):
+    computed = []
+
+    def counted(*arguments, **named):
+        computed.append(arguments)
+        return compare_sides(*arguments, **named)
+
+    monkeypatch.setattr("contamination.audit.held_out.compare_sides", counted)
+    rows = rows_of("reader", "clean", control="control")
+    blind = [row["blind"] for row in rows if row["axis"] == "held out"]
+    assert len(computed) == 1
+    assert len(blind) == 2
+    assert blind[0] == blind[1]
 
 
 def test_two_models_of_one_name_and_the_axis_of_options_are_refused(tmp_path):

@@ -9,6 +9,7 @@ statement of the author elsewhere.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.audit.comparison import Comparison
-from contamination.audit.controls.sides import compare_sides
+from contamination.audit.controls.sides import SidesControl, compare_sides
 from contamination.audit.sides_store import (
     SidesHeader,
     SidesStore,
@@ -98,6 +99,34 @@ class SidesRequest:
             )
 
 
+@dataclass(frozen=True, eq=False)
+class BlindBaselines:
+    """The baselines of two sides, computed where they are first needed.
+
+    They depend on the records and the request alone, so all models of an audit share
+    them.
+
+    Attributes
+    ----------
+    suspect, held_out
+        The two sides.
+    request
+        Of the comparison; the name of the model in it plays no role.
+    """
+
+    suspect: ExampleSet
+    held_out: ExampleSet
+    request: SidesRequest
+
+    @cached_property
+    def control(self) -> SidesControl:
+        """The p-values of the baselines."""
+        texts = [*self.suspect.examples, *self.held_out.examples]
+        published = np.arange(len(texts)) < len(self.suspect.examples)
+        strata = strata_of(self.suspect, self.held_out, self.request)
+        return compare_sides(texts, published, strata, seed=self.request.seed)
+
+
 def compare(
     model: Scorer,
     suspect: ExampleSet,
@@ -105,6 +134,7 @@ def compare(
     request: SidesRequest = SidesRequest(),
     *,
     level: float = 0.05,
+    baselines: BlindBaselines | None = None,
 ) -> Comparison:
     """Test whether a model scores published records higher than those that were held back.
 
@@ -120,6 +150,9 @@ def compare(
         Scores, strata and draws.
     level
         Of the bound on how many records were read, and of their list.
+    baselines
+        Those of these very sides and request, which the comparisons of several models
+        share; None computes them.
 
     Raises
     ------
@@ -164,7 +197,8 @@ def compare(
     published = np.arange(len(texts)) < len(suspect.examples)
     blind = None
     if not request.drawn:
-        blind = compare_sides(texts, published, strata, seed=request.seed)
+        baselines = baselines or BlindBaselines(suspect, held_out, request)
+        blind = baselines.control
     bound = None
     read = None
     if test.strata is None:

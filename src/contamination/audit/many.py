@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from contamination.audit.comparison import Comparison
 from contamination.audit.controls.of_set import SetControls
-from contamination.audit.held_out import SidesRequest, compare
+from contamination.audit.held_out import BlindBaselines, SidesRequest, compare
 from contamination.audit.recompute_sides import AXIS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
@@ -57,6 +57,9 @@ class _Sets:
         The held-out records of some of these sets, likewise.
     controls
         Of each published set that was opened: what needs no model.
+    baselines
+        Of each set of which both sides were opened: what tells them apart without a
+        model.
     request, sides
         Of the order, and of the comparison with held-out records.
     """
@@ -64,6 +67,7 @@ class _Sets:
     published: dict[str, ExampleSet | str]
     held_out: dict[str, ExampleSet | str]
     controls: dict[str, SetControls]
+    baselines: dict[str, BlindBaselines]
     request: Request
     sides: SidesRequest
 
@@ -124,14 +128,21 @@ def audit_pairs(
                 parameter="held_out",
             )
     published = _open_sets(sets)
+    others = _open_sets(held_out or {})
     controls_of = {}
+    baselines_of = {}
     for name, test_set in published.items():
-        if isinstance(test_set, ExampleSet):
-            controls_of[name] = SetControls(test_set, request)
+        if not isinstance(test_set, ExampleSet):
+            continue
+        controls_of[name] = SetControls(test_set, request)
+        kept_back = others.get(name)
+        if isinstance(kept_back, ExampleSet):
+            baselines_of[name] = BlindBaselines(test_set, kept_back, sides)
     opened = _Sets(
         published=published,
-        held_out=_open_sets(held_out or {}),
+        held_out=others,
         controls=controls_of,
+        baselines=baselines_of,
         request=request,
         sides=sides,
     )
@@ -193,7 +204,7 @@ def _pairs_of(
         elif isinstance(others, str):
             found = others
         else:
-            found = _tried(compare, scorer, published, others, sides)
+            found = _tried(_compare, scorer, sides, sets.baselines[name])
         yield Pair(model_name, name, found, AXIS)
 
 
@@ -236,6 +247,11 @@ def _audit_untimed(
 ) -> Audit:
     """Return the audit of a pair, without a forecast, which the table does not show."""
     return run_audit(scorer, test_set, request, timed=False, controls=controls)
+
+
+def _compare(scorer: Scorer, sides: SidesRequest, baselines: BlindBaselines) -> Comparison:
+    """Return the comparison of two sides under a model."""
+    return compare(scorer, baselines.suspect, baselines.held_out, sides, baselines=baselines)
 
 
 def _tried(work: Callable[..., T], *arguments: Any) -> T | str:

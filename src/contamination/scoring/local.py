@@ -215,7 +215,7 @@ class TransformersScorer:
 
     def require_known_tokens(self, sequences: Sequence[np.ndarray]) -> None:
         """Refuse ids that the network has no row for: a GPU would fail without saying why."""
-        largest = max([self.start, *(int(ids.max()) for ids in sequences if len(ids))])
+        largest = int(np.concatenate([[self.start], *sequences]).max())
         size = self.config.get_text_config().vocab_size
         if largest >= size:
             raise InputError(

@@ -26,6 +26,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.shared_keys import SharedKeys, attention_mask
+from contamination.scoring.stores.base import positions
 from contamination.scoring.windows import Window, assemble, padded
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU.
@@ -83,8 +84,9 @@ class Piece(NamedTuple):
         inputs = np.ceil(len(longer) / counts) * mean  # of the longest row
         keys = 1 + len(self.prefix) + inputs
         costs = counts * (inputs * (NETWORK + keys) + COPY * keys)
-        cheapest = counts[costs.argmin()]
-        ends = np.linspace(0, len(longer), 1 + cheapest).round().astype(int)
+        cheapest = int(counts[costs.argmin()])
+        mean_row = len(longer) / cheapest
+        ends = [round(number * mean_row) for number in range(cheapest + 1)]
         return [longer[start:stop] for start, stop in pairwise(ends)]
 
 
@@ -165,8 +167,10 @@ def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     if not isinstance(scorer, TransformersScorer):
         yield from _plain(scorer, pieces)
         return
+    sequences: list[np.ndarray] = []
     for piece in pieces:
-        scorer.require_known_tokens([piece.prefix, *piece.continuations])
+        sequences += [piece.prefix, *piece.continuations]
+    scorer.require_known_tokens(sequences)
     reach = _reach(scorer)
     able: list[Piece] = []
     others: list[Piece] = []
@@ -323,9 +327,9 @@ def _read_prefixes(
     scorer: TransformersScorer, pieces: list[Piece], widths: np.ndarray, keys: SharedKeys
 ) -> Tensor:
     """Fill the keys, and return the hidden state at the end of each prefix."""
-    inputs = [np.append(scorer.start, piece.prefix) for piece in pieces]
+    prefixes = padded([piece.prefix for piece in pieces], scorer.start)
     output = scorer.body(
-        input_ids=scorer.send(padded(inputs, scorer.start)),
+        input_ids=scorer.send(np.insert(prefixes, 0, scorer.start, axis=1)),
         past_key_values=keys,
         use_cache=True,
     )
@@ -340,37 +344,44 @@ def _continue_rows(
 ) -> Tensor:
     """Return the log-probabilities of all tokens but the first of each continuation, in order."""
     owners = np.array([row.piece for row in rows])
-    inputs: list[np.ndarray] = []
-    positions: list[np.ndarray] = []
-    blocks: list[np.ndarray] = []
-    targets: list[np.ndarray] = []
+    continuations: list[np.ndarray] = []
     for row in rows:
-        lengths = [len(ids) - 1 for ids in row.continuations]
-        behind_prefix = np.concatenate([np.arange(length) for length in lengths])
-        inputs.append(np.concatenate([ids[:-1] for ids in row.continuations]))
-        positions.append(widths[row.piece] + behind_prefix)
-        blocks.append(np.repeat(np.arange(len(lengths)), lengths))
-        targets += [ids[1:] for ids in row.continuations]
+        continuations += row.continuations
+    lengths = np.array([len(ids) - 1 for ids in continuations])
+    counts = [len(row.continuations) for row in rows]
+    row_of = np.repeat(np.arange(len(rows)), counts)
+    row_lengths = np.bincount(row_of, weights=lengths)
+    filled = np.arange(row_lengths.max()) < row_lengths[:, None]
+    inputs = np.concatenate([ids[:-1] for ids in continuations])
+    behind_prefix = np.repeat(widths[owners[row_of]], lengths) + positions(lengths)
+    blocks = np.repeat(np.arange(len(continuations)), lengths)
+    targets = np.concatenate([ids[1:] for ids in continuations])
     keys.owners = scorer.send(owners)
-    block_table = padded(blocks, -1)
     prefix_keys, _ = next(iter(keys.kept.values()))
     mask = attention_mask(
-        scorer.send(block_table),
+        scorer.send(_in_rows(filled, blocks, -1)),
         scorer.send(widths[owners]),
         int(widths.max()),
         prefix_keys.dtype,  # that in which the network attends
     )
     output = scorer.body(
-        input_ids=scorer.send(padded(inputs, scorer.start)),
-        position_ids=scorer.send(padded(positions, 0)),
+        input_ids=scorer.send(_in_rows(filled, inputs, scorer.start)),
+        position_ids=scorer.send(_in_rows(filled, behind_prefix, 0)),
         attention_mask=mask,
         past_key_values=keys,
         use_cache=True,
     )
     hidden = output.last_hidden_state.flatten(0, 1)
-    within = scorer.send(np.flatnonzero(block_table >= 0)).to(hidden.device)
+    within = scorer.send(np.flatnonzero(filled)).to(hidden.device)
     hidden = hidden.index_select(0, within)
-    return scorer.head(hidden, scorer.send(np.concatenate(targets)).to(hidden.device))
+    return scorer.head(hidden, scorer.send(targets).to(hidden.device))
+
+
+def _in_rows(filled: np.ndarray, values: np.ndarray, padding: int) -> np.ndarray:
+    """Return the values, row after row, where a table is filled, and the padding elsewhere."""
+    table = np.full(filled.shape, padding, dtype=np.int64)
+    table[filled] = values
+    return table
 
 
 def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
@@ -379,12 +390,11 @@ def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
     The values are those of the first tokens, with padding, and then those of all
     others.
     """
-    order: list[np.ndarray] = []
-    start = firsts.size
-    for row, piece in enumerate(pieces):
-        for column, ids in enumerate(piece.continuations):
-            stop = start + len(ids) - 1
-            first = row * firsts.shape[1] + column
-            order.append(np.array([first, *range(start, stop)]))
-            start = stop
-    return np.concatenate(order)
+    lengths: list[int] = []
+    for piece in pieces:
+        lengths += [len(ids) - 1 for ids in piece.continuations]
+    counts = np.array([len(piece.continuations) for piece in pieces])
+    of_firsts = np.flatnonzero(np.arange(firsts.shape[1]) < counts[:, None])
+    of_others = np.arange(firsts.size, firsts.size + sum(lengths))
+    begins = np.cumsum(lengths) - lengths
+    return np.insert(of_others, begins, of_firsts)

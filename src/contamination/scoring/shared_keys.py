@@ -28,15 +28,17 @@ def attention_mask(
     dtype
         In which the network attends.
     """
-    in_prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
-    prefix = in_prefix[:, None].expand(*blocks.shape, longest)
-    own = (blocks[:, :, None] == blocks[:, None, :]).tril()
-    seen = torch.cat([prefix, own], dim=2)[:, None]
+    rows, inputs = blocks.shape
     # The lowest number instead of minus infinity, and no boolean: every kind of
     # attention adds it.
     lowest = torch.finfo(dtype).min
-    zeros = torch.zeros(seen.shape, dtype=dtype, device=seen.device)
-    return zeros.masked_fill_(~seen, lowest)
+    shape = (rows, inputs, longest + inputs)
+    mask = torch.full(shape, lowest, dtype=dtype, device=blocks.device)
+    in_prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
+    mask[:, :, :longest].masked_fill_(in_prefix[:, None], 0)
+    own = (blocks[:, :, None] == blocks[:, None, :]).tril_()
+    mask[:, :, longest:].masked_fill_(own, 0)
+    return mask[:, None]
 
 
 class SharedKeys(Cache):  # type: ignore[misc]

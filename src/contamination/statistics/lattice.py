@@ -21,6 +21,7 @@ from scipy.special import logsumexp, softmax
 # 250 permutations, coarse enough that this takes tens of milliseconds.
 STEPS_PER_SHARD = 4096
 _EPS = float(np.finfo(np.float64).eps)
+_FEW = 32  # gaps of a shard that show whether there may be a unit
 _SHORT = 64  # terms of a law that is convolved directly: an FFT would take longer
 
 Floats = NDArray[np.float64]
@@ -40,15 +41,21 @@ def lattice_step(gaps: Sequence[Floats]) -> tuple[float, float]:
     shards = sum(len(block) for block in gaps)
     width = sum(float(np.ptp(block, axis=1).sum()) for block in gaps)
     step = width / (STEPS_PER_SHARD * shards)
+    # A unit of all gaps is one of a few of them, and hardly any scores have one.
+    few = [block[:, :_FEW] for block in gaps]
+    if _power_of_two_unit(few) <= step:
+        return step, step * shards
     unit = _power_of_two_unit(gaps)
-    if unit > step:
-        return unit, 0.0
-    return step, step * shards
+    if unit <= step:
+        return step, step * shards
+    return unit, 0.0
 
 
 def _power_of_two_unit(gaps: Sequence[Floats]) -> float:
-    """Return the largest power of two of which all gaps, some of them not 0, are multiples."""
+    """Return the largest power of two of which all gaps are multiples; infinity of zeros alone."""
     nonzero = np.concatenate([block[block != 0] for block in gaps])
+    if not len(nonzero):
+        return math.inf
     mantissa, exponent = np.frexp(np.abs(nonzero))
     digits = np.ldexp(mantissa, 53).astype(np.int64)
     lowest_bit = digits & -digits
@@ -74,11 +81,12 @@ def log_tail(blocks: Sequence[NDArray[np.int64]]) -> float:
     0.444444
     """
     theta = 0.0
-    if _tilted_mean(theta, blocks) < 0:
+    numbers = [steps.astype(np.float64) for steps in blocks]
+    if _tilted_mean(theta, numbers) < 0:
         high = 1 / max(int(np.abs(steps).max()) for steps in blocks)
-        while _tilted_mean(high, blocks) < 0:
+        while _tilted_mean(high, numbers) < 0:
             high *= 2
-        theta = brentq(_tilted_mean, 0.0, high, args=(blocks,), xtol=1e-6 * high)
+        theta = brentq(_tilted_mean, 0.0, high, args=(numbers,), xtol=1e-6 * high)
     log_mgf = 0.0
     laws: list[Floats] = []
     largest = 0.0
@@ -133,7 +141,7 @@ def _convolve_pair(first: Floats, second: Floats) -> Floats:
     return np.asarray(irfft(rfft(first, size) * rfft(second, size), size)[:terms])
 
 
-def _tilted_mean(theta: float, blocks: Sequence[NDArray[np.int64]]) -> float:
+def _tilted_mean(theta: float, blocks: Sequence[Floats]) -> float:
     """Return K'(theta): the mean of the sum of steps under the law tilted by theta.
 
     It grows with theta.

@@ -99,6 +99,8 @@ def neighbour_similarity(
         raise InputError(f"lags are {distances.tolist()}: start with 1")
     orderings_count, n = orderings.shape
     transposed = vectors.T.tocsr()
+    records = orderings.ravel()
+    first_of_ordering = n * np.arange(orderings_count)[:, None]
     place = np.empty_like(orderings)
     numbers = np.arange(n, dtype=orderings.dtype)
     np.put_along_axis(place, orderings, numbers[None, :], axis=1)
@@ -112,11 +114,11 @@ def neighbour_similarity(
         has_twin[rows] = near.any(axis=1)
         own_place = place[:, rows]
         own_stop = stop[own_place]
-        first_of_row = n * np.arange(len(rows))  # in the flat matrices, which are read faster
+        first_of_row = n * np.arange(len(rows))  # flat matrices are read faster
         for index, lag in enumerate(distances):
             target = own_place + lag
             inside = target < own_stop
-            partner = np.take_along_axis(orderings, np.minimum(target, n - 1), axis=1)
+            partner = records.take(first_of_ordering + np.minimum(target, n - 1))
             pick = first_of_row + partner
             sums[index] += (cosine.ravel().take(pick) * inside).sum(axis=1)
             if lag == 1 and has_twin[rows].any():

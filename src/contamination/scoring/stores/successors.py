@@ -92,14 +92,21 @@ class SuccessorStore(Store):
         self._require_tokens()
         start, _ = self.header.bounds[shard]
         size = self.shard_size(shard, permutations=0)
-        tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
+        rows: list[int] = []
+        followers: list[np.ndarray] = []
+        values: list[np.ndarray] = []
         for place, examples, nats in self.sequences(shard):
-            row = place[1]
-            lengths = self.header.stored[examples]
-            position = positions(lengths)
-            successor = np.repeat(examples - start, lengths)
-            kept = position < tokens_per_example
-            tokens[row, successor[kept], position[kept]] = nats[kept]
+            rows.append(place[1])
+            followers.append(examples)
+            values.append(nats)
+        successors = np.concatenate(followers) - start
+        lengths = self.header.stored[successors + start]
+        position = positions(lengths)
+        kept = position < tokens_per_example
+        row = np.repeat(np.repeat(rows, size - 1), lengths)
+        column = np.repeat(successors, lengths)
+        tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
+        tokens[row[kept], column[kept], position[kept]] = np.concatenate(values)[kept]
         diagonal = np.arange(size)
         tokens[diagonal, diagonal] = np.nan
         return tokens
