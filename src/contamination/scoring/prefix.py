@@ -390,11 +390,12 @@ def _order_of_tokens(pieces: list[Piece], firsts: np.ndarray) -> np.ndarray:
     The values are those of the first tokens, with padding, and then those of all
     others.
     """
-    lengths: list[int] = []
+    further: list[int] = []
     for piece in pieces:
-        lengths += [len(ids) - 1 for ids in piece.continuations]
+        further += [len(ids) - 1 for ids in piece.continuations]
+    lengths = np.array(further, dtype=np.int64)
     counts = np.array([len(piece.continuations) for piece in pieces])
     of_firsts = np.flatnonzero(np.arange(firsts.shape[1]) < counts[:, None])
-    of_others = np.arange(firsts.size, firsts.size + sum(lengths))
+    of_others = np.arange(firsts.size, firsts.size + lengths.sum())
     begins = np.cumsum(lengths) - lengths
     return np.insert(of_others, begins, of_firsts)
