@@ -9,7 +9,7 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
-from contamination.statistics import TestResult
+from contamination.statistics.results import outcome_row as outcome_row  # also without pandas
 
 MISSING = "—"
 POOLED = "all sets pooled"  # in place of the name of a set
@@ -153,12 +153,6 @@ def write_markdown(
     path = Path(results) / "tables" / f"{name}.md"
     write_text(path, to_markdown(table, headers))
     return path
-
-
-def outcome_row(result: TestResult) -> dict[str, Any]:
-    """Return the fields of every test result, as a row of a table."""
-    fields = ("test", "shards", "permutations", "statistic", "p", "log10_p")
-    return {field: getattr(result, field) for field in fields}
 
 
 def _as_text(column: pd.Series) -> pd.Series:

@@ -19,7 +19,7 @@ from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_checks import require_one_model
 from contamination.scoring.store_format import Header
 from contamination.statistics import TestResult, adjust
-from contamination.tables import outcome_row
+from contamination.statistics.results import outcome_row
 
 TOLERANCE = 1e-9  # of what two machines compute from the same numbers, relative
 NUMBERS = ("statistic", "p", "log10 p", "p (Holm)")

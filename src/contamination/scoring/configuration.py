@@ -1,11 +1,16 @@
 """What the configuration of a model says: its kind, its context and its size."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
+from transformers import PreTrainedConfig
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from contamination.errors import InputError
+from contamination.files import read_json
 from contamination.scoring.cost import Shape
 from contamination.scoring.load_errors import explain_load_errors
 from contamination.scoring.model_source import ModelSource, refuse_kernels
@@ -16,6 +21,70 @@ if TYPE_CHECKING:  # importing it takes longer than importing torch
 # Ten times what published models have; more would take for ever to lay out.
 MOST_LAYERS = 10_000
 LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+# Keys of a config.json by which a model is opened, where they say enough.
+OPENING = (
+    "model_type",
+    "model_name",
+    "tokenizer_class",
+    "max_position_embeddings",
+    "num_hidden_layers",
+    "attn_implementation",
+    "_attn_implementation",
+)
+# Keys that leave the context to the class of its architecture.
+READ_BY_CLASS = ("auto_map", "text_config", "is_encoder_decoder")
+ROPES = ("rope_parameters", "rope_scaling")  # keys of a config.json, the second of old ones
+# Kinds of these by which a model reads as many tokens as it states.
+KEEPING_LENGTH = (None, "default", "linear", "dynamic", "yarn", "llama3")
+
+
+def read_config(source: ModelSource) -> Any:
+    """Return the configuration of the model, without defaults if the file needs none.
+
+    Raises InputError as `load_config`.
+    """
+    config = stated_config(source)
+    if config is None:
+        return load_config(source)
+    _require_usable(config, source)
+    return config
+
+
+def stated_config(source: ModelSource) -> PreTrainedConfig | None:
+    """Return what config.json states, or None unless it states the context by itself.
+
+    The class of a configuration adds the defaults of its architecture. That of Llama
+    imports the code of the network, which takes longer than importing torch: a command
+    that finds its stores full does without both.
+    """
+    file = Path(source.name) / "config.json"
+    if source.trust_remote_code or not file.is_file():
+        return None
+    try:
+        stated = read_json(file)
+    except InputError:  # whoever loads it says what is wrong
+        return None
+    if type(stated.get(LENGTHS[0])) is not int:
+        return None
+    if any(stated.get(name) for name in READ_BY_CLASS):
+        return None
+    if _is_shortened(stated):
+        return None
+    if stated.get("model_type") not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        return None
+    kept = {key: stated[key] for key in OPENING if key in stated}
+    with explain_load_errors(source.name):
+        return PreTrainedConfig.from_dict(kept, name_or_path=source.name)
+
+
+def _is_shortened(stated: Mapping[str, Any]) -> bool:
+    """Say whether positions may keep a model from reading as many tokens as it states."""
+    for name in ROPES:
+        rope = stated.get(name) or {}
+        kind = rope.get("rope_type", rope.get("type")) if isinstance(rope, dict) else "unknown"
+        if kind not in KEEPING_LENGTH:
+            return True
+    return False
 
 
 def load_config(source: ModelSource) -> Any:
@@ -27,6 +96,16 @@ def load_config(source: ModelSource) -> Any:
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
+    _require_usable(config, source)
+    if not _is_causal(config):
+        raise InputError(
+            f"{source.name}: {config.model_type} is not a causal language model",
+        )
+    return config
+
+
+def _require_usable(config: Any, source: ModelSource) -> None:
+    """Raise InputError for more layers than any model has, or kernels from the hub."""
     layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
     if layers > MOST_LAYERS:
         raise InputError(
@@ -34,11 +113,6 @@ def load_config(source: ModelSource) -> Any:
             "that belongs to the weights"
         )
     refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
-    if not _is_causal(config):
-        raise InputError(
-            f"{source.name}: {config.model_type} is not a causal language model",
-        )
-    return config
 
 
 def _is_causal(config: Any) -> bool:

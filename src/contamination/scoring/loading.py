@@ -16,9 +16,10 @@ import torch
 import transformers
 from huggingface_hub import hf_hub_download
 from huggingface_hub.errors import EntryNotFoundError
+from transformers import PreTrainedConfig
 
 from contamination.errors import InputError
-from contamination.files import FileState, sha256_of
+from contamination.files import FileState, read_json, sha256_of
 from contamination.scoring import checkpoint
 from contamination.scoring.checkpoint import (
     ADAPTER,
@@ -33,6 +34,8 @@ from contamination.scoring.configuration import (
     count_parameters,
     load_config,
     model_shape,
+    read_config,
+    stated_config,
 )
 from contamination.scoring.load_errors import explain_load_errors, is_out_of_memory
 from contamination.scoring.model_source import ModelSource, Precision
@@ -55,6 +58,7 @@ __all__ = [
     "load_tokenizer",
     "model_shape",
     "pin_commit",
+    "read_config",
     "settled_states",
     "unchanged",
 ]
@@ -108,8 +112,27 @@ def load_tokenizer(source: ModelSource) -> "PreTrainedTokenizerBase":
             f"{path}: no tokenizer.json in it; put the model's tokenizer there",
         )
     with explain_load_errors(source.name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            **source.location, config=_config_of_tokenizer(source)
+        )
         return without_sampling(tokenizer)
+
+
+def _config_of_tokenizer(source: ModelSource) -> PreTrainedConfig | None:
+    """Return what config.json states, if the class of the tokenizer depends on no more.
+
+    With None transformers loads the configuration, by the class of its architecture.
+    """
+    file = Path(source.name) / "tokenizer_config.json"
+    if not file.is_file():
+        return None
+    try:
+        stated = read_json(file)
+    except InputError:  # transformers says what is wrong
+        return None
+    if "tokenizer_class" not in stated or "auto_map" in stated:
+        return None
+    return stated_config(source)
 
 
 def load_network(
@@ -229,7 +252,7 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     source
         A directory, or a hub id with its commit.
     config
-        Configuration, from `load_config`.
+        Configuration, from `load_config` or `read_config`.
     dtype
         In which the network computes.
     start

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -68,8 +68,8 @@ class TransformersScorer:
         source = loading.pin_commit(unpack(source, self.dtype))
         with loading.explain_load_errors(source.name), loading.unchanged(source):
             self._states = loading.settled_states(source)
-            self.config = loading.load_config(source)
-            self.context = loading.context_length(source, self.config)
+            config = loading.read_config(source)
+            self.context = loading.context_length(source, config)
             self.source = source
             # Whether the network is over all devices: then one process works, and no
             # other.
@@ -78,10 +78,15 @@ class TransformersScorer:
             )
             self.tokenizer = loading.load_tokenizer(source)
             self.start = start_token(self.tokenizer)
-            self.revision = loading.identity(source, self.config, self.dtype, self.start)
+            self.revision = loading.identity(source, config, self.dtype, self.start)
         usual = BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
         self.batch_tokens = batch_tokens or usual
         self._by_bytes = batch_tokens is None
+
+    @cached_property
+    def config(self) -> Any:
+        """The configuration with the defaults of its architecture, loaded late like `model`."""
+        return loading.load_config(self.source)
 
     @cached_property
     def model(self) -> "PreTrainedModel":

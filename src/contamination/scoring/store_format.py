@@ -354,7 +354,8 @@ def read_part(path: Path, header: Header) -> list[ScoredSequence]:
 def _split(column: pa.ChunkedArray) -> list[np.ndarray]:
     """Return the lists of a column as arrays."""
     lists = column.combine_chunks()
-    values = lists.flatten().to_numpy()
-    ends = np.cumsum(lists.value_lengths().to_numpy()).tolist()
+    # Not by `to_numpy`, which imports pandas.
+    values = np.from_dlpack(lists.flatten())
+    ends = np.cumsum(np.from_dlpack(lists.value_lengths())).tolist()
     starts = [0, *ends[:-1]]
     return [values[start:stop] for start, stop in zip(starts, ends, strict=False)]

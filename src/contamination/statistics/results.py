@@ -114,3 +114,9 @@ def with_ties(scores: NDArray[np.float64], resolution: ArrayLike) -> NDArray[np.
     """
     tied = np.ptp(scores, axis=-1) <= resolution
     return np.where(tied[..., None], scores.mean(axis=-1, keepdims=True), scores)
+
+
+def outcome_row(result: TestResult) -> dict[str, Any]:
+    """Return the fields of every test result, as a row of a table."""
+    fields = ("test", "shards", "permutations", "statistic", "p", "log10_p")
+    return {field: getattr(result, field) for field in fields}

@@ -1,0 +1,105 @@
+"""A config.json that states the context is read without the class of its architecture."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from transformers import AutoTokenizer
+
+from contamination.scoring import loading
+from contamination.scoring.configuration import stated_config
+from contamination.scoring.loading import ModelSource
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
+from fakes import made_up_registry as registry
+from fakes.tiny_models import grouped, save_model
+
+CONTEXT = 64
+LLAMA3 = {
+    "rope_type": "llama3",
+    "rope_theta": 500_000.0,
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16,
+}
+LONGROPE = {
+    "rope_type": "longrope",
+    "short_factor": [1.0] * 4,
+    "long_factor": [2.0] * 4,
+    "original_max_position_embeddings": 16,
+}
+
+
+@pytest.fixture
+def llama(tokenizer, tmp_path) -> Path:
+    """Return a model whose configuration states its context."""
+    return save_model(tmp_path / "llama", tokenizer, "llama", grouped(CONTEXT))
+
+
+def change(directory: Path, name: str, **changes: object) -> None:
+    """Write other values into a JSON file of a model; None takes one out."""
+    file = directory / name
+    fields = json.loads(file.read_text()) | changes
+    kept = {key: value for key, value in fields.items() if value is not None}
+    file.write_text(json.dumps(kept))
+
+
+@pytest.mark.parametrize(
+    ("changes", "stated"),
+    [
+        ({}, True),
+        ({"rope_scaling": LLAMA3, "rope_parameters": None}, True),
+        ({"model_type": "mistral", "sliding_window": 8}, True),
+        ({"rope_scaling": LONGROPE, "rope_parameters": None}, False),
+        ({"rope_parameters": LONGROPE | {"rope_theta": 1e4}}, False),
+        ({"max_position_embeddings": None}, False),
+        ({"model_type": "gpt2", "max_position_embeddings": None, "n_positions": 32}, False),
+        ({"auto_map": {"AutoConfig": "code.Config"}}, False),
+    ],
+)
+def test_the_context_is_that_of_the_architectures_class(llama, changes, stated):
+    change(llama, "config.json", **changes)
+    source = ModelSource(str(llama))
+    context = loading.context_length(source, loading.read_config(source))
+    assert context == loading.context_length(source, loading.load_config(source))
+    assert (stated_config(source) is not None) == stated
+
+
+@pytest.mark.parametrize(
+    "named", ["TokenizersBackend", "PreTrainedTokenizerFast", "LlamaTokenizer", "Unknown", None]
+)
+def test_the_tokenizer_is_the_one_that_transformers_chooses(llama, prose, named):
+    change(llama, "tokenizer_config.json", tokenizer_class=named)
+    theirs = AutoTokenizer.from_pretrained(str(llama))
+    ours = loading.load_tokenizer(ModelSource(str(llama)))
+    assert type(ours) is type(theirs)
+    for text, ids in zip(prose, tokenize(ours, prose), strict=True):
+        assert ids.tolist() == theirs(text, add_special_tokens=False)["input_ids"]
+
+
+def refusal_of(directory: Path, open_model: Callable[[Path], object]) -> str:
+    """Return the line with which a model is refused; it names the model."""
+    message = registry.refusal(open_model, directory)
+    assert str(directory) in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"num_hidden_layers": 10_001}, "10,001 layers"),
+        ({"attn_implementation": "kernels-community/flash-attn"}, "kernels-community/flash-attn"),
+        ({"model_type": "clip"}, "not a causal language model"),
+    ],
+)
+def test_what_no_model_has_is_refused_when_it_is_opened(llama, changes, named):
+    change(llama, "config.json", **changes)
+    assert named in refusal_of(llama, TransformersScorer)
+
+
+def test_what_only_the_class_can_check_is_refused_before_anything_is_scored(llama):
+    change(llama, "config.json", num_attention_heads="four")
+    scorer = TransformersScorer(llama)
+    assert "num_attention_heads" in refusal_of(llama, lambda _: scorer.load())
