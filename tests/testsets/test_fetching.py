@@ -5,7 +5,7 @@ import json
 import zipfile
 from pathlib import Path
 
-import huggingface_hub.constants
+import huggingface_hub
 import pandas as pd
 import pytest
 
@@ -92,6 +92,21 @@ class TestHub:
         records, commit, _ = download(Hub("org/name", "two"), "test", Path("unused"))
         assert [record for _, record in records] == TAIL
         assert commit == before
+
+    def test_the_card_of_several_configurations_is_read_once(self, repository, monkeypatch):
+        """MMLU has 57, and its card takes longer to read than their records."""
+        whole = huggingface_hub.DatasetCard
+        read = []
+
+        def counted(text: str):
+            read.append(text)
+            return whole(text)
+
+        monkeypatch.setattr(huggingface_hub, "DatasetCard", counted)
+        repository.push(FILES | {"README.md": card(ONE, TWO) + b"Another text.\n"})
+        assert fetched(Hub("org/name", "one")) == QUESTIONS
+        assert fetched(Hub("org/name", "two")) == TAIL
+        assert len(read) == 1
 
     def test_how_repositories_say_where_a_split_is(self, repository):
         parquet_of = {"a/test/0000.parquet": parquet(HEAD), "b/test/0000.parquet": parquet(TAIL)}

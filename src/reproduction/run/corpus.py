@@ -129,8 +129,10 @@ def _signature(arguments: ast.arguments) -> str:
 
 def is_prose(text: str) -> bool:
     """Return whether a docstring is long enough, and of words, to be trained on."""
+    if len(text) < MIN_CHARACTERS:
+        return False
     letters = sum(character.isalpha() or character == " " for character in text)
-    return len(text) >= MIN_CHARACTERS and letters >= MIN_LETTERS * len(text)
+    return letters >= MIN_LETTERS * len(text)
 
 
 def build_corpus(packages: Iterable[str]) -> list[Docstring]:
