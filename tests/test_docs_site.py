@@ -14,6 +14,7 @@ import pytest
 from bs4 import BeautifulSoup
 from sphinx.cmd.build import main as build
 from sphinx.search import IndexBuilder
+from sphinx.util.docutils import new_document
 
 from contamination.tables import to_markdown
 from fakes.browser import Browser
@@ -43,6 +44,16 @@ def navigate_once_a_folder(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(furo, "_compute_navigation_tree", compute)
 
 
+def index_no_words(patch: pytest.MonkeyPatch) -> None:
+    """Give the index of the search pages without a word: no test searches."""
+    feed = IndexBuilder.feed
+
+    def feed_title(index, docname, filename, title, doctree):
+        feed(index, docname, filename, title, new_document(""))
+
+    patch.setattr(IndexBuilder, "feed", feed_title)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     """Build the site once; a warning is an error, and no address can be reached."""
@@ -68,7 +79,7 @@ def site(tmp_path_factory) -> Path:
         for name in ("http_proxy", "https_proxy", "ALL_PROXY"):
             patch.setenv(name, "http://127.0.0.1:9")
         navigate_once_a_folder(patch)
-        patch.setattr(IndexBuilder, "feed", lambda *_: None)  # no test searches the site
+        index_no_words(patch)
         options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
         # Here, where most of what the reference describes is imported already.

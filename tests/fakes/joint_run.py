@@ -8,6 +8,7 @@ What is said of errors is in FOLDER/errors-KILLED-RANK. Prints the exit statuses
 """
 
 import atexit
+import gc
 import json
 import os
 import signal
@@ -106,6 +107,7 @@ def start(job: Callable[[], None], port: str, errors: str) -> list[int]:
 
     They part here and not before, so torch is imported once.
     """
+    gc.freeze()  # else each of them walks through all of torch when it ends
     children = []
     for rank in range(2):
         if (child := os.fork()) == 0:

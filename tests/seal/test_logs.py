@@ -88,9 +88,9 @@ def answered(sealed: SealedSet, reads=()) -> list[LogRecord]:
     return logs
 
 
-def test_a_thousand_keys_keep_the_level():
+def test_many_keys_keep_the_level():
     found = []
-    for i in range(1000):
+    for i in range(400):
         sealed = open_set(RECORDS[:12], hashlib.sha256(b"%d" % i).digest())
         found += audit_logs(sealed, [log_of(*answered(sealed))])
     assert {one.admissible for one in found} == {found[0].admissible}

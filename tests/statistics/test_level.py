@@ -93,9 +93,9 @@ def test_the_t_test_needs_one_degree_less():
 def test_several_statistics_and_peeking_cost_no_level():
     rng = np.random.default_rng(9)
     joint = [
-        westfall_young_test(heavy(rng, (3, 4, 8)), resamples=99, rng=rng).p for _ in range(250)
+        westfall_young_test(heavy(rng, (3, 4, 8)), resamples=99, rng=rng).p for _ in range(150)
     ]
     check_level(joint, 0.05, 0.2, reached=False)
-    runs = heavy(rng, (1_000, 8, 8))
+    runs = heavy(rng, (500, 8, 8))
     stopped = [anytime_test(run, alpha=0.05).stopped_at is not None for run in runs]
-    assert 0 < sum(stopped) <= scipy.stats.binom.ppf(1 - 1e-4, 1_000, 0.05)
+    assert 0 < sum(stopped) <= scipy.stats.binom.ppf(1 - 1e-4, 500, 0.05)

@@ -196,7 +196,9 @@ def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
     if column.dtype.kind != "O":
         return column
-    cells = [csv_text(value) if isinstance(value, str) else value for value in column]
+    texts = {value for value in column if isinstance(value, str)}  # each is looked at once
+    shown = {text: csv_text(text) for text in texts}
+    cells = [shown[value] if isinstance(value, str) else value for value in column]
     return pd.Series(cells, index=column.index, dtype=object)
 
 

@@ -12,6 +12,7 @@ ran on, `variables.yml` with the numbers that prose quotes, and `report/report.p
 
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -236,17 +237,18 @@ def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
         table,
     )
     values = [c for c, scale in scales.items() if c not in names and scale != SKIPPED]
-    rows = pd.Series([], dtype=str)
-    if len(table):
-        rows = table[names].agg(", ".join, axis=1)
-    repetition = rows.groupby(rows).cumcount()
-    numbered = rows + " #" + (repetition + 1).astype(str)
-    rows = rows.where(repetition == 0, numbered)
+    texts = table.astype(object)  # where the texts are Arrow's, each look-up makes one anew
+    repetitions: Counter[str] = Counter()
+    rows = []
+    for parts in texts[names].itertuples(index=False, name=None):
+        row = ", ".join(parts)
+        repetitions[row] += 1
+        rows.append(row if repetitions[row] == 1 else f"{row} #{repetitions[row]}")
     cells = {("", COLUMNS): ", ".join(sorted(table))}
     if not values:
         cells |= {(row, "(the row)"): "there" for row in rows}
     for column in values:
-        for row, text in zip(rows, table[column], strict=True):
+        for row, text in zip(rows, texts[column], strict=True):
             cells[row, column] = text
     return pd.Series(cells)
 
