@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # importing it takes longer than importing torch
     from transformers import PreTrainedModel
 
 Transform = Callable[[Tensor], Tensor]
+# float32 logits that stay in the cache of a core between one operation and the next
+CACHED = {"cpu": 1 << 18}
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 SCALES = ("logit_scale", "lm_head_multiplier")
 
@@ -85,7 +87,8 @@ class Head:
         """
         columns = tokens[:, None] if tokens.ndim == 1 else tokens
         result = torch.empty(columns.shape, dtype=torch.float32, device=hidden.device)
-        for part, logits in self.blocks(hidden, columns):
+        elements = CACHED.get(hidden.device.type)
+        for part, logits in self.blocks(hidden, columns, elements=elements):
             picked = logits.gather(1, columns[part].to(logits.device))
             # In place: a second matrix of this size costs more than the arithmetic.
             top = logits.amax(1, keepdim=True)

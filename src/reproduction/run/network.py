@@ -17,7 +17,7 @@ from reproduction.run.profile import Architecture
 
 SHORT = 512  # tokens of a context up to which plain products are clearly faster on a CPU
 # float32 logits at a time: in the cache of a CPU
-BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}
+BLOCK = {"cpu": 1 << 18, "cuda": 1 << 27}
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
@@ -137,8 +137,9 @@ class _CrossEntropy(torch.autograd.Function):
             picked = values.gather(1, tokens[:, None])
             sums = values.sub_(top).exp_().sum(1, keepdim=True)
             total += (sums.log() + top - picked).sum()
-            values.div_(sums).scatter_add_(1, tokens[:, None], -torch.ones_like(picked))
-            block.copy_(values.div_(count))
+            share = torch.full_like(picked, 1 / count)
+            values.div_(sums * count).scatter_add_(1, tokens[:, None], -share)
+            block.copy_(values)
         ctx.save_for_backward(logits @ weight, logits.T @ hidden)
         return total / count
 

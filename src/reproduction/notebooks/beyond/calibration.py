@@ -88,9 +88,8 @@ def sampled_p_values(
     """
     shares = contributions(scores, weights="inverse_sd")
     shards, orderings = shares.shape
-    null = np.zeros(RESAMPLES)
-    for row in shares:
-        null += row[rng.integers(orderings, size=RESAMPLES)]
+    columns = rng.integers(orderings, size=(shards, RESAMPLES))
+    null = np.take_along_axis(shares, columns, axis=1).sum(axis=0)
     sums = shares[np.arange(shards), canonical].sum(axis=1)
     below = np.searchsorted(np.sort(null), sums - TIES)
     return np.asarray((1 + RESAMPLES - below) / (1 + RESAMPLES))
@@ -282,10 +281,10 @@ def null_p_values(
     """
     groups = np.array_split(np.arange(trials), max(1, trials // GROUP))
     sampling = rng.spawn(len(groups))  # what a test draws for itself moves no other draw
-    parts = []
+    parts: dict[str, list[Floats]] = {test: [] for test in tests}
     for group, stream in zip(groups, sampling, strict=True):
         scores = pool[rng.choice(len(pool), size=shards, replace=False)]
         canonical = rng.integers(pool.shape[1], size=(len(group), shards))
-        columns = {test: P_VALUES[test].p_values(scores, canonical, stream) for test in tests}
-        parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+        for test in tests:
+            parts[test].append(P_VALUES[test].p_values(scores, canonical, stream))
+    return pd.DataFrame({test: np.concatenate(of_groups) for test, of_groups in parts.items()})
