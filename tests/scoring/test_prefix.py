@@ -1,6 +1,7 @@
 """Continuations of shared prefixes against one float64 forward pass for each of them."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from functools import cache
 from operator import itemgetter
@@ -9,6 +10,8 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
@@ -102,6 +105,27 @@ GROUPS = [
 ]
 # By the most inputs for which prefixes are shared: those in which some two continuations share one.
 SHARED = {CONTEXT: set(range(10)), WINDOW: {0, 1, 2, 3}, 0: set()}
+
+
+@given(st.integers(0, 900), st.lists(st.integers(1, 60), min_size=1, max_size=30))
+def test_rows_hold_all_longer_continuations_in_equal_numbers_at_the_least_cost(width, lengths):
+    prefix, continuations = group(width, *lengths)
+    piece = module.Piece(0, prefix, continuations, list(range(len(lengths))))
+    longer = [each for each in continuations if len(each) > 1]
+    rows = piece.rows()
+    assert list(itertools.chain.from_iterable(rows)) == longer
+    if not longer:
+        return
+    inputs = sum(len(each) - 1 for each in longer) / len(longer)
+
+    def cost(count: int) -> float:
+        longest = math.ceil(len(longer) / count) * inputs
+        keys = 1 + width + longest
+        return count * (longest * (module.NETWORK + keys) + module.COPY * keys)
+
+    assert cost(len(rows)) == min(cost(count) for count in range(1, len(longer) + 1))
+    ends = np.linspace(0, len(longer), 1 + len(rows)).round()
+    assert [len(row) for row in rows] == np.diff(ends).tolist()
 
 
 def run(scorer, groups=GROUPS) -> np.ndarray:

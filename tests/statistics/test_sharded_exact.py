@@ -17,6 +17,7 @@ from contamination.statistics import (
     sharded_exact_p_values,
     sharded_exact_test,
 )
+from contamination.statistics.lattice import lattice_step
 from fakes.level import check_every_level
 
 BOTH = pytest.mark.parametrize("weights", ["equal", "inverse_sd"])
@@ -35,6 +36,26 @@ def enumerated(scores, weights, below=0.0):
         observed += share[0]
         noise += 1e-11 * np.abs(share).max()
     return np.mean(sums >= observed - below - noise)
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "unit"),
+    [
+        (8.0, 2.0, 2.0),  # the last gap halves the unit twice
+        (0.0, 2.0, 2.0),
+        (1.0, 0.3, None),  # the last gap has no unit
+        (0.3, 1.0, None),
+    ],
+)
+def test_a_lattice_without_rounding_holds_all_gaps(head, tail, unit):
+    gaps = np.full((2, 200), head)
+    gaps[:, 0] = 0
+    gaps[1, -1] = tail
+    step, width = lattice_step([gaps])
+    if unit is None:
+        assert width == step * len(gaps) > 0
+    else:
+        assert (step, width) == (unit, 0.0)
 
 
 def log10_by_counting(scores):

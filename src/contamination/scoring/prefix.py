@@ -348,8 +348,7 @@ def _continue_rows(
     for row in rows:
         continuations += row.continuations
     lengths = np.array([len(ids) - 1 for ids in continuations])
-    counts = [len(row.continuations) for row in rows]
-    row_of = np.repeat(np.arange(len(rows)), counts)
+    row_of = np.repeat(np.arange(len(rows)), [len(row.continuations) for row in rows])
     row_lengths = np.bincount(row_of, weights=lengths)
     filled = np.arange(row_lengths.max()) < row_lengths[:, None]
     inputs = np.concatenate([ids[:-1] for ids in continuations])

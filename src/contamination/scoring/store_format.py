@@ -145,6 +145,11 @@ class Header:
             return lengths
         return lengths.clip(max=self.tokens_per_example)
 
+    @cached_property
+    def stored_of_shards(self) -> list[int]:
+        """Tokens stored of each shard, its examples counted once."""
+        return [int(self.stored[start:stop].sum()) for start, stop in self.bounds]
+
 
 _HEADER = TypeAdapter(Header)
 

@@ -200,7 +200,8 @@ def sampled_successor_scores(
     rows = max(1, _BLOCK // canonical.size)
     for start in range(0, count, rows):
         orders = np.repeat(canonical, min(rows, count - start), axis=0)
-        scores.append(_sums_along(pairs, rng.permuted(orders, axis=1)))
+        rng.permuted(orders, axis=1, out=orders)
+        scores.append(_sums_along(pairs, orders))
     return np.concatenate(scores)
 
 

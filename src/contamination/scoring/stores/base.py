@@ -224,8 +224,7 @@ class Store(ABC):
 
     def tokens_stored_of(self, place: Place) -> int:
         """Return the tokens of a sequence that get a log-probability."""
-        start, stop = self.header.bounds[place[0]]
-        return int(self.header.stored[start:stop].sum())
+        return self.header.stored_of_shards[place[0]]
 
     def tokens_read_of(self, place: Place) -> int:
         """Return the tokens that the model reads for a sequence."""
@@ -342,7 +341,7 @@ class Store(ABC):
             return not len(examples) and len(nats) == self.sums_of(place)
         if not self.has_examples(sequence):
             return False
-        return bool(len(nats) == self.header.stored[examples].sum())
+        return len(nats) == self.tokens_stored_of(place)
 
     def resolution(self, tokens: int) -> float:
         """Return the nats that the engine cannot tell apart in a sum of log-probabilities.
