@@ -9,7 +9,6 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
-from contamination.statistics.results import outcome_row as outcome_row  # also without pandas
 
 MISSING = "—"
 POOLED = "all sets pooled"  # in place of the name of a set

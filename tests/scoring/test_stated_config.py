@@ -56,6 +56,7 @@ def change(directory: Path, name: str, **changes: object) -> None:
         ({"rope_parameters": LONGROPE | {"rope_theta": 1e4}}, False),
         ({"max_position_embeddings": None}, False),
         ({"model_type": "gpt2", "max_position_embeddings": None, "n_positions": 32}, False),
+        ({"model_type": "gpt2", "n_positions": 32}, False),
         ({"auto_map": {"AutoConfig": "code.Config"}}, False),
     ],
 )

@@ -31,7 +31,7 @@ OPENING = (
     "attn_implementation",
     "_attn_implementation",
 )
-# Keys that leave the context to the class of its architecture.
+# Keys that leave the context to the class of its architecture, as a second length does.
 READ_BY_CLASS = ("auto_map", "text_config", "is_encoder_decoder")
 ROPES = ("rope_parameters", "rope_scaling")  # keys of a config.json, the second of old ones
 # Kinds of these by which a model reads as many tokens as it states.
@@ -66,7 +66,7 @@ def stated_config(source: ModelSource) -> PreTrainedConfig | None:
         return None
     if type(stated.get(LENGTHS[0])) is not int:
         return None
-    if any(stated.get(name) for name in READ_BY_CLASS):
+    if any(stated.get(name) for name in (*LENGTHS[1:], *READ_BY_CLASS)):
         return None
     if _is_shortened(stated):
         return None

@@ -9,7 +9,7 @@ import pandas as pd
 
 from contamination.scoring.plan import StorePlan
 from contamination.statistics import sharded_exact_test, sharded_t_test
-from contamination.tables import outcome_row
+from contamination.statistics.results import outcome_row
 from reproduction.notebooks.ablation.settings import Settings
 from reproduction.run.experiment import Experiment
 

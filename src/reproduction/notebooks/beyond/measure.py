@@ -22,7 +22,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.processes import deal
 from contamination.statistics import TestResult
-from contamination.tables import outcome_row
+from contamination.statistics.results import outcome_row
 from reproduction.notebooks.beyond import tables
 from reproduction.notebooks.beyond.settings import Settings
 from reproduction.run.experiment import MODELS, Experiment, parts_of

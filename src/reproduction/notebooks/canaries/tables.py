@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from contamination.audit.registry import TESTS
 from contamination.statistics import adjust
-from contamination.tables import Layout, format_p, lay_out, outcome_row
+from contamination.statistics.results import outcome_row
+from contamination.tables import Layout, format_p, lay_out
 from reproduction.notebooks.canaries.score import CANARY_TESTS
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.null_calibration import (

@@ -13,7 +13,8 @@ from contamination.membership.evaluate import detected_share, fit_threshold
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import TestResult, sharded_exact_test, sharded_t_test
-from contamination.tables import Layout, format_estimate, lay_out, outcome_row
+from contamination.statistics.results import outcome_row
+from contamination.tables import Layout, format_estimate, lay_out
 from contamination.testsets.registry import entries
 from reproduction.output.published import load_published
 from reproduction.run.grid import Row, attempt

@@ -18,7 +18,8 @@ from contamination.audit.registry import TESTS
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
-from contamination.tables import format_estimate, format_p, lay_out, outcome_row
+from contamination.statistics.results import outcome_row
+from contamination.tables import format_estimate, format_p, lay_out
 from reproduction.notebooks.mmlu.measure import (
     COMPRESSOR,
     FAMILY,

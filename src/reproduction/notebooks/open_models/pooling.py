@@ -12,7 +12,8 @@ import numpy as np
 from contamination.audit.registry import ITEM_TESTS
 from contamination.scoring.status import OK
 from contamination.statistics import adjust, pooled_exact_test
-from contamination.tables import POOLED, SIGNIFICANT, outcome_row
+from contamination.statistics.results import outcome_row
+from contamination.tables import POOLED, SIGNIFICANT
 from reproduction.run.grid import Row, attempt
 
 FEWEST = 2  # sets to pool

@@ -21,7 +21,8 @@ from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import adjust
-from contamination.tables import format_p, lay_out, outcome_row
+from contamination.statistics.results import outcome_row
+from contamination.tables import format_p, lay_out
 from contamination.testsets.example_set import ExampleSet
 from reproduction.notebooks.open_models import measure
 from reproduction.notebooks.open_models.controls import (

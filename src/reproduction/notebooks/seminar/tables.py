@@ -9,7 +9,7 @@ import pandas as pd
 from contamination.audit import Request, run_audit
 from contamination.audit.registry import TESTS
 from contamination.statistics import relabel_canonical, westfall_young_test
-from contamination.tables import outcome_row
+from contamination.statistics.results import outcome_row
 from contamination.testsets.example_set import ExampleSet
 from reproduction.notebooks.seminar.classroom import Classroom
 from reproduction.run.experiment import MODELS, store_plan

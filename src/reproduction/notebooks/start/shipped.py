@@ -32,7 +32,7 @@ from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
 from contamination.scoring.store import Store, open_store, sum_store
 from contamination.statistics import adjust
-from contamination.tables import outcome_row
+from contamination.statistics.results import outcome_row
 from reproduction.run.experiment import Experiment, store_plan
 from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
 
