@@ -4,8 +4,9 @@
 
 Each command runs in turn with the code of another checkout and with this one, each in a
 process of its own. MODEL is a small model on this machine; its store of DATASET is
-filled first. Writes docs/measurements/start.csv: a row for each command and version of
-the code, with the median of the rounds, least and most.
+filled first, and that of a few records under smollm2-135m. Writes
+docs/measurements/start.csv: a row for each command and version of the code, with the
+median of the rounds, least and most.
 """
 
 import argparse
@@ -24,7 +25,8 @@ from contamination.files import replacing
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "measurements" / "start.csv"
-RELEASED = ("test", "smollm2-135m", "mmlu/anatomy", "--dry-run")
+RELEASED = ("test", "smollm2-135m", "mmlu/anatomy")
+FEW = (*RELEASED, "--max-records", "20", "--store", "few")
 DONE = (0, 1, 3)  # statuses of a verdict
 
 
@@ -58,13 +60,17 @@ def main() -> None:
         "--help": ("--help",),
         "test, store full": stored,
         "test --dry-run, store full": (*stored, "--dry-run"),
-        "test smollm2-135m --dry-run, nothing stored": RELEASED,
+        "test smollm2-135m, store full": FEW,
+        "test smollm2-135m --dry-run, store full": (*FEW, "--dry-run"),
+        "test smollm2-135m --dry-run, nothing stored": (*RELEASED, "--dry-run"),
+        "verify, one store": ("verify", "few"),
     }
     sources = {"before": options.before.resolve(), "after": ROOT / "src"}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         seconds_of(stored, sources["before"], directory)
+        seconds_of(FEW, sources["before"], directory)
         for name, command in commands.items():
             taken: dict[str, list[float]] = {when: [] for when in sources}
             for _ in range(options.rounds):

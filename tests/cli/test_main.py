@@ -54,7 +54,8 @@ for command in json.loads(sys.argv[1]):
     print(*sys.modules, file=sys.stderr)
 """
 # What a plan needs none of, by the import of torch or by seconds.
-UNPLANNED = {"datasets", "pandas", "scipy.stats", "sklearn", "transformers.modeling_utils"}
+NETWORK = {"torch._dynamo", "torch.distributed.tensor", "transformers.modeling_utils"}
+UNPLANNED = NETWORK | {"datasets", "pandas", "scipy.stats", "sklearn"}
 
 
 def imports_of(*commands: tuple[str, ...]) -> list[set[str]]:

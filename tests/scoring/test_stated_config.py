@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from transformers import AutoTokenizer
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig, AutoTokenizer
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from contamination.scoring import loading
 from contamination.scoring.configuration import stated_config
@@ -16,6 +18,8 @@ from fakes import made_up_registry as registry
 from fakes.tiny_models import grouped, save_model
 
 CONTEXT = 64
+# What classes raise for a file that lacks other values, or has a context that they have not.
+UNREADABLE = (ValueError, TypeError, NotImplementedError, StrictDataclassError)
 LLAMA3 = {
     "rope_type": "llama3",
     "rope_theta": 500_000.0,
@@ -93,6 +97,8 @@ def refusal_of(directory: Path, open_model: Callable[[Path], object]) -> str:
         ({"num_hidden_layers": 10_001}, "10,001 layers"),
         ({"attn_implementation": "kernels-community/flash-attn"}, "kernels-community/flash-attn"),
         ({"model_type": "clip"}, "not a causal language model"),
+        ({"model_type": ["llama"]}, "the model cannot be loaded"),
+        ({"num_hidden_layers": "two"}, "num_hidden_layers"),
     ],
 )
 def test_what_no_model_has_is_refused_when_it_is_opened(llama, changes, named):
@@ -104,3 +110,23 @@ def test_what_only_the_class_can_check_is_refused_before_anything_is_scored(llam
     change(llama, "config.json", num_attention_heads="four")
     scorer = TransformersScorer(llama)
     assert "num_attention_heads" in refusal_of(llama, lambda _: scorer.load())
+
+
+def test_the_context_is_the_same_for_every_architecture(tmp_path):
+    compared = 0
+    for kind in sorted(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES):
+        stated = {"model_type": kind, "max_position_embeddings": CONTEXT, "num_hidden_layers": 2}
+        (tmp_path / "config.json").write_text(json.dumps(stated))
+        try:
+            full = AutoConfig.from_pretrained(tmp_path)
+        except UNREADABLE:
+            continue
+        source = ModelSource(str(tmp_path))
+        config = stated_config(source)
+        # Files of a configuration with others in it state "text_config".
+        default = getattr(type(full), "max_position_embeddings", None)
+        if config is not None and isinstance(default, int) and not full.sub_configs:
+            compared += 1
+            context = loading.context_length(source, full)
+            assert loading.context_length(source, config) == context, kind
+    assert compared > 100

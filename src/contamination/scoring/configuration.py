@@ -64,13 +64,13 @@ def stated_config(source: ModelSource) -> PreTrainedConfig | None:
         stated = read_json(file)
     except InputError:  # whoever loads it says what is wrong
         return None
-    if type(stated.get(LENGTHS[0])) is not int:
+    if any(type(stated.get(name)) is not int for name in (LENGTHS[0], "num_hidden_layers")):
         return None
     if any(stated.get(name) for name in (*LENGTHS[1:], *READ_BY_CLASS)):
         return None
     if _is_shortened(stated):
         return None
-    if stated.get("model_type") not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+    if str(stated.get("model_type")) not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         return None
     kept = {key: stated[key] for key in OPENING if key in stated}
     with explain_load_errors(source.name):

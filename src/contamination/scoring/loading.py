@@ -130,7 +130,7 @@ def _config_of_tokenizer(source: ModelSource) -> PreTrainedConfig | None:
         stated = read_json(file)
     except InputError:  # transformers says what is wrong
         return None
-    if "tokenizer_class" not in stated or "auto_map" in stated:
+    if not isinstance(stated.get("tokenizer_class"), str) or "auto_map" in stated:
         return None
     return stated_config(source)
 
