@@ -64,14 +64,15 @@ def test_texts_learnt_by_heart_are_told_from_others(everything, members, non_mem
     labels = np.repeat([1, 0], [len(members), len(non_members)])
     short = everything.columns[everything.isna().any()]
     assert set(short) <= {"ppl_50", "ppl_100", "ppl_200"}
-    judged = evaluate(
-        everything.drop(columns=short), labels, rng=np.random.default_rng(0), resamples=200
-    ).set_index("score")
+    # These texts have no capitals: "lowercase" compares each with itself, but for rounding.
+    compared = everything.drop(columns=[*short, "lowercase"])
+    rng = np.random.default_rng(0)
+    judged = evaluate(compared, labels, rng=rng, resamples=200).set_index("score")
     # Of 300 tokens the best 15 are nearly all that occur; and one off, a rank tells little.
     weak = [f"mem_{k}" for k in (15, 25)] + [f"mem_off_by_one_{k}" for k in (5, 15, 25)]
     assert (judged.drop(weak)["auc"] > 0.95).all()
     assert (judged.drop(weak)["auc_low"] > 0.9).all()
-    assert judged.loc["mem_off_by_one_5", "auc"] < 0.8
+    assert judged.loc["mem_off_by_one_5", "auc"] < 0.9
 
 
 def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, texts):

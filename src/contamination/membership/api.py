@@ -124,7 +124,8 @@ def membership_scores(
             definitions[name] = score
     scorer = _open(model)
     shown, ids = _texts_and_tokens(scorer, texts, numbers)
-    statistics = token_signals(scorer, ids)
+    ranked = any(score.reads == "rank" for score in definitions.values())
+    statistics = token_signals(scorer, ids, ranked=ranked)
     parts: dict[str, Iterable[Any]] = {"text": shown}
     if any(score.reads == "lower" for score in definitions.values()):
         lower = tokenize(scorer.tokenizer, [text.lower() for text in shown])

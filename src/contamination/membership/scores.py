@@ -198,7 +198,7 @@ SCORES = {
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of
     # the log-probability under the predictive distribution (Min-K%++, Zhang et al.
     # 2025).
-    "min_k_pp": Score(_min_k_plus_plus, _percent, "rank"),
+    "min_k_pp": Score(_min_k_plus_plus, _percent, "mean"),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
     "mem": Score(lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "rank"),
     # As the public code of Fu has it, one position off: it compares the logits at
