@@ -10,6 +10,7 @@ each of its inputs attends to them and to the whole row: many short rows copy to
 few long ones compute what is masked, and unequal rows are padded.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from inspect import signature
@@ -79,12 +80,13 @@ class Piece(NamedTuple):
         longer = [ids for ids in self.continuations if len(ids) > 1]
         if not longer:
             return []
-        counts = np.arange(1, len(longer) + 1)
         mean = sum(len(ids) - 1 for ids in longer) / len(longer)
-        inputs = np.ceil(len(longer) / counts) * mean  # of the longest row
-        keys = 1 + len(self.prefix) + inputs
-        costs = counts * (inputs * (NETWORK + keys) + COPY * keys)
-        cheapest = int(counts[costs.argmin()])
+        costs: list[float] = []
+        for count in range(1, len(longer) + 1):
+            inputs = math.ceil(len(longer) / count) * mean  # of the longest row
+            keys = 1 + len(self.prefix) + inputs
+            costs.append(count * (inputs * (NETWORK + keys) + COPY * keys))
+        cheapest = 1 + costs.index(min(costs))
         mean_row = len(longer) / cheapest
         ends = [round(number * mean_row) for number in range(cheapest + 1)]
         return [longer[start:stop] for start, stop in pairwise(ends)]
@@ -218,9 +220,7 @@ def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
-    """Say whether sharing gives the numbers of plain scoring.
-
-    It is tried on the largest pieces so far.
+    """Say whether sharing gives the numbers of plain scoring, on the largest pieces so far.
 
     Whatever an architecture does with positions, windows, states, masks and caches
     shows in the numbers, or as an error.
@@ -257,8 +257,7 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     plain = _by_place(_plain(scorer, ends))
     try:
         shared = _by_place(_together(scorer, pieces))
-    except Exception:
-        # Of any class: architectures refuse what they do not know in many ways.
+    except Exception:  # architectures refuse what they do not know in many ways
         return False
     errors = [np.abs(shared[place] - values) for place, values in plain.items()]
     if scorer.dtype == torch.float32:

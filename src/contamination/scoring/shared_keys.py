@@ -35,7 +35,8 @@ def attention_mask(
     shape = (rows, inputs, longest + inputs)
     mask = torch.full(shape, lowest, dtype=dtype, device=blocks.device)
     in_prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
-    mask[:, :, :longest].masked_fill_(in_prefix[:, None], 0)
+    # Filled for one input of each row, and copied to the others.
+    mask[:, :, :longest] = mask[:, :1, :longest].masked_fill(in_prefix[:, None], 0)
     own = (blocks[:, :, None] == blocks[:, None, :]).tril_()
     mask[:, :, longest:].masked_fill_(own, 0)
     return mask[:, None]

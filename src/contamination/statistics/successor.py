@@ -33,7 +33,7 @@ from contamination.statistics.inputs import (
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram
-_BLOCK = 1 << 24  # entries of orderings at once: some hundreds of megabytes at most
+_BLOCK = 1 << 16  # entries of orderings at once, which stay in the processor's cache
 
 _LARGEST = float(np.finfo(np.float64).max)
 
