@@ -27,8 +27,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.shared_keys import SharedKeys, attention_mask
-from contamination.scoring.stores.base import positions
-from contamination.scoring.windows import Window, assemble, padded
+from contamination.scoring.windows import Window, assemble, padded, positions
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU.
 # The minimum is so flat that they serve other machines as well.

@@ -117,3 +117,14 @@ def take_batch(left: list[Window], batch_tokens: int) -> list[Window]:
     batch = batch[: max(full, size // 2, 1)]
     del left[-len(batch) :]
     return batch
+
+
+def positions(lengths: np.ndarray) -> np.ndarray:
+    """Return 0..n-1 for each of the lengths, one after the other, int32.
+
+    >>> positions(np.array([2, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    starts = np.repeat(ends - lengths, lengths)
+    return np.arange(len(starts), dtype=np.int32) - starts.astype(np.int32)

@@ -399,14 +399,3 @@ def _set_aside(path: Path) -> None:
     """Rename a damaged part, unless another run was faster."""
     with writing(path), suppress(FileNotFoundError):
         path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
-
-
-def positions(lengths: np.ndarray) -> np.ndarray:
-    """Return 0..n-1 for each of the lengths, one after the other, int32.
-
-    >>> positions(np.array([2, 3])).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    ends = np.cumsum(lengths)
-    starts = np.repeat(ends - lengths, lengths)
-    return np.arange(len(starts), dtype=np.int32) - starts.astype(np.int32)

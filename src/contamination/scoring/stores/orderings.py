@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from contamination.scoring.store_format import Place, ScoredSequence
-from contamination.scoring.stores.base import Store, positions
+from contamination.scoring.stores.base import Store
 from contamination.scoring.stores.shard_tokens import ShardTokens
+from contamination.scoring.windows import positions
 from contamination.statistics.results import with_ties
 from contamination.testsets.orderings import ordering
 

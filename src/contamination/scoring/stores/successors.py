@@ -10,7 +10,8 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.scoring.store_format import Place
-from contamination.scoring.stores.base import Store, positions
+from contamination.scoring.stores.base import Store
+from contamination.scoring.windows import positions
 
 
 class SuccessorStore(Store):
