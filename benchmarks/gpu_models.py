@@ -40,7 +40,7 @@ def gpt2(width: int, layers: int, heads: int, context: int, vocabulary: int = 50
         n_head=heads,
         n_positions=context,
         vocab_size=vocabulary,
-        activation_function="gelu_pytorch_tanh",
+        activation_function="gelu",
         bos_token_id=0,
         eos_token_id=0,
     )
