@@ -140,7 +140,7 @@ def test_the_level_is_kept(tokenizer, folder, tmp_path, monkeypatch, test, error
     network = ERRORS[error](MadeUpNetwork(tokenizer, CONTEXT), REQUESTS[test])
     network.nats *= LARGE
     with behind(network, folder) as scorer:
-        p = [p_value(test, scorer, null_set(4, i), tmp_path / f"{i}") for i in range(14)]
+        p = [p_value(test, scorer, null_set(4, i), tmp_path / f"{i}") for i in range(20)]
     assert np.ptp(list(network.shown.values())) > 0
     check_level(p, 0.25, 0.5)
 
