@@ -42,6 +42,7 @@ add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["inspect_ai"]  # of an extra, with packages that the lock has not
 autodoc_typehints_format = "short"
+autodoc_use_type_comments = False  # there are none, and it would parse each function
 autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
 napoleon_use_param = False  # "seed : of the orderings" says what it is, and is no type to link

@@ -16,7 +16,7 @@ from contamination.testsets.example_set import Declared, ExampleSet, check_texts
 from contamination.testsets.option_texts import (
     LETTERS,
 )
-from contamination.testsets.options import Item, items_of
+from contamination.testsets.options import Item, as_shown, items_of, read_items
 from contamination.testsets.records import check_ids
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_records, open_test_set
@@ -79,17 +79,17 @@ def shown_items(
     refuses, and for a template that hides options.
     """
     own = template or test_set.template
-    items = items_of(test_set)
+    items = read_items(test_set)
     if own == OPTIONS_TEMPLATE:
-        return own, items
+        return own, as_shown(items, test_set, ())
     if _shows_every_option(items, own, test_set.name):
         parsed = parse(own)
         shown = set(parsed.fields)
         for field in parsed.fields:
             shown.add(field.split(".")[0])
-        return parsed.name, items_of(test_set, shown)
+        return parsed.name, as_shown(items, test_set, shown)
     if template is None:
-        return OPTIONS_TEMPLATE, items
+        return OPTIONS_TEMPLATE, as_shown(items, test_set, ())
     raise InputError(
         f"{test_set.name}: template {template[:MOST_SHOWN]!r} does not show every "
         "option; write one that does, or leave it out"

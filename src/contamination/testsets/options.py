@@ -15,6 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from contamination.errors import InputError
+from contamination.testsets.answer_fields import (
+    Gold,
+    RightAnswer,
+    marked_place,
+    says_something,
+    way_of,
+)
 from contamination.testsets.example_set import Declared, ExampleSet
 from contamination.testsets.item_fields import (
     SCHEMES,
@@ -29,7 +36,6 @@ from contamination.testsets.item_fields import (
 )
 from contamination.testsets.option_texts import (
     LETTERS,
-    NUMBERS,
     begin_with_labels,
     names_letter,
     tells_apart,
@@ -44,9 +50,6 @@ QUESTIONS = (
 # As `Declared.other`: every field but those that are about options. No command line can
 # hold it.
 ALL_OTHERS = "\0"
-
-# A field that names the right option, how it does, and what it says for each place.
-Gold = tuple[Path, str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -136,17 +139,33 @@ def items_of(
     begin with their labels; and for a field that has to be declared, with the
     declaration.
     """
-    name, declared = test_set.name, test_set.declared
+    items = read_items(test_set, clear=shown is None)  # who seals can write clearly
+    return as_shown(items, test_set, shown)
+
+
+def read_items(test_set: ExampleSet, *, clear: bool = False) -> list[Item]:
+    """Return the items of a test set as `items_of` does, whatever fields are shown.
+
+    `clear` refuses each answer that could be read in two ways.
+    """
+    name = test_set.name
     if not test_set.records:
         raise InputError(
             f"{name}: a set of texts has no options to move; give records with a "
             f"question and options ({SCHEMES})"
         )
-    usual = {} if shown is None else _usual_ways(test_set)  # who seals can write clearly
+    read = list[Item | None]()
+    for record in test_set.records:
+        item = None
+        with suppress(InputError):  # such as one that could be read in two ways
+            item = _item(record, test_set.declared, {})
+        read.append(item)
+    usual = {} if clear else _usual_ways(read)
     items = list[Item]()
-    for number, record in enumerate(test_set.records, start=1):
+    rows = zip(test_set.records, read, strict=True)
+    for number, (record, item) in enumerate(rows, start=1):
         try:
-            items.append(_item(record, declared, usual))
+            items.append(item or _item(record, test_set.declared, usual))
         except InputError as error:
             raise InputError(f"{name}, record {number}: {error}") from error
     labelled = [i for i, item in enumerate(items) if begin_with_labels(item.options)]
@@ -156,12 +175,23 @@ def items_of(
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write "
             "texts alone"
         )
+    return items
+
+
+def as_shown(
+    items: Sequence[Item], test_set: ExampleSet, shown: Collection[str] | None
+) -> tuple[Item, ...]:
+    """Return what `read_items` read, with what the `shown` fields say of letters.
+
+    Raises InputError as `items_of` for a field that has to be declared.
+    """
+    declared = test_set.declared
     other_fields = [_other_fields(item, declared, shown) for item in items]
-    _refuse_undeclared(items, other_fields, name)
-    read = list[Item]()
+    _refuse_undeclared(items, other_fields, test_set.name)
+    lettered = list[Item]()
     for item, fields in zip(items, other_fields, strict=True):
-        read.append(replace(item, lettered=_lettered(item, fields)))
-    return tuple(read)
+        lettered.append(replace(item, lettered=_lettered(item, fields)))
+    return tuple(lettered)
 
 
 def _lettered(item: Item, other_fields: Record) -> bool:
@@ -176,18 +206,16 @@ def _lettered(item: Item, other_fields: Record) -> bool:
     return False
 
 
-def _usual_ways(test_set: ExampleSet) -> dict[str, str]:
+def _usual_ways(items: Sequence[Item | None]) -> dict[str, str]:
     """Return how each field names the right option, where all items do so in one way.
 
     No arrangement of the items changes that, so it may decide what could be read in two
-    ways.
+    ways: the records of which no item was read.
     """
     ways_of = dict[str, set[str]]()
-    for record in test_set.records:
-        with suppress(InputError):  # such as one that could be read in two ways
-            item = _item(record, test_set.declared, {})
-            for path, way, _ in item.gold:
-                ways_of.setdefault(dotted(path), set()).add(way)
+    for item in items:
+        for path, way, _ in item.gold if item else ():
+            ways_of.setdefault(dotted(path), set()).add(way)
     return {name: next(iter(ways)) for name, ways in ways_of.items() if len(ways) == 1}
 
 
@@ -216,15 +244,15 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
             parameter="options",
         )
     names = {*declared.answer, *answers} - {*declared.other}
-    right = _RightAnswer()
+    right = RightAnswer()
     for name in sorted(names):
         places = places_of(record, name)
         if len(places) > 1:
-            right.marks[name] = _marked(record, name, places, count)
+            right.marks[name] = marked_place(record, name, places, count)
             columns.append(places)
-        elif places and _says(value_at(record, places[0])):
+        elif places and says_something(value_at(record, places[0])):
             value = value_at(record, places[0])
-            way, says = _way(name, value, options, labels, usual.get(name))
+            way, says = way_of(name, value, options, labels, usual.get(name))
             right.marks[name] = says.index(str(value).strip())
             typed = [type(value)(index) for index in says] if way == "index" else says
             right.gold.append((places[0], way, typed))
@@ -264,87 +292,11 @@ def _question(record: Record) -> Any:
     return None
 
 
-@dataclass
-class _RightAnswer:
-    """What fields say of the right option.
-
-    Attributes
-    ----------
-    marks
-        The place of the right option, by the name of the field that says so.
-    gold
-        As `Item.gold`.
-    """
-
-    marks: dict[str, int] = field(default_factory=dict)
-    gold: list[Gold] = field(default_factory=list)
-
-
-def _marked(record: Record, name: str, places: Sequence[Path], count: int) -> int:
-    """Return which of the options a list of 0 and 1 marks as right."""
-    values = [value_at(record, path) for path in places]
-    known = values.count(0) + values.count(1) + values.count(None)
-    if values.count(1) != 1 or known != count:
-        raise InputError(
-            f"{name} {str(values)[:40]!r} does not mark one of its {count} options as right"
-        )
-    return values.index(1)
-
-
 def _text(value: Any) -> str:
     """Return an option as text; InputError for what is none, or cannot be kept."""
     if not isinstance(value, str | int | float) or no_text(value):
         raise InputError(f"an option is {str(value)[:40]!r}; write a text")
     return kept_text(str(value), "an option")
-
-
-def _says(value: Any) -> bool:
-    """Return whether a field says something; -1 is an answer that is not known."""
-    return value is not None and str(value).strip() not in ("", "-1")
-
-
-def _way(
-    name: str,
-    value: Any,
-    options: Sequence[Any],
-    labels: Sequence[str],
-    usual: str | None,
-) -> tuple[str, list[str]]:
-    """Return how a field names the right option, and what it would say of each.
-
-    A value that could be read in two ways is refused, unless all other records of the
-    set name theirs in one (`usual`). Whether it could is asked of all that it might say
-    and not of this one alone, since another arrangement says another: so no arrangement
-    is refused if one is accepted.
-    """
-    number = isinstance(value, int) and not isinstance(value, bool)
-    text = str(value).strip() if number or isinstance(value, str | float) else ""
-    small = text.islower() and labels[0] == "A"
-    texts = [str(option).strip() for option in options]
-    if number and all(isinstance(option, str) for option in options):
-        texts = []  # a number is no text
-    ways = {
-        "text": texts,
-        "label": [label.lower() if small else label for label in labels],
-        "index": [*NUMBERS[: len(options)]],
-    }
-    able = [way for way, says in ways.items() if text in says]
-    if not able:
-        raise InputError(
-            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a "
-            f"label ({labels[0]} to {labels[-1]}), an index from 0, or the text"
-        )
-    way = usual if usual in able else able[0]
-    says = ways.pop(way)
-    if way == "label" and not number:
-        del ways["index"]  # "2" is the label 2 where labels are numbers
-    might = {text} if way == "text" else {*says}
-    if usual != way and might & {*itertools.chain(*ways.values())}:
-        raise InputError(
-            f"{name} {str(value)[:40]!r} could be an option's text, a label or an "
-            "index; write the answer as a letter that is no option, or a label as text"
-        )
-    return way, says
 
 
 def _other_fields(
@@ -360,7 +312,7 @@ def _other_fields(
         outer = name.partition(".")[0]
         is_known = name in item.used or name in declared.other or outer in declared.other
         is_shown = shown is None or outer in shown
-        if _says(value) and is_shown and not is_known:
+        if says_something(value) and is_shown and not is_known:
             fields[name] = value
     return fields
 

@@ -1,0 +1,89 @@
+"""What the fields of a record say of the right option of an item."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.testsets.item_fields import Path, Record, value_at
+from contamination.testsets.option_texts import NUMBERS
+
+# A field that names the right option, how it does, and what it says for each place.
+Gold = tuple[Path, str, Sequence[Any]]
+
+
+@dataclass
+class RightAnswer:
+    """What fields say of the right option.
+
+    Attributes
+    ----------
+    marks
+        The place of the right option, by the name of the field that says so.
+    gold
+        As `Item.gold`.
+    """
+
+    marks: dict[str, int] = field(default_factory=dict)
+    gold: list[Gold] = field(default_factory=list)
+
+
+def marked_place(record: Record, name: str, places: Sequence[Path], count: int) -> int:
+    """Return which of the options a list of 0 and 1 marks as right."""
+    values = [value_at(record, path) for path in places]
+    known = values.count(0) + values.count(1) + values.count(None)
+    if values.count(1) != 1 or known != count:
+        raise InputError(
+            f"{name} {str(values)[:40]!r} does not mark one of its {count} options as right"
+        )
+    return values.index(1)
+
+
+def says_something(value: Any) -> bool:
+    """Return whether a field says something; -1 is an answer that is not known."""
+    return value is not None and str(value).strip() not in ("", "-1")
+
+
+def way_of(
+    name: str,
+    value: Any,
+    options: Sequence[Any],
+    labels: Sequence[str],
+    usual: str | None,
+) -> tuple[str, list[str]]:
+    """Return how a field names the right option, and what it would say of each.
+
+    A value that could be read in two ways is refused, unless all other records of the
+    set name theirs in one (`usual`). Whether it could is asked of all that it might say
+    and not of this one alone, since another arrangement says another: so no arrangement
+    is refused if one is accepted.
+    """
+    number = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value).strip() if number or isinstance(value, str | float) else ""
+    small = text.islower() and labels[0] == "A"
+    texts = [str(option).strip() for option in options]
+    if number and all(isinstance(option, str) for option in options):
+        texts = []  # a number is no text
+    ways = {
+        "text": texts,
+        "label": [label.lower() if small else label for label in labels],
+        "index": [*NUMBERS[: len(options)]],
+    }
+    able = [way for way, says in ways.items() if text in says]
+    if not able:
+        raise InputError(
+            f"{name} {str(value)[:40]!r} is none of its {len(options)} options; give a "
+            f"label ({labels[0]} to {labels[-1]}), an index from 0, or the text"
+        )
+    way = usual if usual in able else able[0]
+    says = ways.pop(way)
+    if way == "label" and not number:
+        del ways["index"]  # "2" is the label 2 where labels are numbers
+    might = {text} if way == "text" else {*says}
+    if usual != way and might & {*itertools.chain(*ways.values())}:
+        raise InputError(
+            f"{name} {str(value)[:40]!r} could be an option's text, a label or an "
+            "index; write the answer as a letter that is no option, or a label as text"
+        )
+    return way, says
