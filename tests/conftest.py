@@ -32,6 +32,23 @@ hypothesis.settings.register_profile("no deadline", deadline=None)
 hypothesis.settings.load_profile("no deadline")
 
 
+# Files of tests that take ten seconds and more, the longest first.
+LONG = (
+    "test_docs_site.py",
+    "test_documented_commands.py",
+    "test_two_processes.py",
+    "test_render.py",
+    "test_attack.py",
+    "test_makefile.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let long tests start first: else one process makes the last of them while others wait."""
+    places = {name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+
+
 @pytest.fixture(scope="module", autouse=True)
 def little_to_collect() -> None:
     """Hide what modules before this one have made from the collector: code collects garbage itself.

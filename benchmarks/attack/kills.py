@@ -7,6 +7,7 @@ Attempts are forks of this process, which imports once.
 """
 
 import hashlib
+import importlib
 import json
 import os
 import random
@@ -31,12 +32,8 @@ import yaml
 from tqdm import tqdm
 
 from contamination.files import TEMPORARY, write_text
-from contamination.scoring import local, score  # noqa: F401
 from contamination.scoring import work as scoring_work
 from contamination.testsets.sources import DATA_VARIABLE
-from reproduction.notebooks.canaries import tables  # noqa: F401 - before the forks
-from reproduction.report import render  # noqa: F401
-from reproduction.run import corpus_stage, training  # noqa: F401
 from reproduction.stages import stage
 
 tqdm.monitor_interval = 0  # its thread would hold a lock in some fork
@@ -125,6 +122,8 @@ def attack(name: str, *, times: int, seed: int) -> Counter[str]:
         prepare(Path(folder))
         scoring_work.SMALLEST_PART = 200  # so that there are parts to lose
         before, work, output = STAGES[name]
+        for module in IMPORTED[name]:
+            importlib.import_module(module)
         log = Path(folder) / "log"
         for earlier in before:
             fork(partial(earlier, Path(folder)), log)
@@ -190,4 +189,16 @@ STAGES: dict[str, tuple[tuple[Stage, ...], Stage, str]] = {
     "training killed": ((_corpus,), _train, "build/models"),
     "scoring killed": ((_corpus, _train), _score, "build/stores"),
     "rendering killed": ((_write_paper,), _render, "results"),
+}
+# What they import, before the forks.
+TRAINING = ("reproduction.run.corpus_stage", "reproduction.run.training")
+SCORING = (
+    "contamination.scoring.local",
+    "contamination.scoring.score",
+    "reproduction.notebooks.canaries.tables",
+)
+IMPORTED = {
+    "training killed": TRAINING,
+    "scoring killed": (*TRAINING, *SCORING),
+    "rendering killed": ("reproduction.report.render",),
 }
