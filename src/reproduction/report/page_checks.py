@@ -48,8 +48,9 @@ def _unresolved(page: BeautifulSoup) -> Iterator[str]:
 def _dead_links(page: BeautifulSoup) -> Iterator[str]:
     """Yield a problem for each link to a place that the page does not have."""
     links = {str(link["href"]) for link in page.find_all("a", href=re.compile("^#."))}
+    places = {str(tag["id"]) for tag in page.find_all(id=True)}
     for link in sorted(links):
-        if not page.find(id=link.removeprefix("#").removeprefix("/")):
+        if link.removeprefix("#").removeprefix("/") not in places:
             yield f"link to {link}: nothing has that name"
 
 
