@@ -69,15 +69,20 @@ def imports_of(*commands: tuple[str, ...]) -> list[set[str]]:
 # The class of Llama's configuration imports the code of networks, GPT-2's does not.
 @pytest.mark.parametrize("architecture", ["GPT-2", "Llama"])
 @pytest.mark.usefixtures("here")
-def test_a_full_store_needs_no_network(architecture, tokenizer, call):
+def test_neither_a_full_store_nor_a_model_that_was_run_needs_its_network(
+    architecture, tokenizer, call
+):
     kind, options = common(context=64, window=16)[architecture]
     save_model(Path("other"), tokenizer, kind, options)
-    audit = ("test", "other", "in.jsonl", "--test", "successor")
+    audit = ("test", "other", "in.jsonl", "--test", "successor", "--batch-tokens", "64")
     status, _, _ = call(*audit)
     assert status in (0, 3)  # a verdict, whichever: the weights are random
-    (planned,) = imports_of((*audit, "--dry-run"))
-    assert "torch" in planned
-    assert planned & UNPLANNED == set()
+    plan = (*audit, "--dry-run")
+    of_full_store, *of_both = imports_of(plan, (*plan, "--store", "empty"))
+    assert "torch" in of_full_store
+    assert of_full_store & UNPLANNED == set()
+    # The time of an empty store follows from the run before.
+    assert [imported & UNPLANNED for imported in of_both] == [set()]
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,8 @@ def _to_score(plan: "ScoringPlan", request: "Request") -> dict[str, object]:
         rows["FLOPs"] = f"{plan.flops:.2g}"
     predicted = predicted_duration(plan)
     if predicted:
+        if plan.measured is not None:
+            predicted += f" (from the run of {plan.measured})"
         rows["time, about"] = predicted
     return rows
 

@@ -1,7 +1,7 @@
 """`contamination test --seal`: what the key of a sealed set drew, tested as stated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +59,14 @@ class SealedByLogProbabilities:
         """Return what there is to score."""
         from contamination.seal.audit import sealed_works
 
-        return sealed_works(model, request, self.sealed)
+        (work,) = sealed_works(model, request, self.sealed)
+        return [replace(work, dry=True)]
 
     def audit(self, model: Any, request: Request) -> "Audit":
         """Score what is missing, and test it."""
-        from contamination.seal.audit import audit_sealed
+        from contamination.seal.audit import audit_sealed, sealed_works
 
-        (work,) = self.works(model, request)
+        (work,) = sealed_works(model, request, self.sealed)
         return audit_sealed(work, self.sealed, compared=self.compared)
 
 

@@ -44,8 +44,30 @@ class Forecast:
             most=self.most + other.most,
         )
 
+    def scaled(self, factor: float) -> "Forecast":
+        """Return the forecast of so many times the work."""
+        return Forecast(
+            seconds=self.seconds * factor,
+            least=self.least * factor,
+            most=self.most * factor,
+        )
+
 
 NOTHING = Forecast(seconds=0.0, least=0.0, most=0.0)
+
+
+def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
+    """Return the forecast of a run, by seconds that work has taken.
+
+    Parameters
+    ----------
+    seconds
+        Expected of the run.
+    fastest, slowest
+        Of the run, had all its work been as fast as the fastest that was measured, or
+        as slow as the slowest.
+    """
+    return Forecast(seconds=seconds, least=fastest * FASTER, most=slowest * SLOWER)
 
 
 @dataclass(frozen=True)
@@ -81,10 +103,10 @@ def forecast(job: ScoringJob, scorer: TransformersScorer, share: float) -> Forec
     with agreement.taken_for_granted(scorer):
         samples = take_samples(job, scorer, tokens)
     paces = [sample.pace for sample in samples]
-    return Forecast(
+    return with_range(
         seconds=tokens * median(paces),
-        least=tokens * min(paces) * FASTER,
-        most=tokens * max(paces) * SLOWER,
+        fastest=tokens * min(paces),
+        slowest=tokens * max(paces),
     )
 
 
