@@ -67,6 +67,14 @@ def nothing_waits_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def a_cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what runs leave in the user's cache away from it, and what lies there from tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAMINATION_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def the_same_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw the same secrets of quizzes in every run: else an honest test fails one time in twenty.

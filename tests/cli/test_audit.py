@@ -82,6 +82,13 @@ def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(audit, 
     assert "everything was stored already" in out
 
 
+def test_a_second_dry_run_names_the_day_of_the_first(audit):
+    plan = ("test", "--dry-run", "--batch-tokens", "99", "--test", "successor")
+    measured = audit(*plan)[1]
+    assert "run of" not in measured
+    assert audit(*plan)[1].count("run of 20") == 1
+
+
 def test_stopping_early_is_the_evidence_of_one_test(audit):
     arguments = ("test", "--stop", "--test=sharded_exact", "--alpha=1e-6")
     found = result_of(audit(*arguments, "--json")[1])

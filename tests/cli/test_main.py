@@ -71,18 +71,22 @@ PLANNED = ("GPT-2", "Llama")
 
 
 @pytest.mark.usefixtures("here")
-def test_a_full_store_needs_no_network(tokenizer, call):
+def test_neither_full_stores_nor_models_that_were_run_need_their_networks(tokenizer, call):
     plans = []
     for architecture in PLANNED:
         kind, options = common(context=64, window=16)[architecture]
         save_model(Path(architecture), tokenizer, kind, options)
-        audit = ("test", architecture, "in.jsonl", "--test", "successor")
+        batches = ("--batch-tokens", "64")
+        audit = ("test", architecture, "in.jsonl", "--test", "successor", *batches)
         status, _, _ = call(*audit)
         assert status in (0, 3)  # a verdict, whichever: the weights are random
-        plans.append((*audit, "--dry-run"))
-    for architecture, imported in zip(PLANNED, imports_of(*plans), strict=True):
+        of_full_store = (*audit, "--dry-run")
+        # The time of an empty store follows from the run before.
+        of_empty_store = (*of_full_store, "--store", "empty")
+        plans += [of_full_store, of_empty_store]
+    for plan, imported in zip(plans, imports_of(*plans), strict=True):
         assert "torch" in imported
-        assert imported & UNPLANNED == set(), architecture
+        assert imported & UNPLANNED == set(), plan
 
 
 # Each may import what the one before it may, and more.

@@ -202,6 +202,20 @@ def test_both_sides_are_compared_where_their_file_is_named(divided, call, model)
         assert record["text"] not in out + told
 
 
+def test_a_dry_run_counts_both_sides(divided, call, model):
+    asked = ("test", model, *FACTS, *HELD_OUT)
+    planned = json.loads(call(*asked, "--dry-run", "--json")[1])["held_out"]
+    assert (planned["published"], planned["held_out"]) == (25, 15)
+    assert planned["missing"] == planned["work"]["scored"] > 25 + 15
+    assert 0 < planned["least_seconds"] < planned["seconds"] < planned["most_seconds"]
+    assert not list(Path().glob("**/held-out-*"))
+    printed = " ".join(call(*asked, "--dry-run")[1].split())
+    assert f"tokens read │ {planned['work']['read']:,} │" in printed
+    call(*asked)
+    stored = json.loads(call(*asked, "--dry-run", "--json")[1])["held_out"]
+    assert (stored["missing"], stored["seconds"]) == (0, None)
+
+
 def test_without_their_file_the_result_says_what_was_not_compared(divided, call, model):
     found = result_of(call("test", model, *FACTS, "--json")[1])
     (order,) = found["results"]

@@ -7,7 +7,7 @@ import numpy as np
 from transformers import AutoTokenizer
 
 from contamination.errors import InputError
-from contamination.membership.api import stored_scores
+from contamination.membership.stored import stored_scores
 from contamination.scoring import loading, local, room
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes, share

@@ -6,8 +6,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.membership import api
-from contamination.membership.api import membership_scores, stored_scores
+from contamination.membership import stored
+from contamination.membership.api import membership_scores
+from contamination.membership.stored import stored_scores
 from contamination.scoring import work
 from contamination.testsets.tokens import tokenize
 from fakes import measuring_run
@@ -78,11 +79,11 @@ def test_an_interrupted_run_keeps_its_finished_parts(scorer, tmp_path, monkeypat
         scored.append(len(settings["numbers"]))
         return score(*arguments, **settings)
 
-    monkeypatch.setattr(api, "membership_scores", breaks_down)
+    monkeypatch.setattr(stored, "membership_scores", breaks_down)
     with pytest.raises(KeyboardInterrupt):
         stored_scores(tmp_path / "parts", scorer, TEXTS, columns=("loss",))
     assert len(stored_at(tmp_path / "parts")) == 2
-    monkeypatch.setattr(api, "membership_scores", score)
+    monkeypatch.setattr(stored, "membership_scores", score)
     count = scorer.scored
     found = stored_scores(tmp_path / "parts", scorer, TEXTS, columns=("loss",))
     pd.testing.assert_frame_equal(found, whole)

@@ -109,7 +109,7 @@ def test_a_forecast_of_half_of_the_work_takes_half_as_long(make_work, clock):
     (part,) = work.distinct_parts
     whole = work.plan.seconds
     half = replace(part, missing_share=0.5)
-    assert work._forecast([half], work.scorer).seconds == pytest.approx(whole / 2, rel=0.1)
+    assert work._sampled_pace(half, work.scorer).time.seconds == pytest.approx(whole / 2, rel=0.1)
 
 
 def test_a_forecast_leaves_nothing_behind(make_work):

@@ -29,8 +29,8 @@ from contamination.audit.sides_store import (
     write_header,
 )
 from contamination.errors import InputError
-from contamination.membership.api import stored_scores
 from contamination.membership.scores import COMPARED_SCORES, score_of_sides
+from contamination.membership.stored import stored_scores
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import processes
 from contamination.statistics import adjust
@@ -166,18 +166,7 @@ def compare(
         _check_lengths(side, model)
     strata = strata_of(suspect, held_out, request)
     texts = [*suspect.examples, *held_out.examples]
-    header = SidesHeader(
-        model=request.name or str(getattr(model, "name", "model")),
-        model_revision=model.revision,
-        dataset=suspect.name,
-        dataset_revision=suspect.revision,
-        held_out=held_out.name,
-        held_out_revision=held_out.revision,
-        template=suspect.template,
-        scores=request.scores,
-        published=len(suspect.examples),
-        records=len(texts),
-    )
+    header = header_of(model, suspect, held_out, request)
     test = SidesTest(
         statistic=request.statistic,
         resamples=request.resamples,
@@ -216,6 +205,30 @@ def compare(
         drawn=request.drawn,
         precision=precision.removeprefix("torch."),
         blind=blind,
+    )
+
+
+def header_of(
+    model: Scorer, suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest
+) -> SidesHeader:
+    """Return the header of the store of a comparison.
+
+    Parameters
+    ----------
+    model, suspect, held_out, request
+        As in `compare`.
+    """
+    return SidesHeader(
+        model=request.name or str(getattr(model, "name", "model")),
+        model_revision=model.revision,
+        dataset=suspect.name,
+        dataset_revision=suspect.revision,
+        held_out=held_out.name,
+        held_out_revision=held_out.revision,
+        template=suspect.template,
+        scores=request.scores,
+        published=len(suspect.examples),
+        records=len(suspect.examples) + len(held_out.examples),
     )
 
 

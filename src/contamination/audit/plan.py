@@ -20,10 +20,13 @@ from contamination.files import sha256_of
 from contamination.scoring import cost, speed
 from contamination.scoring.contract import Scorer
 from contamination.scoring.job import ScoringJob
-from contamination.scoring.loading import model_shape
+from contamination.scoring.loading import network_shape
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.pace import Pace, earlier_pace, keep_pace
 from contamination.scoring.plan import StorePlan, plan_store
+from contamination.scoring.processes import processes
 from contamination.scoring.score import scoring_job, token_groups
+from contamination.scoring.speed import NOTHING, Forecast, with_range
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
 from contamination.testsets.example_set import ExampleSet
@@ -50,6 +53,9 @@ class ScoringPlan:
         Of what is missing, predicted; None where the model runs elsewhere.
     least_seconds, most_seconds
         Range of the seconds.
+    measured
+        Date of the earlier run that the seconds follow from; None if they were measured
+        for this plan.
     """
 
     examples: int
@@ -61,6 +67,7 @@ class ScoringPlan:
     seconds: float | None
     least_seconds: float | None = None
     most_seconds: float | None = None
+    measured: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +105,10 @@ class Work:
         Sets of variants of the records, which come after the orders; None makes those
         of the request.
     timed
-        Whether a sample is run to predict FLOPs and seconds of what is missing.
+        Whether FLOPs and seconds of what is missing are predicted, from samples of it.
+    dry
+        Whether nothing is to be scored. The seconds are then predicted from an earlier
+        run of the model on this machine, if there is one, without opening the network.
     keep_revisions
         Whether a store of orders is named after the revisions of model and set, and
         stays when another revision is scored. Else the new store takes its place, by
@@ -110,6 +120,7 @@ class Work:
     request: Request
     variants: Sequence["VariantSet"] | None = None
     timed: bool = True
+    dry: bool = False
     keep_revisions: bool = False
 
     @cached_property
@@ -191,30 +202,50 @@ class Work:
         )
         if not self.timed or not missing or not isinstance(self.scorer, TransformersScorer):
             return plan
-        time = self._forecast(missing, self.scorer)
+        paces: list[Pace] = []
+        if self.dry:
+            paces = self._earlier_paces(missing, self.scorer)
+        known = bool(paces)
+        if not known:
+            paces = [self._sampled_pace(part, self.scorer) for part in missing]
+        flops = 0.0
+        time = NOTHING
+        for pace in paces:
+            flops += pace.flops
+            time += pace.time
         return changed(
             plan,
-            flops=self._flops(missing, self.scorer),
+            flops=flops,
             seconds=time.seconds,
             least_seconds=time.least,
             most_seconds=time.most,
+            measured=min(pace.date for pace in paces) if known else None,
         )
 
-    def _flops(self, missing: Sequence[Part], scorer: TransformersScorer) -> float:
-        """Return the FLOPs of what the parts lack."""
-        shape = model_shape(scorer.config)
-        flops = 0.0
+    def _earlier_paces(self, missing: Sequence[Part], scorer: TransformersScorer) -> list[Pace]:
+        """Return the pace of each part by earlier runs, or [] if one of them is not known."""
+        paces: list[Pace] = []
         for part in missing:
-            flops += shape.flops(part.work) * self._share_to_read(part)
-        return flops
+            pace = earlier_pace(scorer, part.store.kind, part.work)
+            if pace is None:
+                return []
+            flops = pace.shape.flops(part.work) * self._share_to_read(part)
+            paces.append(pace.of(flops))
+        return paces
 
-    def _forecast(self, missing: Sequence[Part], scorer: TransformersScorer) -> speed.Forecast:
-        """Return how long scoring what the parts lack will take, from samples of it."""
-        time = speed.NOTHING
-        for part in missing:
-            job = self._job(part)
-            time += speed.forecast(job, scorer, self._share_to_read(part))
-        return time
+    def _sampled_pace(self, part: Part, scorer: TransformersScorer) -> Pace:
+        """Return the pace of what a part lacks, from samples of it; a dry run keeps it."""
+        time = speed.forecast(self._job(part), scorer, self._share_to_read(part))
+        pace = self._pace(part, scorer, time)
+        if self.dry:
+            keep_pace(pace, scorer, part.store.kind, part.work)
+        return pace
+
+    def _pace(self, part: Part, scorer: TransformersScorer, time: Forecast) -> Pace:
+        """Return the pace of what a part lacks, by the time that this takes."""
+        shape = network_shape(scorer.model)
+        flops = shape.flops(part.work) * self._share_to_read(part)
+        return Pace(shape=shape, flops=flops, time=time)
 
     def fill(
         self,
@@ -234,8 +265,21 @@ class Work:
         """
         stores: dict[Part, Store] = {}
         for part in self.distinct_parts:
-            stores[part] = self._job(part, replace=replace).run(enough)
+            job = self._job(part, replace=replace)
+            stores[part] = job.run(enough)
+            if enough is None:
+                self._keep_time(part, job.seconds)
         return [stores[part] for part in self.parts]
+
+    def _keep_time(self, part: Part, seconds: float) -> None:
+        """Keep how long a model here took for what a part lacked, for later dry runs."""
+        nothing = seconds == 0.0
+        if nothing or not processes().is_main_process:
+            return
+        if isinstance(self.scorer, TransformersScorer):
+            time = with_range(seconds, fastest=seconds, slowest=seconds)
+            pace = self._pace(part, self.scorer, time)
+            keep_pace(pace, self.scorer, part.store.kind, part.work)
 
     def _job(self, part: Part, *, replace: bool = False) -> ScoringJob:
         """Return the job of filling the store of a part; `replace` as in `fill`."""

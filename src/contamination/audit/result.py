@@ -201,6 +201,7 @@ class Audit:
             compared = self.held_out.as_dict()
             described["held_out"] = {name: compared[name] for name in OF_SIDES}
         described["plan"] = asdict(self.plan)
+        del described["plan"]["measured"]  # what is scored is timed anew
         described["results"] = self._results_as_dicts()
         diagnoses = [finding.diagnosis for finding in self.findings if finding.diagnosis]
         described["diagnosis"] = [diagnosis.as_dict() for diagnosis in diagnoses]

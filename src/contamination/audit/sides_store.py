@@ -1,7 +1,7 @@
 """Scores of two sides on disk, and each test of them: enough to compute it again.
 
 A store is a folder beside the other stores of a model and a set. It holds a header, the
-scores of all records (`contamination.membership.api.stored_scores`), and a note for
+scores of all records (`contamination.membership.stored.stored_scores`), and a note for
 each test. `verify` reads these alone, without a model and without the records.
 """
 

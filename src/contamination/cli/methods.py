@@ -72,7 +72,14 @@ class ByLogProbabilities:
         """Return what there is to score."""
         from contamination.audit.plan import Work
 
-        return [Work(model, self.examples, request, variants=self._variant_sets)]
+        work = Work(
+            model,
+            self.examples,
+            request,
+            variants=self._variant_sets,
+            dry=True,
+        )
+        return [work]
 
     def audit(self, model: Any, request: Request) -> "Audit":
         """Score what is missing, and test it."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contamination.audit.plan import ScoringPlan
     from contamination.audit.request import Request
     from contamination.audit.result import Audit
+    from contamination.audit.sides_plan import SidesPlan
 
 
 OTHER_AXES = (
@@ -148,7 +149,13 @@ def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:
         say(f"the server refuses, and was not sent: {', '.join(texts['left_out'])}")
 
 
-def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_json: bool) -> None:
+def print_plans(
+    plans: "Mapping[str, ScoringPlan]",
+    request: "Request",
+    *,
+    sides: "SidesPlan | None" = None,
+    as_json: bool,
+) -> None:
     """Print how much there is to score under the model and, after it, under a control.
 
     Parameters
@@ -157,6 +164,9 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_js
         Plan of each model, that of the control last.
     request
         Its tests are planned.
+    sides
+        The comparison of published records with those that were held back; None if
+        there is none.
     as_json
         Print JSON instead of text for people.
     """
@@ -165,6 +175,8 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_js
         described = asdict(first)
         if controls:
             described["control_model"] = asdict(controls[0])
+        if sides is not None:
+            described["held_out"] = asdict(sides)
         print(json.dumps(described, indent=2))
         return
     for name, plan in plans.items():
@@ -172,6 +184,8 @@ def print_plans(plans: "Mapping[str, ScoringPlan]", request: "Request", *, as_js
         if len(plans) > 1:
             title += f" under {name}"
         print_table(("", ""), _to_score(plan, request).items(), title=title)
+    if sides is not None:
+        print_table(("", ""), _to_compare(sides).items(), title="And each record of both sides")
 
 
 def print_generation_plans(
@@ -212,10 +226,30 @@ def _to_score(plan: "ScoringPlan", request: "Request") -> dict[str, object]:
         "tokens read": plan.work.read,
         "tokens stored already": plan.work.scored - plan.missing,
     }
+    return rows | _predicted(plan)
+
+
+def _to_compare(sides: "SidesPlan") -> dict[str, object]:
+    """Return the rows of the plan of a comparison."""
+    rows: dict[str, object] = {
+        "published records": sides.published,
+        "records held back": sides.held_out,
+        "forward passes or requests": sides.work.windows,
+        "tokens read": sides.work.read,
+        "tokens stored already": sides.work.scored - sides.missing,
+    }
+    return rows | _predicted(sides)
+
+
+def _predicted(plan: "ScoringPlan | SidesPlan") -> dict[str, object]:
+    """Return the rows of what scoring will take; of a model elsewhere there are none."""
+    rows: dict[str, object] = {}
     if plan.flops is not None:
         rows["FLOPs"] = f"{plan.flops:.2g}"
     predicted = predicted_duration(plan)
     if predicted:
+        if plan.measured is not None:
+            predicted += f" (from the run of {plan.measured})"
         rows["time, about"] = predicted
     return rows
 
@@ -263,7 +297,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def predicted_duration(plan: "ScoringPlan") -> str:
+def predicted_duration(plan: "ScoringPlan | SidesPlan") -> str:
     """Return the range of the time that a plan predicts, "" if it predicts none."""
     if plan.least_seconds is None or plan.most_seconds is None:
         return ""

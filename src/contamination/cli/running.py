@@ -14,6 +14,7 @@ from contamination.errors import InputError
 if TYPE_CHECKING:
     from contamination.audit.plan import ScoringPlan
     from contamination.audit.result import Audit
+    from contamination.audit.sides_plan import SidesPlan
     from contamination.testsets.example_set import ExampleSet
     from contamination.testsets.variants import VariantSet
 
@@ -107,6 +108,7 @@ def print_dry_run(
     text: TextChoice | None,
     *,
     as_json: bool,
+    sides: "SidesPlan | None" = None,
 ) -> None:
     """Print how much there is to score or to write, by model.
 
@@ -120,6 +122,8 @@ def print_dry_run(
         What they are asked to write; None if they are scored.
     as_json
         Print JSON instead of tables.
+    sides
+        What a comparison of two sides scores besides; None if there is none.
     """
     from contamination.scoring.processes import processes
 
@@ -128,7 +132,7 @@ def print_dry_run(
     if not processes().is_main_process:
         return
     if text is None:
-        print_plans(plans, request, as_json=as_json)
+        print_plans(plans, request, sides=sides, as_json=as_json)
     else:
         print_generation_plans(plans, text, as_json=as_json)
 

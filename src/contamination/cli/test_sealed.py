@@ -1,7 +1,7 @@
 """`contamination test --seal`: what the key of a sealed set drew, tested as stated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from contamination.cli.choices import (
 )
 from contamination.cli.ending import ExitStatus
 from contamination.cli.methods import Method
-from contamination.cli.printing import say
 from contamination.cli.report import show_result
 from contamination.cli.running import audit_models, open_models, print_dry_run
 from contamination.errors import InputError
@@ -59,13 +58,14 @@ class SealedByLogProbabilities:
         """Return what there is to score."""
         from contamination.seal.audit import sealed_works
 
-        return sealed_works(model, request, self.sealed)
+        (work,) = sealed_works(model, request, self.sealed)
+        return [replace(work, dry=True)]
 
     def audit(self, model: Any, request: Request) -> "Audit":
         """Score what is missing, and test it."""
-        from contamination.seal.audit import audit_sealed
+        from contamination.seal.audit import audit_sealed, sealed_works
 
-        (work,) = self.works(model, request)
+        (work,) = sealed_works(model, request, self.sealed)
         return audit_sealed(work, self.sealed, compared=self.compared)
 
 
@@ -156,6 +156,7 @@ def test_sealed(
 
     from contamination.scoring.processes import processes
     from contamination.seal.audit import not_claimed
+    from contamination.seal.held_out import plan_sides
 
     first_process = processes().is_main_process
     if text is not None and not first_process:
@@ -169,9 +170,10 @@ def test_sealed(
         method = SealedByTexts(chosen_model, sealed, sampling, next_record=text.quiz)
     opened = open_models([model], [request], method)
     if dry_run:
-        print_dry_run(opened, method, text, as_json=as_json)
-        if held_out is not None and first_process and not as_json:
-            say(f"and each record of both sides once more: {_side_sizes(sealed)}")
+        sides = None
+        if held_out is not None:
+            sides = plan_sides(opened[0].model, sealed, request)
+        print_dry_run(opened, method, text, as_json=as_json, sides=sides)
         return ExitStatus.DONE
     audit = audit_models(opened, method)
     if not first_process:
@@ -189,13 +191,6 @@ def test_sealed(
             "not_claimed": list(limits),
         },
     )
-
-
-def _side_sizes(sealed: "SealedSet") -> str:
-    """Return how many records were published and how many were held back."""
-    assert sealed.held_out is not None  # its file was verified
-    published = len(sealed.test_set.examples)
-    return f"{published:,} published, {len(sealed.held_out.examples):,} held back"
 
 
 def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> None:

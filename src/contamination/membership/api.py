@@ -9,27 +9,21 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from contamination.errors import InputError
-from contamination.files import replacing, sha256_of
 from contamination.membership import scores
 from contamination.membership.signals import text_log_probs, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal, processes
-from contamination.scoring.work import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
@@ -193,90 +187,6 @@ def _neighbour_log_probs(
     ids = tokenize(scorer.tokenizer, neighbours)
     log_probs = iter(text_log_probs(scorer, ids))
     return [list(islice(log_probs, of_text)) for of_text in counts]
-
-
-def stored_scores(
-    directory: Path,
-    scorer: Scorer,
-    texts: Sequence[Text],
-    *,
-    columns: Sequence[str] = DEFAULT_COLUMNS,
-    reference: Scorer | None = None,
-    **options: Any,
-) -> pd.DataFrame:
-    """Return the table of `membership_scores`, kept in `directory`: every text is scored once.
-
-    The texts are cut into parts by their tokens alone, in a random order, and each part
-    is the work of one process, so that any number of processes and interruptions give
-    the same numbers. The name of a part holds a checksum of all that its numbers depend
-    on: the next run adds the parts that are missing and removes those of other texts,
-    another model or other scores.
-
-    Every process calls this with the same arguments and gets the whole table; a scorer
-    that is spread over all devices lets one process do all. What fails in one process
-    is raised by all.
-
-    Parameters
-    ----------
-    directory
-        Directory for nothing else.
-    scorer, reference
-        The model and, for `reference_*`, a second one.
-    texts, columns
-        As in `membership_scores`.
-    options
-        Options of `membership_scores` that are numbers or text.
-
-    Raises
-    ------
-    InputError
-        If there is no text, or for what `membership_scores` refuses.
-    """
-    options |= {"columns": columns}
-    scorers = [scorer, reference] if reference else [scorer]
-    as_text = [text for text in texts if isinstance(text, str)]
-    tokens = tokenize(scorer.tokenizer, as_text) if as_text else texts
-    work = [len(ids) for ids in tokens]
-    if not work:
-        raise InputError(f"{directory}: there is no text to score; give one or more")
-    order = random_stream(0, "parts of texts").permutation(len(work))
-    smallest = min(model.batch_tokens for model in scorers)
-    parts = []
-    for part in cut_into_parts([work[i] for i in order], smallest, batches=1):
-        parts.append(sorted(int(order[i]) for i in part))
-    contents: list[str] = []
-    for text in texts:
-        contents.append(text if isinstance(text, str) else repr(text.tolist()))
-    revisions = [model.revision for model in scorers]
-    key = sha256_of(*revisions, repr(sorted(options.items())), *contents)
-    name = sha256_of(key, repr(parts))[:16]
-    paths = [directory / f"{name}-{number:03d}.parquet" for number in range(len(parts))]
-    if processes().is_main_process:
-        for other in set(directory.glob("*.parquet")) - set(paths):
-            other.unlink()
-
-    def scored(number: int) -> pd.DataFrame:
-        rows = parts[number]
-        with suppress(OSError, pa.ArrowException):  # there is none, or it is damaged
-            kept = pd.read_parquet(paths[number])
-            if kept.index.tolist() == rows:
-                return kept
-        chosen = [texts[i] for i in rows]
-        table = membership_scores(
-            scorer,
-            chosen,
-            numbers=rows,
-            reference=reference,
-            **options,
-        )
-        with replacing(paths[number]) as temporary:
-            table.set_axis(rows).to_parquet(temporary)
-        return pd.read_parquet(paths[number])
-
-    spread = any(getattr(model, "spread", False) for model in scorers)
-    tasks = [partial(scored, number) for number in range(len(paths))]
-    tables = deal(directory.name, tasks, alone=spread)
-    return pd.concat(tables).sort_index().rename_axis("text")
 
 
 def _open(model: Model) -> Scorer:

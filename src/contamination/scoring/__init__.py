@@ -29,7 +29,8 @@ module                         idea
 `inspect_scorer`               a scorer of Inspect: log-probabilities that its provider
                                gives
 `plan`, `cost`                 which store a test reads, how many shards; tokens, FLOPs
-`speed`                        how long scoring takes here, from samples of the work
+`speed`, `pace`                how long scoring takes here, from samples of the work, or
+                               from an earlier run
 `score`, `job`                 fill a store with what is missing: what is read, and the
                                steps
 `readers`                      how the sequences of each kind are read

@@ -175,7 +175,11 @@ def model_shape(config: Any) -> Shape:
 
     Raises InputError if no network can be built from it.
     """
-    model = _without_memory(config)
+    return network_shape(_without_memory(config))
+
+
+def network_shape(model: "PreTrainedModel") -> Shape:
+    """Count the weights of a network by what they are for."""
     layer = model.get_output_embeddings()
     matrices = 0
     for weights in model.parameters():
@@ -185,7 +189,7 @@ def model_shape(config: Any) -> Shape:
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding) or module is layer:
             tables[id(module.weight)] = module.weight.numel()
-    text = config.get_text_config()
+    text = model.config.get_text_config()
     return Shape(
         body=matrices - sum(tables.values()),
         head=layer.weight.numel(),

@@ -6,6 +6,7 @@ after it. One stored ordering of each of their shards is scored again first: if 
 moved by more than the engine's resolution, nothing is added.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -69,6 +70,8 @@ class ScoringJob:
         # One process has all devices.
         self.alone: bool = getattr(scorer, "spread", False)
         self.served_before: list[str] = []
+        # That scoring took, without what came before it; none if all was there.
+        self.seconds = 0.0
 
     def run(self, enough: Enough | None = None) -> Store:
         """Score what is missing, and return the store.
@@ -83,12 +86,15 @@ class ScoringJob:
         together(partial(self.load_network, parts))
         self.served_before = self.store.served()
         stages = [parts] if enough is None else self.parts_by_shard(parts)
+        started = time.perf_counter()
         with self.record(parts), self.progress_bar(parts) as bar:
             for shard, stage in enumerate(stages):
                 if stage:
                     share(partial(self.score_parts, stage, bar))
                 if enough is not None and enough(self.store, shard):
                     break
+        if parts:
+            self.seconds = time.perf_counter() - started
         return self.store
 
     def plan_parts(self) -> list[Part]:

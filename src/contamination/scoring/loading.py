@@ -34,6 +34,7 @@ from contamination.scoring.configuration import (
     count_parameters,
     load_config,
     model_shape,
+    network_shape,
     read_config,
     stated_config,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "load_network",
     "load_tokenizer",
     "model_shape",
+    "network_shape",
     "pin_commit",
     "read_config",
     "settled_states",

@@ -6,12 +6,13 @@ differed from their forecasts (docs/measurements/forecasts.csv), gives the range
 """
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Protocol
 
 from contamination.errors import InputError
 from contamination.scoring import agreement
-from contamination.scoring.job import ScoringJob
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from contamination.scoring.store_format import Place
@@ -44,8 +45,60 @@ class Forecast:
             most=self.most + other.most,
         )
 
+    def scaled(self, factor: float) -> "Forecast":
+        """Return the forecast of so many times the work."""
+        return Forecast(
+            seconds=self.seconds * factor,
+            least=self.least * factor,
+            most=self.most * factor,
+        )
+
 
 NOTHING = Forecast(seconds=0.0, least=0.0, most=0.0)
+
+
+def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
+    """Return the forecast of a run, by seconds that work has taken.
+
+    Parameters
+    ----------
+    seconds
+        Expected of the run.
+    fastest, slowest
+        Of the run, had all its work been as fast as the fastest that was measured, or
+        as slow as the slowest.
+    """
+    return Forecast(seconds=seconds, least=fastest * FASTER, most=slowest * SLOWER)
+
+
+class SampleReader(Protocol):
+    """How pieces of some work are read for the clock; see `readers.Reader`."""
+
+    def read_sample(self, places: Sequence[Place], tokens: int) -> int:
+        """Read the first of these pieces, about so many tokens, and return how many."""
+
+    def tokens_of(self, place: Place) -> int:
+        """Return the tokens that a model here reads for a piece."""
+
+
+class Timed(Protocol):
+    """Work of which samples are read: a `ScoringJob`, or anything like it."""
+
+    @property
+    def reader(self) -> SampleReader:
+        """How the pieces are read."""
+
+    @property
+    def places(self) -> Sequence[Place]:
+        """The pieces."""
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """Tokens of each piece, by which the work is cut into parts."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether one process does all the work."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +115,7 @@ class Sample:
         return self.seconds / self.tokens
 
 
-def forecast(job: ScoringJob, scorer: TransformersScorer, share: float) -> Forecast:
+def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
     """Return how long a job will take, from samples of its work.
 
     Nothing is stored, and nothing that the job does later changes.
@@ -81,19 +134,19 @@ def forecast(job: ScoringJob, scorer: TransformersScorer, share: float) -> Forec
     with agreement.taken_for_granted(scorer):
         samples = take_samples(job, scorer, tokens)
     paces = [sample.pace for sample in samples]
-    return Forecast(
+    return with_range(
         seconds=tokens * median(paces),
-        least=tokens * min(paces) * FASTER,
-        most=tokens * max(paces) * SLOWER,
+        fastest=tokens * min(paces),
+        slowest=tokens * max(paces),
     )
 
 
-def processes_of(job: ScoringJob) -> int:
+def processes_of(job: Timed) -> int:
     """Return the number of processes that share the work."""
     return 1 if job.alone else processes().num_processes
 
 
-def take_samples(job: ScoringJob, scorer: TransformersScorer, tokens: float) -> list[Sample]:
+def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[Sample]:
     """Read samples of the work after a first one that warms up; at least one is returned.
 
     Parameters
@@ -105,7 +158,7 @@ def take_samples(job: ScoringJob, scorer: TransformersScorer, tokens: float) -> 
     tokens
         That the model is to read.
     """
-    order = reading_order(job)
+    order = reading_order(job, scorer)
     warm_up(job, scorer, order)
     first = first_sample(job, scorer, order)
     samples = [first]
@@ -120,7 +173,7 @@ def take_samples(job: ScoringJob, scorer: TransformersScorer, tokens: float) -> 
     return samples
 
 
-def first_sample(job: ScoringJob, scorer: TransformersScorer, order: list[Place]) -> Sample:
+def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> Sample:
     """Return a sample that takes long enough, or is a batch, from the middle of the work.
 
     Parameters
@@ -142,7 +195,7 @@ def first_sample(job: ScoringJob, scorer: TransformersScorer, order: list[Place]
         size = wanted
 
 
-def take_sample(job: ScoringJob, order: list[Place], beginning: float, size: int) -> Sample:
+def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> Sample:
     """Read about so many tokens of the work, from a place in it on.
 
     Parameters
@@ -162,7 +215,7 @@ def take_sample(job: ScoringJob, order: list[Place], beginning: float, size: int
     return Sample(size, tokens, time.perf_counter() - started)
 
 
-def warm_up(job: ScoringJob, scorer: TransformersScorer, order: list[Place]) -> None:
+def warm_up(job: Timed, scorer: TransformersScorer, order: list[Place]) -> None:
     """Read a small sample, and share no prefixes if the network cannot."""
     try:
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
@@ -174,10 +227,10 @@ def warm_up(job: ScoringJob, scorer: TransformersScorer, order: list[Place]) -> 
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
 
 
-def reading_order(job: ScoringJob) -> list[Place]:
+def reading_order(job: Timed, scorer: TransformersScorer) -> list[Place]:
     """Return the places as the model reads them: part after part, the longest first."""
     order: list[Place] = []
-    for part in cut_into_parts(job.tokens, job.scorer.batch_tokens):
+    for part in cut_into_parts(job.tokens, scorer.batch_tokens):
         places = [job.places[index] for index in part]
         order += sorted(places, key=job.reader.tokens_of, reverse=True)
     return order

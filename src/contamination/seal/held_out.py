@@ -31,6 +31,7 @@ from contamination.audit.finding import Finding
 from contamination.audit.held_out import SidesRequest, compare
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
+from contamination.audit.sides_plan import SidesPlan, plan_comparison
 from contamination.scoring.contract import Scorer
 from contamination.seal.division import PARTS, RESAMPLES
 from contamination.seal.files import SealedSet
@@ -60,15 +61,33 @@ def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Compar
         As `contamination.audit.held_out.compare` does.
     """
     assert sealed.held_out is not None  # the caller has verified their file
-    stated = sealed.seal
-    sides = SidesRequest(
-        scores=stated.scores or (),
+    sides = stated_sides(sealed, request)
+    level = sealed.seal.level
+    return compare(scorer, sealed.test_set, sealed.held_out, sides, level=level)
+
+
+def plan_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> SidesPlan:
+    """Return what `compare_sides` has to score, before anything is scored.
+
+    Parameters
+    ----------
+    scorer, sealed, request
+        As in `compare_sides`.
+    """
+    assert sealed.held_out is not None  # the caller has verified their file
+    sides = stated_sides(sealed, request)
+    return plan_comparison(scorer, sealed.test_set, sealed.held_out, sides)
+
+
+def stated_sides(sealed: SealedSet, request: Request) -> SidesRequest:
+    """Return the comparison of the sides that a seal states, with stores where asked."""
+    return SidesRequest(
+        scores=sealed.seal.scores or (),
         resamples=RESAMPLES,
         directory=Path(request.directory),
         name=request.name,
         drawn=True,
     )
-    return compare(scorer, sealed.test_set, sealed.held_out, sides, level=stated.level)
 
 
 def with_sides(audit: Audit, comparison: Comparison | None) -> Audit:

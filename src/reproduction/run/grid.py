@@ -262,7 +262,7 @@ class Access:
     def score_texts(
         self, folder: Path, scorer: Scorer, texts: Sequence[Any], **options: Any
     ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.api.stored_scores`.
+        """Return the table of `contamination.membership.stored.stored_scores`.
 
         The files in `folder` are named by the options, so none is added here.
 
@@ -277,7 +277,7 @@ class Access:
         options
             Of `stored_scores`.
         """
-        from contamination.membership.api import stored_scores
+        from contamination.membership.stored import stored_scores
 
         return stored_scores(folder, scorer, texts, **options)
 

@@ -18,7 +18,8 @@ from itertools import islice
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.membership.api import cut_spans, stored_scores
+from contamination.membership.api import cut_spans
+from contamination.membership.stored import stored_scores
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from reproduction.notebooks.books.settings import (

@@ -23,7 +23,7 @@ import pandas as pd
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.membership.api import stored_scores
+from contamination.membership.stored import stored_scores
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal

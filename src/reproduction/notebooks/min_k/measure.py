@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from contamination.membership.api import cut_spans, stored_scores
+from contamination.membership.api import cut_spans
+from contamination.membership.stored import stored_scores
 from contamination.scoring.local import TransformersScorer
 from reproduction.notebooks.min_k.held_out import measure_held_out
 from reproduction.notebooks.min_k.settings import Settings
