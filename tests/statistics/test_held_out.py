@@ -158,10 +158,40 @@ def test_sides_that_differ_are_named() -> None:
     assert p < 0.01
 
 
+def test_one_mark_that_a_side_has_is_enough() -> None:
+    """Among 40 marks that both sides share, one is on one side alone: in either direction."""
+    rng = np.random.default_rng(13)
+    published = np.arange(40) < 20
+    marks = rng.random((41, 40)) < 0.3
+    for side in (published, ~published):
+        marks[7] = side
+        p_values, p = sides_test([np.zeros(40)], published, marks=marks, resamples=999, rng=rng)
+        assert p_values.tolist() == [1.0, 0.001]
+        assert p < 0.01
+
+
+def test_marks_by_hand() -> None:
+    """Six divisions of four records; a mark that all have, or a stratum shares, says nothing."""
+    published = [1, 1, 0, 0]
+    marks = [[1, 1, 0, 0], [1, 1, 1, 1]]
+    rng = np.random.default_rng(14)
+    features = [[0.0] * 4]
+    p_values, _ = sides_test(features, published, marks=marks, resamples=9_999, rng=rng)
+    assert p_values[1] == pytest.approx(1 / 3, abs=0.02)  # this division and its mirror image
+    strata = [0, 1, 0, 1]
+    within, _ = sides_test(
+        features, published, marks=[[1, 0, 1, 0]], strata=strata, resamples=99, rng=rng
+    )
+    assert within[1] == 1
+    none, _ = sides_test(features, published, marks=np.zeros((0, 4)), resamples=99, rng=rng)
+    assert none[1] == 1
+
+
 def test_level_of_blind_baselines() -> None:
-    """Two features and a distance, under random divisions of the same records."""
+    """Two features, a distance and marks, under random divisions of the same records."""
     rng = np.random.default_rng(11)
     vectors = rng.normal(size=(30, 4))
+    marks = rng.random((12, 30)) < rng.random((12, 1))
     features = np.round(rng.normal(size=(2, 30)), 1)
     strata = np.arange(30) // 6
     rejected = 0
@@ -170,6 +200,7 @@ def test_level_of_blind_baselines() -> None:
             features,
             _divided(strata, rng),
             similarity=vectors @ vectors.T,
+            marks=marks,
             strata=strata,
             resamples=99,
             rng=rng,

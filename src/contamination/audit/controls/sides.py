@@ -1,13 +1,16 @@
 """Do published and held-out records differ in what no model has made?
 
 Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation
-Models*: where lengths, dates or words tell the sides apart, a difference of membership
-scores may show that alone. The sides were then hardly divided by a random draw, and the
-test of `statistics.held_out` says nothing. The same draws of labels test each baseline,
-in either direction.
+Models*: where lengths, dates, words or the way of writing tell the sides apart, a
+difference of membership scores may show that alone. The sides were then hardly divided
+by a random draw, and the test of `statistics.held_out` says nothing. The same draws of
+labels test each baseline, in either direction.
 """
 
+import math
+import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,9 +22,11 @@ from contamination.membership.blind import latest_year
 from contamination.randomness import random_stream
 from contamination.statistics.held_out import sides_test
 
-FEATURES = ("length", "dates", "compressed length", "words")
+FEATURES = ("length", "dates", "compressed length", "words", "one word or sign")
 RESAMPLES = 1_999
 MOST_RECORDS = 4_000  # of which words are compared two by two; of more, a random part is
+LEAST_SHARE = 0.05  # of the records have a mark that is looked at
+PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -77,12 +82,46 @@ def compare_sides(
         [lengths, years, compressed],
         labels[chosen],
         similarity=(weights @ weights.T).toarray(),
+        marks=mark_table(shown),
         strata=codes[chosen],
         resamples=RESAMPLES,
         rng=rng,
     )
     named = dict(zip(FEATURES, p_values.tolist(), strict=True))
     return SidesControl(p_values=named, p=p)
+
+
+def mark_table(texts: Sequence[str]) -> np.ndarray:
+    """Return which of the texts (column) have which mark (row), as booleans.
+
+    Marks that fewer than `LEAST_SHARE` of the texts have, or all of them, are left out.
+    """
+    marks = [marks_of(text) for text in texts]
+    counts = Counter[str]()
+    for of_text in marks:
+        counts.update(of_text)
+    least = math.ceil(LEAST_SHARE * len(texts))
+    rows = []
+    for mark, count in counts.items():
+        if least <= count < len(texts):
+            rows.append([mark in of_text for of_text in marks])
+    return np.array(rows, dtype=np.bool_).reshape(len(rows), len(texts))
+
+
+def marks_of(text: str) -> set[str]:
+    """Return what a text has or has not: words, signs and blanks as written, and its ends.
+
+    Examples
+    --------
+    >>> sorted(marks_of("So it is."))
+    [' ', '. at the end', '.', 'So', 'So at the beginning', 'is', 'it']
+    """
+    pieces = PIECES.findall(text)
+    marks = set(pieces)
+    if pieces:
+        marks.add(f"{pieces[0]} at the beginning")
+        marks.add(f"{pieces[-1]} at the end")
+    return marks
 
 
 def _records_compared(
