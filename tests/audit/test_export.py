@@ -115,6 +115,18 @@ def test_a_model_card_has_a_sentence_to_quote_and_its_details(conclusion):
         assert f"{result['p']:.3g}" in details and f"{result['holm_p']:.3g}" in details
 
 
+@pytest.mark.parametrize(("others", "told"), [(0, ""), (1, "1 other test "), (4, "4 other tests ")])
+def test_a_sentence_says_which_tests_its_p_has_not_paid_for(others, told):
+    other_tests = [
+        {"store": f"s-{seed}", "what": f"successor (seed {seed})"} for seed in range(others)
+    ]
+    quoted, _ = format_of(Path("card.md"))(concluded("evidence", other_tests=other_tests)).split(
+        "\n\n", 1
+    )
+    assert told in quoted
+    assert ("not corrected" in quoted) == (others > 0)
+
+
 def test_names_are_no_markup_in_a_model_card():
     audit = concluded(
         "proven",

@@ -25,11 +25,20 @@ ROOT = Path(__file__).parents[2]
 SHARD_SIZE = 10
 
 
-def simulated(shards, test="successor", orderings=400):
-    """Power at 0.05 of a set of so many shards of ten, whose scores are noise."""
+def simulated(shards, test="successor", orderings=400, tokens=30):
+    """Power at 0.05 of a set of so many shards of ten, whose scores are noise.
+
+    Each record has so many tokens.
+    """
     scores = np.random.default_rng(0).normal(size=(40, 400))[:shards, :orderings]
     bounds = [(SHARD_SIZE * i, SHARD_SIZE * (i + 1)) for i in range(shards)]
-    header = SimpleNamespace(seed=1, dataset_revision="r", shards=shards, bounds=bounds)
+    header = SimpleNamespace(
+        seed=1,
+        dataset_revision="r",
+        shards=shards,
+        bounds=bounds,
+        example_tokens=(tokens,) * SHARD_SIZE * shards,
+    )
     found = simulate_power(TESTS[test], SimpleNamespace(header=header), scores)
     return [each.at(0.05) for each in found]
 
@@ -43,6 +52,7 @@ def test_copies_of_larger_sets_are_found_more_often():
 
 def test_only_what_studies_measured_has_a_power():
     assert simulated(10, "sharded_t") == simulated(10, "successor", 5) == []
+    assert simulated(10, tokens=1) == []  # such as one letter a record
     assert simulated(10)[0].records == 100
 
 

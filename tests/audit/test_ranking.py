@@ -21,6 +21,12 @@ SUMMED = """
 def sums(store, shard, permutations):
     return store.log_probs(permutations)[shard]
 """
+CHEATING = """
+def cheat(store, shard, permutations):
+    values = store.log_probs(permutations)[shard].copy()
+    values[0] += 10
+    return values
+"""
 NO_SCORES = {
     "number": "1.0",
     "one_score": "[1.0]",
@@ -101,6 +107,15 @@ def test_the_statistic_of_the_page_runs(stores, write, call):
     rows = {row["test"]: row for row in json.loads(out)["ranking"]}
     assert rows["clipped"]["sets"] == len(SETS)
     assert rows["clipped"]["mean_log10_p"] < -1
+
+
+def test_a_statistic_that_raises_the_published_ordering_comes_last(stores, write, call):
+    path = write(CHEATING)
+    arguments = ("leaderboard", stores, "--own", f"{path}:cheat", "--alpha", "0.01")
+    ranking = json.loads(call(*arguments, "--json")[1])["ranking"]
+    assert [row["test"] for row in ranking if not row["keeps_level"]] == ["cheat"]
+    assert ranking[-1]["test"] == "cheat"
+    assert "cheat: it rejects so many sets" in call(*arguments)[1]
 
 
 @pytest.mark.parametrize(

@@ -187,8 +187,17 @@ def _sentence(result: Result) -> str:
         verdict["conclusion"],
         model=code_span(result["model"]),
         read=f"the test set {code_span(result['dataset'])} in its published order",
-        measured=f"p = {verdict['p']:.3g} in the contamination test",
+        measured=f"p = {verdict['p']:.3g} in the contamination test{uncorrected(result)}",
     )
+
+
+def uncorrected(result: Result) -> str:
+    """Return that other tests were made, which the p-value has not paid for; "" if none."""
+    others = len(result.get("other_tests") or ())
+    if not others:
+        return ""
+    tests = "test" if others == 1 else "tests"
+    return f", not corrected for {others} other {tests} of this model and set"
 
 
 def sentence_of(conclusion: str, *, model: str, read: str, measured: str) -> str:

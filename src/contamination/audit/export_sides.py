@@ -17,6 +17,7 @@ from contamination.audit.export import (
     eee_source,
     plain_json,
     sentence_of,
+    uncorrected,
 )
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
@@ -111,7 +112,10 @@ def _sentence(result: Result) -> str:
         verdict["conclusion"],
         model=code_span(result["model"]),
         read=f"published records of {code_span(result['suspect'])}",
-        measured=f"p = {verdict['p']:.3g} in the comparison with records that were held back",
+        measured=(
+            f"p = {verdict['p']:.3g} in the comparison with records that were held back"
+            f"{uncorrected(result)}"
+        ),
     )
 
 

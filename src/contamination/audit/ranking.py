@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from contamination.audit.registry import TESTS, StoreScores, Test
 from contamination.errors import InputError
@@ -28,6 +29,9 @@ CLEAN = "clean"
 FACTS = "stores.json"
 COLUMNS = ("test", "model", "dataset", "dup_count", "p", "log10_p", "status")
 OK = "ok"
+# A statistic does not keep its level if it rejects so many clean sets that an exact one does so
+# less often than this.
+CHANCE = 0.001
 
 
 def score_statistics(
@@ -47,9 +51,10 @@ def score_statistics(
     Returns
     -------
     ranking : a row per statistic, the most powerful first: sets that it could be computed on,
-        mean_log10_p and rejected of them under the contaminated model, and false_positives of as
-        many under the clean one. Statistics of fewer sets, which need tokens that a store of sums
-        lacks, come last: their means are of other sets.
+        mean_log10_p and rejected of them under the contaminated model, false_positives of as many
+        under the clean one, and keeps_level. Statistics of fewer sets, which need tokens that a
+        store of sums lacks, come later: their means are of other sets. Last come those that
+        reject so many clean sets that they do not keep their level.
     results : `COLUMNS`, a row per statistic, model and set; a status says why there is no p-value.
 
     Raises
@@ -111,7 +116,13 @@ def _ranking(results: pd.DataFrame, alpha: float) -> pd.DataFrame:
             "false_positives": of_clean["rejects"].sum(),
         }
     )
-    ranking = ranking.sort_values(["sets", "mean_log10_p"], ascending=[False, True])
+    keeps_level = []
+    for row in ranking.itertuples():
+        chance = stats.binom.sf(row.false_positives - 1, row.sets, alpha)
+        keeps_level.append(bool(chance > CHANCE))
+    ranking["keeps_level"] = keeps_level
+    order = ["keeps_level", "sets", "mean_log10_p"]
+    ranking = ranking.sort_values(order, ascending=[False, False, True])
     return ranking.rename_axis("test").reset_index()
 
 

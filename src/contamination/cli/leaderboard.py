@@ -63,6 +63,11 @@ def leaderboard(
     columns = ("test", "sets", "mean log10 p", "rejected", "rejected, clean model")
     print_table(columns, rows, title=f"Statistics on {stores}, at level {alpha:g}")
     say("Smaller is more evidence. Means over fewer sets are of other sets: compare equal numbers.")
+    for name in ranking.loc[~ranking["keeps_level"], "test"]:
+        say(
+            f"{name}: it rejects so many sets of the clean model that its p-values are not valid; "
+            "treat the published ordering as all others"
+        )
     for name, reason in missing:
         say(f"{name}: {reason}")
     if csv is not None:
