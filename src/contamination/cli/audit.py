@@ -208,10 +208,10 @@ def audit(
     for path in output or []:
         write_text(path, format_of(path, FORMATS)(rows))
     if html is not None:
-        from contamination.audit.leaderboard import leaderboard
+        from contamination.audit.page import html_page
 
         today = datetime.datetime.now(datetime.UTC).date()
-        write_text(html, leaderboard(rows, date=today))
+        write_text(html, html_page(rows, date=today))
     if as_json:
         print(json.dumps(rows, indent=2))
     else:

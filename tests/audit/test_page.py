@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from contamination.audit.leaderboard import leaderboard
+from contamination.audit.page import html_page
 from contamination.audit.rows import COLUMNS
 from fakes.made_up_sets import HOSTILE
 
@@ -32,7 +32,7 @@ SORTED = "[...document.querySelectorAll('[aria-sort]')].map((h) => [h.textConten
 @pytest.fixture(params=[1280, 400])
 def tab(browser, tmp_path, request):
     path = tmp_path / "audit.html"
-    path.write_text(leaderboard(ROWS, date=datetime.date(2026, 1, 2)), encoding="utf-8")
+    path.write_text(html_page(ROWS, date=datetime.date(2026, 1, 2)), encoding="utf-8")
     browser.screen(request.param, 900)
     browser.open(path)
     yield browser

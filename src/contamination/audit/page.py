@@ -20,13 +20,13 @@ from contamination.errors import printable
 from contamination.tables import MISSING
 
 
-def leaderboard(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
+def html_page(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     """Return the page of rows of `contamination.audit.rows.judged_rows`, best first."""
     ranked = sorted(rows, key=_rank)
     with pd.option_context("display.max_colwidth", None):
         cells = pd.DataFrame([_cells(row) for row in ranked])
         table = cells.to_html(index=False, escape=False, border=0)
-    page = (files(__package__) / "leaderboard.html").read_text(encoding="utf-8")
+    page = (files(__package__) / "page.html").read_text(encoding="utf-8")
     script = page.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
