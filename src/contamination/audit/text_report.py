@@ -15,6 +15,7 @@ MOST_LISTED = 10  # records that were read, in the text for people
 # of log10 of the least p: a p-value there could not have been smaller
 NEAR_FLOOR = 0.999
 LARGE_ERROR = 0.05  # of log10 p over sampled orderings, from which on it is told
+FEW_SHARDS = 10  # of the t-test, below which its assumption matters
 
 
 def summary(
@@ -137,6 +138,11 @@ def _limits(finding: Finding) -> list[str]:
     known = getattr(result, "known_at_least", None)
     if known is not None:
         lines.append(f"{name}: {known} or more of {result.shards} are known")
+    if name == "sharded_t" and result.shards < FEW_SHARDS:
+        lines.append(
+            f"{name}: of {result.shards} shards its p is exact only if their differences are "
+            "normal; sharded_exact is exact"
+        )
     if result.log10_p <= NEAR_FLOOR * log10_floor(result):
         lines.append(f"{name}: no smaller p exists for so many shards and orderings")
     if finding.error is not None and finding.error >= LARGE_ERROR:
