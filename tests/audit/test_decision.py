@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from contamination.audit.decision import (
-    ORDERS,
-    ZLIB_BASELINE,
-    Evidence,
-    decide,
-    exit_status,
-    strength,
-)
+from contamination.audit.decision import decide, exit_status, strength
 from contamination.audit.evidence import both_axes, worst_order
+from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence
 from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
 

@@ -5,7 +5,8 @@ from importlib.metadata import version
 from typing import Any
 
 from contamination.audit.controls.sides import SidesControl
-from contamination.audit.decision import CONTROL_LEVEL, Evidence, Verdict, decide
+from contamination.audit.decision import Verdict, decide
+from contamination.audit.objections import CONTROL_LEVEL, Evidence
 from contamination.audit.other_tests import OtherTest, other_tests
 from contamination.audit.sides_store import SidesStore
 from contamination.statistics.held_out import HeldOutResult

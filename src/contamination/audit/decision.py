@@ -10,24 +10,22 @@ with probability at most alpha: one of the corrected p-values has to be that sma
 whatever else is looked at can only take the words away.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from contamination.audit.power import Power, SimulatedPower
+from contamination.audit.objections import (
+    Conclusion,
+    Evidence,
+    Objection,
+    objections_to,
+    too_few_records,
+)
+from contamination.audit.power import Power
 
 if TYPE_CHECKING:  # the help of the command does without pandas
-    from contamination.audit.controls.diagnosis import OrderState
     from contamination.statistics.results import TestResult
 
-Conclusion = Literal[
-    "proven",
-    "evidence",
-    "no evidence",
-    "order is no evidence here",
-    "sides are no evidence here",
-    "cannot say",
-]
 STATUSES: dict[str, int] = {
     "proven": 1,
     "evidence": 1,
@@ -38,75 +36,6 @@ STATUSES: dict[str, int] = {
 }
 OTHER_STATUS = 3  # of what was not audited
 PROOF = 0.001  # the largest corrected p of a proof, whatever alpha is
-CONTROL_LEVEL = 0.05  # a control rejects at this level, or at alpha if that is larger
-# By how much they object.
-ORDERS: tuple["OrderState", ...] = (
-    "quiet",
-    "suspicious",
-    "too few records",
-    "order carries information",
-)
-ZLIB_BASELINE = "a compressor"  # for people: the control that every p-value has
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """One p-value, with its controls.
-
-    Attributes
-    ----------
-    test
-        That gave the p-value, for people.
-    p
-        After every correction that it needs, in (0, 1].
-    floor
-        The least that `p` can be.
-    order
-        What diagnostics without a model say of what the test permutes.
-    controls
-        Uncorrected p under what cannot have read the set, by name: a compressor, a
-        model.
-    ordering_bias
-        Whether the way people write options could explain a small p; excluding that
-        takes a control model.
-    simulated_power
-        Simulated copies of this set (`contamination.audit.power`).
-    corrected_for
-        Number of tests over which p was corrected.
-    drawn
-        Whether a key or a seed has drawn what is tested, so that it needs no control.
-    declared
-        Whether the author alone states that an order was drawn.
-    answers_problem
-        Why a large p says nothing, such as too few texts of use; "" if it does. A small
-        p stays valid.
-    of_sides
-        Whether published and held-out records are compared, and not orders.
-    differs
-        Why these sides differ without a model; "" if they do not.
-    standing_out
-        The statistics of a suspicious order that stand out, for people.
-    """
-
-    test: str
-    p: float
-    floor: float = 0.0
-    order: "OrderState" = "quiet"
-    controls: Mapping[str, float] = field(default_factory=dict)
-    ordering_bias: bool = False
-    simulated_power: Sequence[SimulatedPower] = ()
-    corrected_for: int = 1
-    drawn: bool = False
-    declared: bool = False
-    answers_problem: str = ""
-    of_sides: bool = False
-    differs: str = ""
-    standing_out: str = ""
-
-    @property
-    def control_models(self) -> dict[str, float]:
-        """p under each control that is a model, by its name."""
-        return {name: p for name, p in self.controls.items() if name != ZLIB_BASELINE}
 
 
 @dataclass(frozen=True)
@@ -139,14 +68,6 @@ class Verdict:
     def __str__(self) -> str:
         """One line for people."""
         return f"{self.conclusion}: {self.reason}"
-
-
-@dataclass(frozen=True)
-class Objection:
-    """Why a small p-value is not evidence, and what is then concluded."""
-
-    conclusion: Conclusion
-    reason: str
 
 
 def exit_status(conclusions: Iterable[str]) -> int:
@@ -205,8 +126,7 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     Parameters
     ----------
     evidence
-        p-values of the set, at least one. An objection counts against its own p-value;
-        that of a control model, corrected over the tests, against all of them.
+        p-values of the set, at least one, with what may object to them.
     alpha
         Level of "evidence"; "proven" needs a p-value of at most `PROOF` as well.
 
@@ -218,67 +138,118 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     >>> decide([sorted_set], alpha=0.05).conclusion
     'order is no evidence here'
     """
-    against_all = _control_model_objections(evidence, alpha)
-    objections = [against_all + _objections(of_test, alpha) for of_test in evidence]
+    objections = objections_to(evidence, alpha)
     pairs = list(zip(evidence, objections, strict=True))
     believed = [of_test for of_test, against in pairs if not against]
-    named = _reasons(objections)
-
+    reasons = _reasons(objections)
     significant = [of_test for of_test in believed if of_test.p <= alpha]
     if significant:
-        return _positive(significant, named)
+        return _positive(significant, reasons)
     least, against_least = min(pairs, key=_p_of_pair)
-    measured = f"p = {least.p:.3g} ({least.test})"
     if least.p <= alpha:
-        why = "; ".join(_reasons([against_least]))
-        first = against_least[0]
-        reason = f"{measured}, but {why}"
-        return Verdict(first.conclusion, reason, least.p, objections=named)
+        return _explained_away(least, against_least, reasons)
+    unsaid = _why_it_cannot_say(evidence, believed, reasons, alpha)
+    if unsaid:
+        return Verdict("cannot say", unsaid, least.p, objections=reasons)
+    if not believed:
+        return _nothing_could_be_shown(least, reasons)
+    return _no_evidence(evidence, believed, reasons, alpha)
 
-    problems = []
-    for of_test in evidence:
-        if of_test.answers_problem:
-            problems.append(of_test.answers_problem)
-    silent = "; ".join(dict.fromkeys([*problems, *named]))
-    if len(problems) == len(evidence):
-        reason = f"{measured}, but {silent}"
-        return Verdict("cannot say", reason, least.p, objections=named)
-    if all(_too_few_records(of_test) for of_test in evidence):
-        reason = f"{measured}, but {'; '.join(named)}"
-        return Verdict("cannot say", reason, least.p, objections=named)
+
+def _explained_away(
+    least: Evidence, against: Sequence[Objection], reasons: tuple[str, ...]
+) -> Verdict:
+    """Return the conclusion of the first objection to a small p."""
+    why = "; ".join(_reasons([against]))
+    reason = f"{_measured(least)}, but {why}"
+    return Verdict(against[0].conclusion, reason, least.p, objections=reasons)
+
+
+def _why_it_cannot_say(
+    evidence: Sequence[Evidence],
+    believed: Sequence[Evidence],
+    reasons: Sequence[str],
+    alpha: float,
+) -> str:
+    """Return why large p-values say nothing, "" if they do.
+
+    Parameters
+    ----------
+    evidence, believed
+        All p-values, and those to which nothing objects.
+    reasons
+        Of all objections.
+    alpha
+        Level of "evidence".
+    """
+    measured = _measured(min(evidence, key=_p_of))
+    if all(of_test.answers_problem for of_test in evidence):
+        return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
+    if all(too_few_records(of_test) for of_test in evidence):
+        return f"{measured}, but {'; '.join(reasons)}"
     floor = min(of_test.floor for of_test in evidence)
     if floor > alpha:
-        reason = (
+        advice = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
         )
         if any(of_test.of_sides for of_test in evidence):
-            reason = f"with so few records p is never below {floor:.2g}: hold back more"
-        reason = "; ".join([reason, *named])
-        return Verdict("cannot say", reason, least.p, objections=named)
-    if least.differs and not believed:
-        reason = f"{measured}, but {'; '.join(named)}"
-        return Verdict("sides are no evidence here", reason, least.p, objections=named)
-    if not believed:
-        why = "; ".join(named)
-        tested = "these sides" if least.of_sides else "this order"
-        reason = f"{measured}, and {tested} could not have shown any: {why}; so no power is given"
-        return Verdict("no evidence", reason, least.p, objections=named)
+            advice = f"with so few records p is never below {floor:.2g}: hold back more"
+        return "; ".join([advice, *reasons])
+    if believed and all(of_test.answers_problem for of_test in believed):
+        return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
+    return ""
+
+
+def _nothing_could_be_shown(least: Evidence, reasons: tuple[str, ...]) -> Verdict:
+    """Return the verdict on a large p where something objects to every test."""
+    measured = _measured(least)
+    why = "; ".join(reasons)
+    if least.differs:
+        reason = f"{measured}, but {why}"
+        return Verdict("sides are no evidence here", reason, least.p, objections=reasons)
+    tested = "these sides" if least.of_sides else "this order"
+    reason = f"{measured}, and {tested} could not have shown any: {why}; so no power is given"
+    return Verdict("no evidence", reason, least.p, objections=reasons)
+
+
+def _no_evidence(
+    evidence: Sequence[Evidence],
+    believed: Sequence[Evidence],
+    reasons: tuple[str, ...],
+    alpha: float,
+) -> Verdict:
+    """Return the verdict on a large p that says something, with its power.
+
+    Parameters
+    ----------
+    evidence, believed
+        All p-values, and those to which nothing objects.
+    reasons
+        Of all objections.
+    alpha
+        Level of "evidence".
+    """
     informative = [of_test for of_test in believed if not of_test.answers_problem]
-    if not informative:
-        reason = f"{measured}, but {silent}"
-        return Verdict("cannot say", reason, least.p, objections=named)
-    usable = min(informative, key=_p_of)
-    measured = (
-        f"p = {usable.p:.3g} ({usable.test}); contamination that the test cannot see is possible"
-    )
+    least = min(informative, key=_p_of)
+    measured = f"{_measured(least)}; contamination that the test cannot see is possible"
     return Verdict(
         "no evidence",
-        "; ".join([measured, *dict.fromkeys(problems), *named]),
-        usable.p,
+        "; ".join([measured, *_problems(evidence), *reasons]),
+        least.p,
         power=_best_power(informative, alpha),
-        objections=named,
+        objections=reasons,
     )
+
+
+def _measured(of_test: Evidence) -> str:
+    return f"p = {of_test.p:.3g} ({of_test.test})"
+
+
+def _problems(evidence: Sequence[Evidence]) -> list[str]:
+    """Return why a large p of some tests says nothing, each reason once."""
+    problems = [of_test.answers_problem for of_test in evidence if of_test.answers_problem]
+    return list(dict.fromkeys(problems))
 
 
 def _p_of(of_test: Evidence) -> float:
@@ -289,11 +260,6 @@ def _p_of_pair(pair: tuple[Evidence, list[Objection]]) -> float:
     return pair[0].p
 
 
-def _too_few_records(of_test: Evidence) -> bool:
-    """Return whether the records are too few to judge an order that nobody has drawn."""
-    return of_test.order == "too few records" and not of_test.drawn
-
-
 def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verdict:
     """Return "proven", or "evidence" where p or the order is not good enough."""
     proofs = []
@@ -302,7 +268,7 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
             proofs.append(of_test)
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=_p_of)
-    parts = [f"p = {best.p:.3g} ({best.test})"]
+    parts = [_measured(best)]
     if not _order_is_good(best):
         parts.append(_standing_out_in_words(best))
     elif conclusion == "evidence":
@@ -368,56 +334,3 @@ def _reasons(objections: Sequence[Sequence[Objection]]) -> tuple[str, ...]:
     for against in objections:
         reasons |= dict.fromkeys(objection.reason for objection in against)
     return tuple(reasons)
-
-
-def _control_model_objections(
-    evidence: Sequence[Evidence],
-    alpha: float,
-) -> list[Objection]:
-    """Return the objections of control models that reject a test, after correction."""
-    names = dict[str, None]()
-    for of_test in evidence:
-        names |= dict.fromkeys(of_test.control_models)
-    objections = []
-    for name in names:
-        tested = [of_test for of_test in evidence if name in of_test.controls]
-        first = min(tested, key=lambda of_test: of_test.controls[name])
-        if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
-            objections.append(_control_objection(name, first))
-    return objections
-
-
-def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
-    """Return why a small p of this test would not be evidence; the first decides."""
-    objections = []
-    if of_test.order == ORDERS[-1]:
-        reason = f"the order carries information without a model ({of_test.test})"
-        if of_test.drawn:
-            reason += ", so it was hardly drawn by a seed"
-        objections.append(Objection("order is no evidence here", reason))
-    if _too_few_records(of_test):
-        reason = "the records are too few to judge their order without a model"
-        objections.append(Objection("cannot say", reason))
-    if of_test.differs:
-        objections.append(Objection("sides are no evidence here", of_test.differs))
-    for name, p in of_test.controls.items():
-        if p <= max(alpha, CONTROL_LEVEL):
-            objections.append(_control_objection(name, of_test))
-    explained = of_test.ordering_bias and not of_test.control_models
-    if explained and not objections:  # else a control model changes nothing
-        reason = (
-            "people write options in orders that readers expect: name a control model "
-            "of like competence that cannot have read the set"
-        )
-        objections.append(Objection("cannot say", reason))
-    return objections
-
-
-def _control_objection(name: str, of_test: Evidence) -> Objection:
-    """Return the objection of a control that rejects a test."""
-    measured = f"p = {of_test.controls[name]:.3g}, {of_test.test}"
-    if of_test.of_sides:
-        reason = f"{name} scores the published side higher as well ({measured})"
-        return Objection("sides are no evidence here", reason)
-    reason = f"{name} prefers the order as well ({measured})"
-    return Objection("order is no evidence here", reason)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from contamination.audit.controls.diagnosis import OrderState
-from contamination.audit.decision import ORDERS, ZLIB_BASELINE, Evidence, log10_floor
+from contamination.audit.decision import log10_floor
 from contamination.audit.finding import Finding
+from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence
 from contamination.audit.registry import ITEM_TESTS
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from contamination import statistics
 from contamination.audit import text_report
-from contamination.audit.decision import Evidence, Verdict, decide, log10_floor
+from contamination.audit.decision import Verdict, decide, log10_floor
 from contamination.audit.evidence import ControlModel, evidence_of
 from contamination.audit.finding import Finding
+from contamination.audit.objections import Evidence
 from contamination.audit.other_tests import OtherTest, note_of, other_tests
 from contamination.audit.plan import ScoringPlan
 from contamination.scoring.store_format import Header

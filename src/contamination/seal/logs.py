@@ -29,7 +29,8 @@ from itertools import chain
 from typing import Literal
 
 from contamination import statistics
-from contamination.audit.decision import Conclusion, strength
+from contamination.audit.decision import strength
+from contamination.audit.objections import Conclusion
 from contamination.errors import InputError
 from contamination.seal.answers import named, said
 from contamination.seal.draws import Drawn

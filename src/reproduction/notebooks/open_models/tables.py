@@ -14,8 +14,9 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.decision import ZLIB_BASELINE as NO_MODEL
-from contamination.audit.decision import Evidence, decide, log10_floor
+from contamination.audit.decision import decide, log10_floor
+from contamination.audit.objections import ZLIB_BASELINE as NO_MODEL
+from contamination.audit.objections import Evidence
 from contamination.audit.registry import ITEM_TESTS, TESTS
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK

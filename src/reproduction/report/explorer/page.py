@@ -23,7 +23,8 @@ import pandas as pd
 import vl_convert
 from IPython.display import IFrame
 
-from contamination.audit.decision import ZLIB_BASELINE, Evidence, decide, log10_floor
+from contamination.audit.decision import decide, log10_floor
+from contamination.audit.objections import ZLIB_BASELINE, Evidence
 from contamination.audit.registry import DEFAULT_TESTS, TESTS
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT

@@ -1,0 +1,174 @@
+"""What objects to a p-value: the order without a model, controls, sides that differ.
+
+Oren et al. (section 4.3) leave out sets that a model prefers which cannot have read
+them. An objection takes the words "proven" and "evidence" away from a small p-value; it
+never makes a large one small.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from contamination.audit.power import SimulatedPower
+
+if TYPE_CHECKING:  # the help of the command does without pandas
+    from contamination.audit.controls.diagnosis import OrderState
+
+Conclusion = Literal[
+    "proven",
+    "evidence",
+    "no evidence",
+    "order is no evidence here",
+    "sides are no evidence here",
+    "cannot say",
+]
+CONTROL_LEVEL = 0.05  # a control rejects at this level, or at alpha if that is larger
+# By how much they object.
+ORDERS: tuple["OrderState", ...] = (
+    "quiet",
+    "suspicious",
+    "too few records",
+    "order carries information",
+)
+ZLIB_BASELINE = "a compressor"  # for people: the control that every p-value has
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One p-value, with its controls.
+
+    Attributes
+    ----------
+    test
+        That gave the p-value, for people.
+    p
+        After every correction that it needs, in (0, 1].
+    floor
+        The least that `p` can be.
+    order
+        What diagnostics without a model say of what the test permutes.
+    controls
+        Uncorrected p under what cannot have read the set, by name: a compressor, a
+        model.
+    ordering_bias
+        Whether the way people write options could explain a small p; excluding that
+        takes a control model.
+    simulated_power
+        Simulated copies of this set (`contamination.audit.power`).
+    corrected_for
+        Number of tests over which p was corrected.
+    drawn
+        Whether a key or a seed has drawn what is tested, so that it needs no control.
+    declared
+        Whether the author alone states that an order was drawn.
+    answers_problem
+        Why a large p says nothing, such as too few texts of use; "" if it does. A small
+        p stays valid.
+    of_sides
+        Whether published and held-out records are compared, and not orders.
+    differs
+        Why these sides differ without a model; "" if they do not.
+    standing_out
+        The statistics of a suspicious order that stand out, for people.
+    """
+
+    test: str
+    p: float
+    floor: float = 0.0
+    order: "OrderState" = "quiet"
+    controls: Mapping[str, float] = field(default_factory=dict)
+    ordering_bias: bool = False
+    simulated_power: Sequence[SimulatedPower] = ()
+    corrected_for: int = 1
+    drawn: bool = False
+    declared: bool = False
+    answers_problem: str = ""
+    of_sides: bool = False
+    differs: str = ""
+    standing_out: str = ""
+
+    @property
+    def control_models(self) -> dict[str, float]:
+        """p under each control that is a model, by its name."""
+        return {name: p for name, p in self.controls.items() if name != ZLIB_BASELINE}
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why a small p-value is not evidence, and what is then concluded."""
+
+    conclusion: Conclusion
+    reason: str
+
+
+def objections_to(evidence: Sequence[Evidence], alpha: float) -> list[list[Objection]]:
+    """Return why a small p of each test would not be evidence; the first of each decides.
+
+    Parameters
+    ----------
+    evidence
+        p-values of one set. An objection counts against its own p-value; that of a
+        control model, corrected over the tests, against all of them.
+    alpha
+        Level of "evidence".
+    """
+    against_all = _control_model_objections(evidence, alpha)
+    return [against_all + _objections(of_test, alpha) for of_test in evidence]
+
+
+def too_few_records(of_test: Evidence) -> bool:
+    """Return whether the records are too few to judge an order that nobody has drawn."""
+    return of_test.order == "too few records" and not of_test.drawn
+
+
+def _control_model_objections(
+    evidence: Sequence[Evidence],
+    alpha: float,
+) -> list[Objection]:
+    """Return the objections of control models that reject a test, after correction."""
+    names = dict[str, None]()
+    for of_test in evidence:
+        names |= dict.fromkeys(of_test.control_models)
+    objections = []
+    for name in names:
+        tested = [of_test for of_test in evidence if name in of_test.controls]
+        first = min(tested, key=lambda of_test: of_test.controls[name])
+        if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
+            objections.append(_control_objection(name, first))
+    return objections
+
+
+def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
+    """Return why a small p of this test would not be evidence; the first decides."""
+    objections = []
+    if of_test.order == ORDERS[-1]:
+        reason = f"the order carries information without a model ({of_test.test})"
+        if of_test.drawn:
+            reason += ", so it was hardly drawn by a seed"
+        objections.append(Objection("order is no evidence here", reason))
+    if too_few_records(of_test):
+        reason = "the records are too few to judge their order without a model"
+        objections.append(Objection("cannot say", reason))
+    if of_test.differs:
+        objections.append(Objection("sides are no evidence here", of_test.differs))
+    for name, p in of_test.controls.items():
+        if p <= max(alpha, CONTROL_LEVEL):
+            objections.append(_control_objection(name, of_test))
+    explained = of_test.ordering_bias and not of_test.control_models
+    if explained and not objections:  # else a control model changes nothing
+        reason = (
+            "people write options in orders that readers expect: name a control model "
+            "of like competence that cannot have read the set"
+        )
+        objections.append(Objection("cannot say", reason))
+    return objections
+
+
+def _control_objection(name: str, of_test: Evidence) -> Objection:
+    """Return the objection of a control that rejects a test."""
+    measured = f"p = {of_test.controls[name]:.3g}, {of_test.test}"
+    if of_test.of_sides:
+        reason = f"{name} scores the published side higher as well ({measured})"
+        return Objection("sides are no evidence here", reason)
+    reason = f"{name} prefers the order as well ({measured})"
+    return Objection("order is no evidence here", reason)
