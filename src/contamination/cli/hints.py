@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from contamination.errors import InputError, printable
+from contamination.testsets.layouts import LAYOUTS
 from contamination.testsets.records import FORMATS
-from contamination.testsets.templates import LAYOUTS, parse
+from contamination.testsets.templates import parse
 
 
 def say_template(dataset: str, template: str) -> None:

@@ -34,9 +34,9 @@ from contamination.seal.documents import Key, Seal, read_bytes, read_model, to_j
 from contamination.seal.draws import KINDS, Drawn, Statement, draw, seed_of
 from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.layouts import template_for
 from contamination.testsets.options import ALL_OTHERS
 from contamination.testsets.records import read_records
-from contamination.testsets.templates import template_for
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from contamination.files import (
     write_text,
 )
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.layouts import template_for
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -41,7 +42,7 @@ from contamination.testsets.registry import (
     suggestion,
 )
 from contamination.testsets.saved import is_saved, read_saved
-from contamination.testsets.templates import parse, template_for
+from contamination.testsets.templates import parse
 from contamination.testsets.verified import ORIGIN, checksum, read_verified, require_same
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
@@ -71,7 +72,7 @@ def open_test_set(
         "org/name:config").
     template
         Name, text with {field}, or a field; None is the registry's, else that of the
-        layout of the records (`contamination.testsets.templates.template_for`).
+        layout of the records (`contamination.testsets.layouts.template_for`).
         "line/1" takes the line of each record, every field as the file writes it. So
         the public script of Oren et al. reads a file, and so their models have most
         likely read the planted sets: for four of them the words per example in Table 3

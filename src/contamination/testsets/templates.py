@@ -8,14 +8,13 @@ all: `{answers.text}`, `{0}`. What lies within one is `{question[stem]}` or
 
 import math
 import re
-import shlex
 import string
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 from contamination.errors import InputError
-from contamination.testsets.records import ID_FIELDS, Record, are_mappings
+from contamination.testsets.records import Record, are_mappings
 
 # name/version -> how a record becomes the text of an example. The final newline is the
 # separator, tokenised with the example. A changed template gets a new version: stores
@@ -44,18 +43,10 @@ TEMPLATES = {
     "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\n"
     "C. {choices[2]}\nD. {choices[3]}\nAnswer: {answer}\n",
 }
-# Templates of the layouts that are known by their fields; the first that fits a record
-# is taken.
-LAYOUTS = (
-    *("text/1", "messages/1", "choices/1", "choices/2"),
-    *("question/1", "truthfulqa/1"),
-)
-
 MOST_SHOWN = 200  # characters of a template, or of names of fields, in a message
 MOST_FIELDS = 1_000
 MOST_PADDING = 1_000  # characters that a format may pad a field to
 MOST_DIGITS = 9  # of a place in a list
-MOST_SUGGESTED = 6  # fields of a suggested template
 LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
 _NAME = re.compile(r"[^\[]+(\[[^]]*\])*")
 _BRACED = re.compile(r"\{\s*([^{}]+?)\s*\}")
@@ -246,26 +237,6 @@ def no_text(value: Any) -> str | None:
     return None
 
 
-def template_for(records: Sequence[Record], where: str) -> str:
-    """Return the template of the layout of records, by the fields of the first one.
-
-    Raises InputError if no layout is known, with a template made of the fields that
-    there are.
-    """
-    if not records:
-        return LAYOUTS[0]
-    place, record = records[0]
-    fitting = next((name for name in LAYOUTS if _fits(record, parse(name))), None)
-    if fitting is not None:
-        return fitting
-    suggested = _suggested(record)
-    advice = f"; try template={suggested}" if suggested else ""
-    raise InputError(
-        f"{where}, {place}: there is no field 'text', and the record has {_names(record)}{advice}",
-        parameter="template",
-    )
-
-
 def _text(record: Mapping[str, Any], template: Template, where: str) -> str:
     """Return the text of one record."""
     for name in template.braced:
@@ -293,11 +264,11 @@ def _written(
     if field.typed in record:  # a name may hold a colon
         field = Field(field.typed)
     try:
-        value = _look_up(record, field.name)
+        value = look_up(record, field.name)
     except LookupError as error:
         raise InputError(
             f"{where}: field {field.name!r} is missing, which {template.described} "
-            f"needs; the record has {_names(record)}"
+            f"needs; the record has {field_names(record)}"
         ) from error
     problem = no_text(value)
     if problem:
@@ -320,7 +291,7 @@ def _formatted(value: Any, field: Field) -> str:
     return format(converted, field.specification)
 
 
-def _look_up(record: Mapping[str, Any], name: str) -> Any:
+def look_up(record: Mapping[str, Any], name: str) -> Any:
     """Return what a field, or an entry within one, holds.
 
     Raise LookupError if it is not there.
@@ -353,46 +324,13 @@ def _entry(value: Any, key: str) -> Any:
     raise KeyError(key)
 
 
-def _fits(record: Mapping[str, Any], template: Template) -> bool:
-    """Return whether a record has the fields of a template; lists where it joins them."""
-    for field in template.listed:
-        try:
-            value = _look_up(record, field.name)
-        except LookupError:
-            return False
-        if field.specification and not isinstance(value, list):
-            return False
-        shown = value if field.specification else [value]
-        if any(isinstance(inner, list | Mapping) for inner in shown):
-            return False
-    return True
-
-
-def _names(record: Mapping[str, Any]) -> str:
+def field_names(record: Mapping[str, Any]) -> str:
     """Return the names of the fields of a record for a message, as `answers.text`."""
     names = list[str]()
     for name, value in record.items():
         inner = value if isinstance(value, Mapping) else {}
         names += [f"{name}.{key}" for key in inner] or [str(name)]
     return ", ".join(sorted(names))[:MOST_SHOWN] or "no fields"
-
-
-def _suggested(record: Mapping[str, Any]) -> str | None:
-    """Return a template of the texts of a record, else of its numbers, as a shell takes it."""
-    texts: list[str] = []
-    numbers: list[str] = []
-    for name, value in record.items():
-        is_usable = name and not {*name} & {*"{}[]"}
-        if not is_usable or name.lower() in ID_FIELDS:
-            continue
-        if isinstance(value, str) and value.strip():
-            texts.append(name)
-        elif isinstance(value, int | float):
-            numbers.append(name)
-    chosen = (texts or numbers)[:MOST_SUGGESTED]
-    if not chosen:
-        return None
-    return shlex.quote("".join(f"{{{name}}}\\n" for name in chosen))
 
 
 def _with_single_braces(pattern: str) -> str:
