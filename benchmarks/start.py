@@ -4,14 +4,16 @@
 
 Each command runs in turn with the code of another checkout and with this one, each in a
 process of its own. MODEL is a small model on this machine; its store of DATASET is
-filled first, and that of a few records under smollm2-135m. Writes
-docs/measurements/start.csv: a row for each command and version of the code, with the
-median of the rounds, least and most.
+filled first, and that of a few records under smollm2-135m. What earlier runs have left
+in the cache about the speed of models is removed. Writes docs/measurements/start.csv: a
+row for each command and version of the code, with the median of the rounds, least and
+most.
 """
 
 import argparse
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -22,19 +24,22 @@ from pathlib import Path
 import pandas as pd
 
 from contamination.files import replacing
+from contamination.testsets.sources import cache_directory
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "measurements" / "start.csv"
 RELEASED = ("test", "smollm2-135m", "mmlu/anatomy")
 FEW = (*RELEASED, "--max-records", "20", "--store", "few")
+FIRST = "test smollm2-135m --dry-run, nothing stored, model never read"
+CLI = ("-m", "contamination.cli.main")
 DONE = (0, 1, 3)  # statuses of a verdict
 
 
 def seconds_of(command: Sequence[str], source: Path, directory: Path) -> float:
-    """Return the processor seconds of a command with the code of a directory `src`."""
+    """Return the processor seconds of a Python command with the code of a directory `src`."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, "-m", "contamination.cli.main", *command],
+        [sys.executable, *command],
         env=os.environ | {"PYTHONPATH": str(source)},
         cwd=directory,
         capture_output=True,
@@ -55,26 +60,32 @@ def main() -> None:
     parser.add_argument("--before", type=Path, required=True, help="src of another checkout")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    stored = ("test", str(options.model.resolve()), str(options.dataset.resolve()))
+    stored = (*CLI, "test", str(options.model.resolve()), str(options.dataset.resolve()))
+    few = (*CLI, *FEW)
+    released = (*CLI, *RELEASED, "--dry-run")
     commands = {
-        "--help": ("--help",),
+        "import torch": ("-c", "import torch"),
+        "--help": (*CLI, "--help"),
         "test, store full": stored,
         "test --dry-run, store full": (*stored, "--dry-run"),
-        "test smollm2-135m, store full": FEW,
-        "test smollm2-135m --dry-run, store full": (*FEW, "--dry-run"),
-        "test smollm2-135m --dry-run, nothing stored": (*RELEASED, "--dry-run"),
-        "verify, one store": ("verify", "few"),
+        "test smollm2-135m, store full": few,
+        "test smollm2-135m --dry-run, store full": (*few, "--dry-run"),
+        FIRST: released,
+        "test smollm2-135m --dry-run, nothing stored, model read before": released,
+        "verify, one store": (*CLI, "verify", "few"),
     }
     sources = {"before": options.before.resolve(), "after": ROOT / "src"}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         seconds_of(stored, sources["before"], directory)
-        seconds_of(FEW, sources["before"], directory)
+        seconds_of(few, sources["before"], directory)
         for name, command in commands.items():
             taken: dict[str, list[float]] = {when: [] for when in sources}
             for _ in range(options.rounds):
                 for when, source in sources.items():
+                    if name == FIRST:
+                        shutil.rmtree(cache_directory() / "paces", ignore_errors=True)
                     taken[when].append(seconds_of(command, source, directory))
             for when, seconds in taken.items():
                 rows.append(

@@ -1,0 +1,110 @@
+"""Forecasts that follow from a run of another set, against runs.
+
+    .venv/bin/python benchmarks/forecasts_earlier.py MODEL --sets mmlu/anatomy mmlu/virology
+
+MODEL is the directory of a model. Each set is scored in turn, by pairs and by whole
+orderings; after each run, a dry run of every set says how long it would take. Seconds
+are those of the processor, with one thread: other jobs on the machine then hardly
+count. Adds to docs/measurements/forecasts_earlier.csv: a row for each pair of sets,
+where `taken` is the run of `dataset`, `forecast` its dry run after that of `earlier`,
+and `ratio` the one over the other. Forecasts that had to be measured by samples are
+left out.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+
+import pandas as pd
+
+from contamination.audit import Request
+from contamination.audit.plan import Work
+from contamination.files import replacing
+from contamination.scoring import job, speed
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.sources import CACHE_VARIABLE, open_test_set
+
+ROOT = Path(__file__).parents[1]
+OUTPUT = ROOT / "docs" / "measurements" / "forecasts_earlier.csv"
+RECORDS_OF_SHARD = 10
+TESTS = ("successor", "sharded_exact")
+
+
+class ProcessorClock:
+    """Stands for the module `time`: its counter is that of the processor."""
+
+    perf_counter = staticmethod(time.process_time)
+
+
+def rows_of(scorer: TransformersScorer, test: str, names: list[str], records: int) -> list[dict]:
+    """Score each set, and return what dry runs after each run say of all of them."""
+    sets = {name: open_test_set(name, max_records=records) for name in names}
+    taken: dict[str, float] = {}
+    rows = []
+    for earlier in names:
+        with tempfile.TemporaryDirectory() as folder:
+            request = Request(
+                [test],
+                shards=records // RECORDS_OF_SHARD,
+                permutations=3,
+                directory=Path(folder),
+            )
+            started = time.process_time()
+            Work(scorer, sets[earlier], request, timed=False).fill()
+            taken[earlier] = time.process_time() - started
+            request_of_dry_run = Request(
+                [test],
+                shards=records // RECORDS_OF_SHARD,
+                permutations=3,
+                directory=Path(folder) / "empty",
+            )
+            for name in names:
+                plan = Work(scorer, sets[name], request_of_dry_run, dry=True).plan
+                row = {
+                    "test": test,
+                    "records": records,
+                    "earlier": earlier,
+                    "dataset": name,
+                    "forecast": plan.seconds,
+                    "least": plan.least_seconds,
+                    "most": plan.most_seconds,
+                }
+                if plan.measured is not None:
+                    rows.append(row)
+    for row in rows:
+        row["taken"] = taken[row["dataset"]]
+        row["ratio"] = row["taken"] / row["forecast"]
+    return rows
+
+
+def main() -> None:
+    """Measure, and add to the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--sets", nargs="+", required=True)
+    parser.add_argument("--records", type=int, default=100)
+    options = parser.parse_args()
+    job.time = ProcessorClock()
+    speed.time = ProcessorClock()
+    rows = []
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ[CACHE_VARIABLE] = cache
+        scorer = TransformersScorer(options.model)
+        scorer.load()
+        for test in TESTS:
+            rows += rows_of(scorer, test, options.sets, options.records)
+    table = pd.DataFrame(rows)
+    table.insert(0, "model", options.model.name)
+    table["date"] = date.today().isoformat()
+    print(table.to_string(index=False))
+    if OUTPUT.is_file():
+        table = pd.concat([pd.read_csv(OUTPUT), table], ignore_index=True)
+    with replacing(OUTPUT) as path:
+        table.round(4).to_csv(path, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()
