@@ -114,7 +114,7 @@ def marks_of(text: str) -> set[str]:
     Examples
     --------
     >>> sorted(marks_of("So it is."))
-    [' ', '. at the end', '.', 'So', 'So at the beginning', 'is', 'it']
+    [' ', '.', '. at the end', 'So', 'So at the beginning', 'is', 'it']
     """
     pieces = PIECES.findall(text)
     marks = set(pieces)
