@@ -53,6 +53,9 @@ missing = $(if $(filter-out $(wildcard $(1)),$(1)),again)
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$$(echo $(KNOWN) | tr ' ' '|')]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+# The stores come before passes that could begin without them: the notebook that takes longest waits
+# for them, and would otherwise run last, alone. Where not everything is made, nothing is added.
+EARLIER = $(if $(filter reproduce scores notebooks report stores,$(MAKECMDGOALS)),$(STORES))
 # Prerequisites, and the stamps that say which code and which parts of the profile have changed.
 UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
 include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)

@@ -233,6 +233,15 @@ def test_a_launcher_starts_every_pass_over_a_model_and_no_notebook(project: Path
     assert all(line in lines for line in shown.splitlines() if verbs(stages(line)) & launched)
 
 
+def test_stores_come_before_passes_that_do_not_read_them_where_all_is_made(project: Path) -> None:
+    passes = "build/laptop/scores/14_option_order.json"
+    anew = ("-nB", "-o", ".venv/.installed", passes)
+    alone = stages(make(project, *anew))
+    assert not set(SCORE) & set(alone)
+    planned = stages(make(project, *anew, "scores"))
+    assert max(map(planned.index, SCORE)) < planned.index("measure 14_option_order")
+
+
 def test_what_make_plans_is_what_it_runs(project: Path) -> None:
     shutil.rmtree(project / "build")
     for changed, notebooks in [

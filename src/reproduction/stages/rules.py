@@ -231,6 +231,7 @@ def rules_of(
     rules = Rules(run, root, known)
     models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
     stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
+    rules.lines.append(f"STORES := {' '.join(stores)}")
     if models:
         _add_corpus(rules)
         _add_models(rules, models)
@@ -341,7 +342,9 @@ def _add_notebook(
     if _makes_passes(rules.run, name):
         scores = [f"$(B)/scores/{name}.json"]
         by_name = {"stores": stores, "both": models[:2], "clean": models[1:2], "all": models}
-        needs = by_name[row.passes] if models else ["data/models.yaml"]
+        needs = list(by_name[row.passes]) if models else ["data/models.yaml"]
+        if models and row.passes != "stores":
+            needs.append("| $(EARLIER)")
         code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.experiment"]
         rules.add(scores[0], f"measure-{name}", code, sections=[name], needs=needs)
     reads: list[str] = []
