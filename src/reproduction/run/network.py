@@ -71,14 +71,21 @@ def plain_attention(
     scaling
         Of the products of queries and keys.
     """
-    tokens = query.shape[-2]
-    heads_per_key = query.shape[1] // key.shape[1]
+    rows, heads, tokens, width = query.shape
+    heads_per_key = heads // key.shape[1]
     if heads_per_key > 1:
         key = key.repeat_interleave(heads_per_key, dim=1)
         value = value.repeat_interleave(heads_per_key, dim=1)
     hidden = torch.full((tokens, tokens), -torch.inf, dtype=query.dtype).triu(1)
-    weights = torch.softmax((query * scaling) @ key.transpose(-1, -2) + hidden, dim=-1)
-    return (weights @ value).transpose(1, 2), None
+    # Scales and adds what is hidden within the product.
+    scores = torch.baddbmm(
+        hidden,
+        query.flatten(0, 1),
+        key.flatten(0, 1).transpose(-1, -2),
+        alpha=scaling,
+    )
+    seen = torch.softmax(scores, dim=-1) @ value.flatten(0, 1)
+    return seen.view(rows, heads, tokens, width).transpose(1, 2), None
 
 
 AttentionInterface.register("plain", plain_attention)
