@@ -150,9 +150,11 @@ def test_neighbour_similarity_by_brute_force(seed, one_shard):
     copies = rng.integers(0, 4, 9)
     orderings = random_orderings(bounds, 3, rng=rng)
     features = scipy.sparse.csr_matrix(rows)
+    lags = (1, 2, 3, 10**9)
     means, close, has_twin = neighbour_similarity(
-        features, orderings, bounds, lags=(1, 2, 3), threshold=0.9, copies=copies
+        features, orderings, bounds, lags=lags, threshold=0.9, copies=copies
     )
+    assert not means[-1].any()  # nobody stands so far apart
     cosine = rows @ rows.T
     near = (cosine > 0.9) & (copies[:, None] != copies)
     np.testing.assert_array_equal(has_twin, near.any(axis=1))

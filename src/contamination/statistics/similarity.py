@@ -99,30 +99,34 @@ def neighbour_similarity(
         raise InputError(f"lags are {distances.tolist()}: start with 1")
     orderings_count, n = orderings.shape
     transposed = vectors.T.tocsr()
-    records = orderings.ravel()
-    first_of_ordering = n * np.arange(orderings_count)[:, None]
-    place = np.empty_like(orderings)
-    numbers = np.arange(n, dtype=orderings.dtype)
-    np.put_along_axis(place, orderings, numbers[None, :], axis=1)
-    stop = np.concatenate([np.full(b - a, b) for a, b in bounds])
+    sizes = [stop - start for start, stop in bounds]
+    distances = np.minimum(distances, max(sizes))  # nobody stands further behind, either
+    # Behind each shard there is room for a record n, which is similar to none.
+    gap = int(distances.max())
+    shard_of = np.repeat(np.arange(len(bounds)), sizes)
+    columns = np.arange(n, dtype=np.int32) + gap * shard_of.astype(np.int32)
+    width = n + gap * len(bounds)
+    standing = np.full((orderings_count, width), n, dtype=np.int32)
+    standing[:, columns] = orderings
+    place = np.empty((orderings_count, n), dtype=np.int32)
+    np.put_along_axis(place, orderings, columns[None], axis=1)
+    first_of_ordering = width * np.arange(orderings_count)[:, None]
     sums = np.zeros((len(distances), orderings_count))
     close = np.zeros(orderings_count)
     has_twin = np.zeros(n, dtype=bool)
     for rows in np.array_split(np.arange(n), 1 + n * max(n, orderings_count) // CHUNK):
-        cosine = (vectors[rows] @ transposed).toarray()
-        near = (cosine > limit) & (codes[rows][:, None] != codes)
+        cosine = np.zeros((len(rows), n + 1))
+        cosine[:, :n] = (vectors[rows] @ transposed).toarray()
+        near = np.zeros((len(rows), n + 1), dtype=bool)
+        near[:, :n] = (cosine[:, :n] > limit) & (codes[rows][:, None] != codes)
         has_twin[rows] = near.any(axis=1)
-        own_place = place[:, rows]
-        own_stop = stop[own_place]
-        first_of_row = n * np.arange(len(rows))  # flat matrices are read faster
+        own_place = first_of_ordering + place[:, rows]  # in the flat matrix, read faster
+        first_of_row = (n + 1) * np.arange(len(rows))
         for index, lag in enumerate(distances):
-            target = own_place + lag
-            inside = target < own_stop
-            partner = records.take(first_of_ordering + np.minimum(target, n - 1))
-            pick = first_of_row + partner
-            sums[index] += (cosine.ravel().take(pick) * inside).sum(axis=1)
+            pick = first_of_row + standing.ravel().take(own_place + lag)
+            sums[index] += cosine.ravel().take(pick).sum(axis=1)
             if lag == 1 and has_twin[rows].any():
-                close += (near.ravel().take(pick) & inside).sum(axis=1)
+                close += near.ravel().take(pick).sum(axis=1)
     pairs = np.array([_pairs_apart(bounds, int(lag)) for lag in distances])
     pairs = np.maximum(pairs, 1)
     return NeighbourSimilarity(
