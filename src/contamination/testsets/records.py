@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,8 @@ def _read_json(path: Path) -> list[Record]:
     if text.lstrip().startswith("["):
         items = enumerate(_parse_json(text, path, 1, objects), start=1)
         values = [(f"record {i}", value) for i, value in items]
+    elif text and _is_one_object(text):
+        values = [("record 1", _parse_json(text, path, 1, objects))]
     else:  # many files called .json hold an object a line, too
         lines = read_lines(path).items()
         values = []
@@ -239,6 +242,16 @@ def _read_json(path: Path) -> list[Record]:
         fields = {"text": value} if isinstance(value, str) else value
         records.append((place, fields))
     return records
+
+
+def _is_one_object(text: str) -> bool:
+    """Return whether a text is one object of JSON over several lines."""
+    try:
+        json.loads(text.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):
+            return isinstance(json.loads(text), dict)
+    return False
 
 
 def _read_csv(path: Path) -> list[Record]:
