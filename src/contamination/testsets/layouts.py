@@ -59,9 +59,7 @@ def template_for(records: Sequence[Record], where: str) -> str:
     suggested = _suggested(record)
     advice = f"try template={suggested}"
     if suggested is None:
-        advice = (
-            "none of them looks like the text of an example: write a template of those that are"
-        )
+        advice = "none of them looks like a text: write a template of those that are"
     raise InputError(f"{problem}; {advice}", parameter="template")
 
 
