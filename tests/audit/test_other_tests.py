@@ -22,6 +22,7 @@ from fakes.remembering_scorer import made_up_set
 from fakes.results import result_of
 
 SET = made_up_set(20)
+FEWER = replace(SET, examples=SET.examples[:19], revision="19 records")
 
 
 class Parrot:
@@ -59,6 +60,9 @@ OTHER_TESTS = [
     ({"test": "successor"}, ("successor", "2 shards")),
     ({"permutations": 3}, ("sharded_exact", "3 permutations")),
     ({"shards": 2, "seed": 1}, ("2 shards", "another seed")),
+    ({"of": FEWER}, ("4 shards", "other records")),
+    ({"of": FEWER, "shards": 5}, ("5 shards", "other records")),
+    ({"of": FEWER, "test": "successor", "shards": 1}, ("successor", "1 shards")),
 ]
 
 
