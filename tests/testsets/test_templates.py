@@ -246,15 +246,21 @@ def test_other_records_get_a_template_of_their_own_fields(record, fields, save) 
 
 
 @pytest.mark.parametrize(
-    ("content", "named"),
+    ("name", "content", "named"),
     [
-        ('{"custom_id": "r-1", "url": "/v1", "status": "ok"}', "none of them looks like a text"),
-        ('{"data": [{"question": "a"}, {"question": "b"}]}', "save that list alone"),
-        ('{\n "data": [{"question": "a"}, {"question": "b"}]\n}', "save that list alone"),
+        ("a.json", '{"custom_id": "r-1", "url": "/v1", "status": "ok"}', "looks like a text"),
+        ("a.json", '{"data": [{"question": "a"}, {"question": "b"}]}', "save that list alone"),
+        (
+            "a.json",
+            '{\n "data": [{"question": "a"}, {"question": "b"}]\n}',
+            "save that list alone",
+        ),
+        ("a.csv", 'Why is it so?,Since it is.\nHow?,"Well, so."\n', "a.csv: line 1 seems to be"),
+        ("a.csv", f"{'long words ' * 9},x\na,b\n", "question,answer"),
     ],
 )
-def test_records_without_a_text_get_no_template(content, named, save) -> None:
-    told = refusal(open_test_set, save("a.json", content))
+def test_records_without_a_text_get_no_template(name, content, named, save) -> None:
+    told = refusal(open_test_set, save(name, content))
     assert named in told
     assert "template=" not in told
 

@@ -20,6 +20,7 @@ LAYOUTS = (
     "truthfulqa/1",
 )
 
+LONGEST_NAME = 60  # characters of a column with words for a name
 MOST_SUGGESTED = 6  # fields of a suggested template
 # Last words of the names of fields that say something about a record, not what it says.
 METADATA = frozenset(
@@ -56,6 +57,11 @@ def template_for(records: Sequence[Record], where: str) -> str:
     lists = [name for name, value in record.items() if _holds_records(value)]
     if len(records) == 1 and lists:
         raise InputError(f"{problem}; if the records are in {lists[0]!r}, save that list alone")
+    if where.endswith(".csv") and any(_is_sentence(name) for name in record):
+        raise InputError(
+            f"{where}: line 1 seems to be a record and no header; put a line with the names of "
+            "the columns before it, such as question,answer"
+        )
     suggested = _suggested(record)
     advice = f"try template={suggested}"
     if suggested is None:
@@ -76,6 +82,12 @@ def _fits(record: Mapping[str, Any], template: Template) -> bool:
         if any(isinstance(inner, list | Mapping) for inner in shown):
             return False
     return True
+
+
+def _is_sentence(name: str) -> bool:
+    """Return whether the name of a column is a text, as where a file has no header."""
+    words = name.split()
+    return len(words) > 2 and (len(name) > LONGEST_NAME or name.rstrip()[-1] in ".?!:")
 
 
 def _holds_records(value: Any) -> bool:

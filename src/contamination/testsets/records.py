@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
+_COLUMN = re.compile(r'\s*"?\w[\w .-]*"?\s*')  # the name of a column, perhaps quoted
 ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
@@ -268,6 +269,12 @@ def _read_csv(path: Path) -> list[Record]:
             raise InputError(
                 f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one",
             )
+        separator = _other_separator(names)
+        if separator is not None:
+            raise InputError(
+                f"{path}, line 1: its columns are separated by {separator!r}; write the file with "
+                "commas, and quote the texts that hold some"
+            )
         start = reader.line_num + 1
         for row in reader:  # without blank lines
             if None in row or None in row.values():
@@ -282,6 +289,17 @@ def _read_csv(path: Path) -> list[Record]:
             f"{path}, line {start}: malformed CSV ({error}); check quotes",
         ) from error
     return records
+
+
+def _other_separator(names: Sequence[str]) -> str | None:
+    """Return what separates the columns of a header without commas; None if nothing does."""
+    if len(names) != 1:
+        return None
+    for separator in ";\t|":
+        parts = names[0].split(separator)
+        if len(parts) > 1 and all(_COLUMN.fullmatch(part) for part in parts):
+            return separator
+    return None
 
 
 def _read_parquet(path: Path) -> list[Record]:
