@@ -127,7 +127,7 @@ def test_the_words_of_the_action_are_a_command(act, call, model_directory, tmp_p
     lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(20))
     data = tmp_path / "set.jsonl"
     data.write_text("\n".join(lines))
-    arguments = "--template 'Q {text}\\n' --shards 5 --permutations 3"
+    arguments = "--template 'Q {text}\\n' --shards 5 --test sharded_exact --permutations 3"
     shown = act(model=str(model_directory), dataset=str(data), arguments=arguments)[1]
     words = json.loads(shown.splitlines()[1])
     result = Path(words[words.index("--output") + 1])

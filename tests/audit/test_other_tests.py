@@ -5,12 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contamination.audit import Request, run_audit
 from contamination.audit.export import format_of
 from contamination.audit.generation import audit_generation
 from contamination.audit.generation_plan import GenerationAudit
 from contamination.audit.many import audit_pairs
+from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.audit.rows import judged_rows
 from contamination.errors import InputError
 from contamination.scoring.generation import Sampling
@@ -19,6 +22,7 @@ from fakes.remembering_scorer import made_up_set
 from fakes.results import result_of
 
 SET = made_up_set(20)
+FEWER = replace(SET, examples=SET.examples[:19], revision="19 records")
 
 
 class Parrot:
@@ -56,6 +60,9 @@ OTHER_TESTS = [
     ({"test": "successor"}, ("successor", "2 shards")),
     ({"permutations": 3}, ("sharded_exact", "3 permutations")),
     ({"shards": 2, "seed": 1}, ("2 shards", "another seed")),
+    ({"of": FEWER}, ("4 shards", "other records")),
+    ({"of": FEWER, "shards": 5}, ("5 shards", "other records")),
+    ({"of": FEWER, "test": "successor", "shards": 1}, ("successor", "1 shards")),
 ]
 
 
@@ -93,6 +100,21 @@ def test_texts_at_another_temperature_are_another_test(tmp_path, ask):
     assert "temperature 0.5" in other
     by_log_probs = others(ask("sharded_exact"))
     assert sorted("temperature" in each for each in by_log_probs) == [True, True]
+
+
+@given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=8))
+def test_tests_in_the_same_words_are_told_once_and_all_are_counted(counts):
+    told = []
+    for number, times in enumerate(counts):
+        told += [OtherTest(f"store {number}", f"kind {number}")] * times
+    words = other_tests_in_words(told)
+    assert words.startswith(f"{len(told)} other test")
+    counted = 0
+    for number, times in enumerate(counts[:5]):
+        assert words.count(f"kind {number}") == 1
+        assert (f"kind {number}, {times} times" in words) == (times > 1)
+        counted += times
+    assert (f"{len(told) - counted} more" in words) == (len(counts) > 5)
 
 
 def test_all_formats_tell(ask):

@@ -105,6 +105,17 @@ def test_all_tries_are_told_and_a_test_of_the_order_tells_them_too(call, typed, 
     assert all(other["what"].startswith("held_out (") for other in of_order)
 
 
+def test_other_held_out_records_are_told_by_their_file(call, typed, model_directory):
+    lines = Path("held_out.jsonl").read_text().splitlines(keepends=True)
+    Path("fewer.jsonl").write_text("".join(lines[:12]))
+    typed()
+    fixed = (model_directory, "published.jsonl", "fewer.jsonl", "--template", "{text}", *PRECISION)
+    (first,) = comparison_of(call("compare", *fixed, "--json")[1])["other_tests"]
+    assert "other held-out records: held_out" in first["what"]
+    (second,) = comparison_of(typed("--json")[1])["other_tests"]
+    assert "other held-out records: fewer" in second["what"]
+
+
 def test_files_hold_what_is_printed(typed):
     outputs = []
     for name in ("a.json", "b.eee.json", "c.conda.csv", "d.md"):

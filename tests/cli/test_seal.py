@@ -105,6 +105,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, 
 def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
     told = call("test", model, PUBLISHED, *SEALED)[1]
     assert re.search(r"│ wordings +│ +12 │", told), told
+    assert "contamination compare" not in told
+    assert "--axis" not in told
     status, out, _ = call("test", model, PUBLISHED, *SEALED, "--json")
     found = result_of(out)
     assert [each["test"] for each in found["results"]] == ["successor", "options", "wordings"]

@@ -103,6 +103,8 @@ MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anws
             "{n:d}\n",
             ", line 2: template '{n:d}\\n' does not fit",
         ),
+        ("a.csv", "question;answer\nWhy, then?;So\n", "question/1", ", line 1: its columns are "),
+        ("a.csv", "question\tanswer\nWhy?\tSo\n", "question/1", r"separated by '\t'"),
         ("a.csv", 'text,b\n"ok\nok",1\none,"a\ntwo,3\n', "text/1", ", line 4: malformed CSV ("),
         ("a.jsonl", "\n".join(MISSPELT), "question/1", ", line 17: field 'answer' is missing"),
         ("a.jsonl", json.dumps({"text": LONG}), "text/1", "5,000,001 characters"),

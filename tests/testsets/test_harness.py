@@ -3,6 +3,7 @@
 `scripts/harnesses.sh` runs these tests where the packages themselves have written the logs.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -73,6 +74,39 @@ def test_what_has_no_order_is_refused(what, named, tmp_path, monkeypatch) -> Non
     Path("numbered.jsonl").write_text('{"id": 1, "answer": "A"}\n')
     with pytest.raises(InputError, match=named):
         open_test_set(what)
+
+
+@pytest.mark.parametrize("open_set", [open_test_set, open_items])
+@pytest.mark.parametrize(
+    ("kind", "indent"),
+    [("lm-eval-samples", None), ("lighteval", None), ("inspect", None), ("inspect", 1)],
+)
+def test_a_log_without_its_prefix_is_told_the_name_that_opens_it(
+    kind, indent, open_set, tmp_path
+) -> None:
+    path = tmp_path / "log.json"
+    if kind == "inspect":
+        path.write_text(json.dumps({"eval": {}, "samples": [], "status": "success"}, indent=indent))
+    else:
+        path = write_logs(tmp_path)[kind]
+    with pytest.raises(InputError) as refused:
+        open_set(str(path))
+    assert f"name it {kind}:{path}" in str(refused.value)
+    assert "template" not in str(refused.value)
+
+
+def test_logs_that_no_suffix_of_a_set_has(tmp_path) -> None:
+    path = tmp_path / "log.eval"
+    write_eval(path, list(range(1, 25)), shuffled=False)
+    with pytest.raises(InputError, match=f"name it inspect:{path}"):
+        open_test_set(str(path))
+
+
+def test_a_log_of_helm_is_no_test_set(tmp_path) -> None:
+    path = tmp_path / "scenario_state.json"
+    path.write_text(json.dumps({"adapter_spec": {}, "request_states": []}, indent=1))
+    with pytest.raises(InputError, match=r"log of HELM.* give the data set itself"):
+        open_test_set(path)
 
 
 # --- what the packages write themselves -----------------------------------------------------------

@@ -32,7 +32,7 @@ def test_shards_are_contiguous_and_the_first_ones_take_the_extra_examples(shards
 
 def test_no_shard_and_fewer_than_two_examples_for_one_are_refused():
     for examples, shards, named in (
-        (1, 1, "at most 0"),
+        (1, 1, "at least 2"),
         (9, 5, "at most 4"),
         (10, 0, "at least 1"),
     ):

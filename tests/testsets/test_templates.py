@@ -225,6 +225,14 @@ def test_a_known_layout_brings_its_template(record, template, text, save) -> Non
         ({"question": "q", "answer": ["a"]}, ["question"]),
         ({"id": "7", "title": "t", "it's": "x"}, ["title", "it's"]),
         ({"n": 1, "list": []}, ["n"]),
+        ({"target": "t", "filter": "none", "doc_hash": "0", "docId": "x", "n": 1}, ["target"]),
+        ({"page": "https://a.org/1", "digest": "9f" * 16, "title": "t"}, ["title"]),
+        ({"id": 1, "doc": {"question": "q", "answer": "a"}}, ["doc.question", "doc.answer"]),
+        (
+            {"custom_id": "r", "method": "POST", "url": "/v1", "body": {"messages": MESSAGES}},
+            [r"body.messages[content]:\n"],
+        ),
+        ({"status": "ok", "turns": [{"from": "a", "value": "b"}]}, [r"turns[value]:\n"]),
     ],
 )
 def test_other_records_get_a_template_of_their_own_fields(record, fields, save) -> None:
@@ -235,6 +243,26 @@ def test_other_records_get_a_template_of_their_own_fields(record, fields, save) 
     template = argument.removeprefix("template=")
     assert template == "".join(f"{{{name}}}\\n" for name in fields)
     open_test_set(save("a.jsonl", rows), template=template)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "named"),
+    [
+        ("a.json", '{"custom_id": "r-1", "url": "/v1", "status": "ok"}', "looks like a text"),
+        ("a.json", '{"data": [{"question": "a"}, {"question": "b"}]}', "save that list alone"),
+        (
+            "a.json",
+            '{\n "data": [{"question": "a"}, {"question": "b"}]\n}',
+            "save that list alone",
+        ),
+        ("a.csv", 'Why is it so?,Since it is.\nHow?,"Well, so."\n', "a.csv: line 1 seems to be"),
+        ("a.csv", f"{'long words ' * 9},x\na,b\n", "question,answer"),
+    ],
+)
+def test_records_without_a_text_get_no_template(name, content, named, save) -> None:
+    told = refusal(open_test_set, save(name, content))
+    assert named in told
+    assert "template=" not in told
 
 
 def test_every_template_has_fields() -> None:

@@ -120,7 +120,8 @@ class GenerationAudit:
         fewest = CHOICES + 1 if self.next_record else FEWEST
         if len(self.test_set.examples) < fewest:
             raise InputError(
-                f"{self.test_set.name}: fewer than {fewest} records have no order",
+                f"{self.test_set.name}: fewer than {fewest} records have no order; "
+                f"give at least {fewest}"
             )
         worded = sum(1 for example in self.test_set.examples if words(example))
         if not self.quiz and worded < FEWEST:

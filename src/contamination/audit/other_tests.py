@@ -7,8 +7,10 @@ numbers.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -103,9 +105,13 @@ def other_tests_in_words(others: Sequence[OtherTest]) -> str:
     '1 other test of this model and set in the sam'
     """
     count = "1 other test" if len(others) == 1 else f"{len(others)} other tests"
-    shown = [other.what for other in others[:MOST_TOLD]]
-    if len(others) > MOST_TOLD:
-        shown.append(f"{len(others) - MOST_TOLD} more")
+    alike = Counter(other.what for other in others)  # in the order of the first of each
+    shown = []
+    for what, times in islice(alike.items(), MOST_TOLD):
+        shown.append(what if times == 1 else f"{what}, {times} times")
+    more = sum(islice(alike.values(), MOST_TOLD, None))
+    if more:
+        shown.append(f"{more} more")
     return (
         f"{count} of this model and set in the same store, the earliest first: "
         f"{'; '.join(shown)}. Correct over all of them and this one, or quote the first"
@@ -180,6 +186,9 @@ def _differences(header: dict[str, Any], reference: dict[str, Any]) -> list[str]
         return []
     differences = []
     for name, text in DIFFERENCES.items():
-        if header.get(name) != reference.get(name):
-            differences.append(text)
+        if header.get(name) == reference.get(name):
+            continue
+        if name == "held_out_revision" and header.get("held_out"):
+            text += f": {header['held_out']!s:.60}"
+        differences.append(text)
     return differences

@@ -5,6 +5,7 @@ tokenised once for each model: what was planned is what is scored.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from dataclasses import replace as changed
 from functools import cached_property
@@ -28,7 +29,8 @@ from contamination.scoring.processes import processes
 from contamination.scoring.score import scoring_job, token_groups
 from contamination.scoring.speed import NOTHING, Forecast, with_range
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import count_values
+from contamination.scoring.store_checks import has_other_number
+from contamination.scoring.store_format import count_values, read_header
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
@@ -311,6 +313,13 @@ class Work:
         directory = store.path(
             self.request.directory, self.model, self.tokenised.test_set.name, identity
         )
+        if self._has_fewer_or_more(directory):
+            directory = store.path(
+                self.request.directory,
+                self.model,
+                self.tokenised.test_set.name,
+                self.test_set.revision,
+            )
         work = cost.workload(
             store,
             self.tokenised.lengths,
@@ -318,6 +327,22 @@ class Work:
             self.scorer.context,
         )
         return Part(store, directory, work, missing_share(directory, work.scored))
+
+    def _has_fewer_or_more(self, directory: Path) -> bool:
+        """Return whether a store holds another number of records of this set, for this model.
+
+        A test of another number is one more test whatever its shards are. So it gets a
+        store beside the first, where each result tells of the other.
+        """
+        stored = None
+        with suppress(InputError):  # a damaged header is told where the store is opened
+            stored = read_header(directory / "store.json")
+        if stored is None or stored.model_revision != self.scorer.revision:
+            return False
+        if stored.template != self.test_set.template:
+            return False
+        expected = {"example_tokens": self.tokenised.lengths}
+        return has_other_number(stored.as_json(), expected)
 
     def _plan_variants(self, variants: "VariantSet") -> Part:
         """Plan the store of a set of variants."""

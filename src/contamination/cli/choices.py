@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,9 +48,18 @@ class SetChoice:
         return template_of(self.template)
 
 
+OF_ENDPOINTS = ("tokenizer", "concurrency", "max_requests", "timeout", "api_key_env")
+OF_LOCAL_MODELS = (
+    *("revision", "precision", "attention", "compile", "batch_tokens", "trust_remote_code"),
+)
+
+
 @dataclass(frozen=True)
 class ModelChoice:
-    """How a model is loaded, or reached."""
+    """How a model is loaded, or reached.
+
+    Raises InputError for a choice that the way to the model has no use for.
+    """
 
     revision: str | None = None
     precision: str = "auto"
@@ -65,6 +74,19 @@ class ModelChoice:
     max_requests: int | None = None
     timeout: float = 120.0
     api_key_env: str = "OPENAI_API_KEY"
+
+    def __post_init__(self) -> None:
+        """Refuse what would do nothing."""
+        unused = OF_ENDPOINTS if self.endpoint is None else OF_LOCAL_MODELS
+        for field in fields(self):
+            if field.name not in unused or getattr(self, field.name) == field.default:
+                continue
+            flag = field.name.replace("_", "-")
+            if self.endpoint is None:
+                raise InputError(f"--{flag} goes with --endpoint: give both, or leave it out")
+            raise InputError(
+                f"--{flag} is for a model that is loaded here: leave it out with --endpoint",
+            )
 
 
 @dataclass(frozen=True)
@@ -247,10 +269,6 @@ def _open_local(model: str, choice: ModelChoice) -> "TransformersScorer":
     from contamination.scoring.loading import ModelSource
     from contamination.scoring.local import TransformersScorer
 
-    if choice.tokenizer is not None:
-        raise InputError(
-            "--tokenizer goes with --endpoint: a local model brings its own",
-        )
     precision: Any = choice.precision  # which the source checks
     source = ModelSource(
         model,

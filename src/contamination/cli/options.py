@@ -54,7 +54,8 @@ Dataset = Annotated[
     str,
     typer.Argument(
         help="Test set in its own order: a registered name (`contamination data list`), a "
-        ".jsonl, .json, .csv, .parquet or .txt file, lm-eval:TASK, a directory, or "
+        ".jsonl, .json, .csv, .parquet or .txt file, lm-eval:TASK, a log as "
+        "lm-eval-samples:FILE, inspect:FILE or lighteval:FILE, a directory, or "
         "ORG/NAME[:CONFIG] of the hub."
     ),
 ]

@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from contamination.audit.sides_plan import SidesPlan
 
 
-OTHER_AXES = (
-    "a set that was shuffled, or read record by record, shows nothing in the order of its "
-    "records: if records were held back, ask `contamination compare`; if the items have "
-    "options, --axis options"
-)
-
-
 def show_result(
     audit: "Audit",
     alpha: float,
@@ -60,6 +53,8 @@ def show_result(
     else:
         say(*lines)
         print_audit(audit, alpha)
+        if stated is None:  # a seal states its tests, and says itself what was not tested
+            _print_other_axes(audit, alpha)
     return ExitStatus(result["verdict"]["status"])
 
 
@@ -97,11 +92,23 @@ def print_audit(audit: "Audit", alpha: float) -> None:
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
     say(f"verdict at {alpha:g}: {verdict}")
-    if verdict.conclusion == "no evidence" and not all(of_items):
-        say(OTHER_AXES)
     # there is none, and one could change the verdict
     if "control model" in verdict.reason:
         say("name a control model by --control")
+
+
+def _print_other_axes(audit: "Audit", alpha: float) -> None:
+    """Print, where an order shows nothing, by which tests that were not made a set may be found."""
+    of_items = [result.test in ITEM_TESTS for result in audit.results]
+    if audit.verdict(alpha).conclusion != "no evidence" or all(of_items):
+        return
+    advice = (
+        "a set that was shuffled, or read record by record, shows nothing in the order of its "
+        "records: if records were held back, ask `contamination compare`"
+    )
+    if not any(of_items):
+        advice += "; if the items have options, --axis options"
+    say(advice)
 
 
 def _order_asked(of_items: Sequence[bool]) -> str:

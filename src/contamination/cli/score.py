@@ -15,6 +15,7 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
+from contamination.cli.unused import refuse_unused, refuse_unused_fields
 from contamination.files import check_directory
 from contamination.scoring.models import label
 
@@ -104,6 +105,8 @@ def score(
         directory=directory,
         name=label(model),
     )
+    refuse_unused(request)
+    refuse_unused_fields(chosen_set, request)
     examples, variants = open_set_with_variants(
         chosen_set,
         request,

@@ -25,6 +25,7 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
+from contamination.cli.unused import refuse_unused, refuse_unused_fields
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.scoring.models import label, label_control
@@ -221,6 +222,10 @@ def test(
     check_outputs(output or [])
     check_access(text, chosen_model, request, writes=writes)
     sealed = seal is not None or key is not None
+    if not sealed:  # which refuses all that its seal states
+        refuse_unused(request, writes=writes)
+        refuse_unused_fields(chosen_set, request)
+    check_prices(text, dry_run=dry_run)
     check_held_out(held_out, sealed=sealed, writes=writes)
     check_combination(
         sealed=sealed,
@@ -320,6 +325,16 @@ def check_access(
             "--tokenizer and --context are for log-probabilities: with --access "
             "generate the endpoint is sent text; leave them out"
         )
+
+
+def check_prices(text: TextChoice, *, dry_run: bool) -> None:
+    """Raise InputError for prices where nothing is planned: a run shows no price."""
+    if dry_run:
+        return
+    for name in ("price_in", "price_out"):
+        if getattr(text, name) is not None:
+            flag = name.replace("_", "-")
+            raise InputError(f"--{flag} goes with --dry-run: give both, or leave it out")
 
 
 def check_held_out(held_out: Path | None, *, sealed: bool, writes: bool) -> None:

@@ -134,6 +134,8 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
             shards = min(shards, MOST_SHARDS)
     # Centring successors leaves nothing of two.
     fewest = 3 if test.kind == "successors" else 2
+    if examples < fewest:
+        raise InputError(f"the set has too few examples ({examples}): give at least {fewest}")
     if examples < fewest * shards:
         raise InputError(
             f"{examples} examples are fewer than {fewest} per shard for {shards} "

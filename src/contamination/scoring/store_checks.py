@@ -37,7 +37,7 @@ def check_same(
         field = "template"  # which gives the set another revision, too
     before = f"{stored.get(field)!s:.12}"
     now = f"{expected[field]!s:.12}"
-    if "model_revision" not in differing and _has_other_beginning(stored, expected):
+    if "model_revision" not in differing and has_other_number(stored, expected):
         field = "number of records"
         before = str(len(stored["example_tokens"]))
         now = str(len(expected["example_tokens"]))
@@ -45,8 +45,9 @@ def check_same(
     difference = f"this store is of another {name} ({before}, now {now})"
     if field in CHOSEN:
         raise InputError(
-            f"{path}: {difference}; keep to the first: every other {field} is one more "
-            "test, to be corrected for"
+            f"{path}: {difference}; keep to the first, or name another store and count both "
+            f"results: every other {field} is one more test, to be corrected for",
+            parameter="directory",
         )
     raise InputError(
         f"{path}: {difference}; name another directory, or remove {path.parent}",
@@ -54,7 +55,7 @@ def check_same(
     )
 
 
-def _has_other_beginning(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+def has_other_number(stored: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     """Return whether two headers are of the first records of one set, and of another number."""
     lengths = list(stored.get("example_tokens", ()))
     other_lengths = list(expected.get("example_tokens", ()))

@@ -19,7 +19,7 @@ from contamination.testsets.option_texts import (
 from contamination.testsets.options import Item, as_shown, items_of, read_items
 from contamination.testsets.records import check_ids
 from contamination.testsets.registry import entries
-from contamination.testsets.sources import open_records, open_test_set
+from contamination.testsets.sources import open_records, open_test_set, refuse_log
 from contamination.testsets.templates import MOST_SHOWN, parse, render
 
 
@@ -56,6 +56,7 @@ def open_items(
         test_set = open_test_set(what, template=template, **where)
         return replace(test_set, declared=declared)
     opened = open_records(what, **where)
+    refuse_log(opened)
     chosen = opened.records[: opened.used]
     check_ids(chosen, opened.where)
     records = tuple(record for _, record in chosen)

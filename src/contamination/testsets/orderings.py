@@ -30,6 +30,8 @@ def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
     """
     if shards < 1:
         raise InputError(f"shards is {shards}: give at least 1")
+    if examples < 2:
+        raise InputError(f"the set has too few examples ({examples}): give at least 2")
     if examples < 2 * shards:
         raise InputError(
             f"{examples} examples are fewer than two per shard for {shards} shards; use "

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
+_COLUMN = re.compile(r'\s*"?\w[\w .-]*"?\s*')  # the name of a column, perhaps quoted
 ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
@@ -223,6 +225,8 @@ def _read_json(path: Path) -> list[Record]:
     if text.lstrip().startswith("["):
         items = enumerate(_parse_json(text, path, 1, objects), start=1)
         values = [(f"record {i}", value) for i, value in items]
+    elif text and _is_one_object(text):
+        values = [("record 1", _parse_json(text, path, 1, objects))]
     else:  # many files called .json hold an object a line, too
         lines = read_lines(path).items()
         values = []
@@ -241,6 +245,16 @@ def _read_json(path: Path) -> list[Record]:
     return records
 
 
+def _is_one_object(text: str) -> bool:
+    """Return whether a text is one object of JSON over several lines."""
+    try:
+        json.loads(text.split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        with suppress(ValueError, RecursionError):
+            return isinstance(json.loads(text), dict)
+    return False
+
+
 def _read_csv(path: Path) -> list[Record]:
     text = read_text(path)
     # The module's own limit of 131,072 characters would refuse long documents.
@@ -254,6 +268,12 @@ def _read_csv(path: Path) -> list[Record]:
         if twice := [name for name in names if names.count(name) > 1]:
             raise InputError(
                 f"{path}, line 1: column {twice[0][:60]!r} stands twice; rename one",
+            )
+        separator = _other_separator(names)
+        if separator is not None:
+            raise InputError(
+                f"{path}, line 1: its columns are separated by {separator!r}; write the file with "
+                "commas, and quote the texts that hold some"
             )
         start = reader.line_num + 1
         for row in reader:  # without blank lines
@@ -269,6 +289,17 @@ def _read_csv(path: Path) -> list[Record]:
             f"{path}, line {start}: malformed CSV ({error}); check quotes",
         ) from error
     return records
+
+
+def _other_separator(names: Sequence[str]) -> str | None:
+    """Return what separates the columns of a header without commas; None if nothing does."""
+    if len(names) != 1:
+        return None
+    for separator in ";\t|":
+        parts = names[0].split(separator)
+        if len(parts) > 1 and all(_COLUMN.fullmatch(part) for part in parts):
+            return separator
+    return None
 
 
 def _read_parquet(path: Path) -> list[Record]:

@@ -104,8 +104,17 @@ def open_test_set(
     if template is None and opened.entry is not None:
         template = opened.entry.template
     if template is None:
+        refuse_log(opened)
         template = template_for(records, opened.where)
     return make_test_set(opened.name, records, template, opened.where, opened.used)
+
+
+def refuse_log(opened: "Opened") -> None:
+    """Raise InputError for records of a log that was named as a file of records."""
+    from contamination.testsets.logs import recognised
+
+    if opened.records and opened.where.partition(":")[0] not in HARNESSES:
+        recognised.refuse_log(opened.records[0][1], opened.where)
 
 
 class Opened(NamedTuple):
@@ -165,6 +174,10 @@ def open_records(
 
         where = text
         name, records = read_harness(text)
+    elif path.is_file() and path.suffix == ".eval":
+        from contamination.testsets.logs.recognised import log_as_set
+
+        raise log_as_set(text, "Inspect", "inspect")
     elif path.is_file() or path.suffix in FORMATS:
         name = writable(path.stem)
         where = text

@@ -12,6 +12,10 @@ from contamination.testsets.logs.record import Log, read_object
 from contamination.testsets.logs.unpacked import MOST_OF_ALL, damage_named
 from contamination.testsets.records import Record, read_records
 
+FORMATS = (
+    "a log of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), lighteval "
+    "(details_*.parquet) or HELM (scenario_state.json), or a table with `id`, `answer` and `model`"
+)
 BATCH = 16  # rows of a Parquet file that are read at once
 
 
@@ -45,9 +49,7 @@ def _read_json(path: Path) -> Log:
         return helm.read(path, value)
     if "eval" in value:
         return inspect_log.read_json(path, value)
-    raise InputError(
-        f"{path}: no log of Inspect or HELM, and no list of answers; give a log",
-    )
+    raise InputError(f"{path}: of no format that is read; give {FORMATS}")
 
 
 def _is_one_object(path: Path) -> bool:
@@ -82,6 +84,8 @@ def _of_rows(path: Path, rows: Iterator[Record]) -> Log:
     if lighteval.has(fields):
         return lighteval.read(path, every)
     lighteval.refuse_older(path, fields)
+    if not set(fields) >= table.FIELDS:
+        raise InputError(f"{path}, {first[0]}: of no format that is read; give {FORMATS}")
     return table.read(path, every)
 
 

@@ -19,6 +19,7 @@ from contamination.testsets.logs.record import (
 )
 from contamination.testsets.records import Record
 
+FIELDS = frozenset({"id", "answer"})  # which every row has
 NAME = "a table with `id`, `answer` and, of several, `model`"
 
 
