@@ -46,8 +46,8 @@ SAMPLED = ("successor",)  # tests on sampled orderings
 FAR = -6.0  # log10 p below which the draw of the orderings matters
 ALL_EQUAL = (
     "the model gives all orders the same probability, so nothing can stand out; if all "
-    "records begin with the same words, take these out of the template, or choose "
-    "--test sharded_exact, which reads whole records"
+    "records begin with the same words, take these out of the template, or choose the "
+    "test sharded_exact, which reads whole records"
 )
 
 

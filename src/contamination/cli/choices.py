@@ -50,7 +50,12 @@ class SetChoice:
 
 OF_ENDPOINTS = ("tokenizer", "concurrency", "max_requests", "timeout", "api_key_env")
 OF_LOCAL_MODELS = (
-    *("revision", "precision", "attention", "compile", "batch_tokens", "trust_remote_code"),
+    "revision",
+    "precision",
+    "attention",
+    "compile",
+    "batch_tokens",
+    "trust_remote_code",
 )
 
 
