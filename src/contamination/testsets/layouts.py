@@ -24,14 +24,12 @@ LONGEST_NAME = 60  # characters of a column with words for a name
 MOST_SUGGESTED = 6  # fields of a suggested template
 # Last words of the names of fields that say something about a record, not what it says.
 METADATA = frozenset(
-    """
-    id ids idx index uuid guid
-    hash md5 sha sha1 sha256 checksum digest
-    url urls uri href link path file filename
-    method status state filter split version revision model
-    source license language lang
-    date time timestamp created updated
-    """.split()
+    {"id", "ids", "idx", "index", "uuid", "guid"}
+    | {"hash", "md5", "sha", "sha1", "sha256", "checksum", "digest"}
+    | {"url", "urls", "uri", "href", "link", "path", "file", "filename"}
+    | {"method", "status", "state", "filter", "split", "version", "revision", "model"}
+    | {"source", "license", "language", "lang"}
+    | {"date", "time", "timestamp", "created", "updated"}
 )
 _WORD = re.compile(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+")
 # An address, or a hash or a UUID in hexadecimal digits.
