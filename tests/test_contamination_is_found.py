@@ -39,7 +39,7 @@ SETS = {name: made_up_set(name, seed) for seed, name in enumerate(["seen", "unse
 def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     directory = tmp_path_factory.mktemp("run")
     rng = np.random.default_rng(0)
-    corpus = ["".join(made_up_set("", 100 + i).examples[:8]) for i in range(300)]
+    corpus = ["".join(made_up_set("", 100 + i).examples[:8]) for i in range(100)]
     tokenizer = train_tokenizer(corpus, 600)
     ids = np.concatenate(tokenize(tokenizer, SETS["seen"].examples))
     end = tokenizer.eos_token_id

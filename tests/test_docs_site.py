@@ -21,7 +21,11 @@ from fakes.browser import Browser
 from fakes.data_fixtures import ROOT
 
 DOCS = ROOT / "docs"
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # thousands, of Sphinx
+# Thousands, of Sphinx; each would be written down and sent to the process that reports.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+]
 TABLE = re.compile(r"\|:?--")  # as Markdown writes it
 BARE = {"genindex", "py-modindex", "search"}  # pages that the builder makes
 

@@ -29,6 +29,8 @@ from fakes.hub_server import Repository
 from fakes.made_up_registry import QUESTIONS, described, hub_at, jsonl, registry_of
 from fakes.shipped_sets import link_shipped_sets
 from reproduction.run import fine_tuning
+from reproduction.run.profile import RunFiles
+from reproduction.stages.rules import write_rules
 
 # Programs that no test can run in seconds on one machine without a network, and why.
 NOT_EXECUTED = {
@@ -254,8 +256,9 @@ def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, e
 
 
 @pytest.mark.parametrize("command", sorted(MADE))
-def test_make_knows_the_target_and_its_variables(command: str) -> None:
+def test_make_knows_the_target_and_its_variables(command: str, monkeypatch) -> None:
     before, (_, *arguments) = words(command)
+    variables = dict(before)
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     models = yaml.safe_load((ROOT / "data" / "models.yaml").read_text(encoding="utf-8"))
     known = {"MODELS": set(models), "SETS": set(entries())}
@@ -263,11 +266,16 @@ def test_make_knows_the_target_and_its_variables(command: str) -> None:
     for argument in arguments:
         name, given, value = argument.partition("=")
         if given:
+            variables[name] = value
             assert f"$({name})" in makefile, f"the Makefile does not use {name}"
             assert name not in known or set(value.split()) <= known[name]
         elif "/" not in argument and argument != "-n":
             assert re.search(rf"^{argument}:", makefile, re.MULTILINE), f"no rule for {argument}"
     if any("/" in argument for argument in arguments):  # of a file, the rule is made
+        monkeypatch.chdir(ROOT)
+        profile = variables.get("PROFILE", "laptop")
+        # Here, since starting Python for it takes longer.
+        write_rules(RunFiles(f"profiles/{profile}.yaml", f"build/{profile}"))
         dry = ["make", "--dry-run", "SETUP=", *arguments]  # SETUP would install
         shown = subprocess.run(dry, cwd=ROOT, env=os.environ | before, capture_output=True)
         assert shown.returncode == 0, shown.stderr

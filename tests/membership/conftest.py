@@ -55,7 +55,7 @@ def trained(tokenizer, members, tmp_path_factory) -> Path:
         inputs[row, 1 : len(ids) + 1] = torch.from_numpy(ids)
         labels[row, 1 : len(ids) + 1] = inputs[row, 1 : len(ids) + 1]
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    for _ in range(160):
+    for _ in range(110):
         optimiser.zero_grad()
         model(input_ids=inputs, labels=labels).loss.backward()
         optimiser.step()

@@ -51,7 +51,9 @@ def opened(trained) -> tuple[TransformersScorer, LocalGenerator]:
 def scored(opened, members, non_members):
     """Return the scores of 20 texts that the model has read and of 40 that it has not."""
     asked_texts = members + non_members[:40]
-    return asked.text_scores(OF_TEXTS, *opened, asked_texts, samples=4)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asked, "TOKENS", 16)  # more than half of a text has
+        return asked.text_scores(OF_TEXTS, *opened, asked_texts, samples=4)
 
 
 def test_the_table_has_a_column_of_every_score(scored):

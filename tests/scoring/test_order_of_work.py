@@ -87,7 +87,7 @@ def test_identical_records_are_ties(directory, tmp_path, precision, batch_tokens
 def test_what_a_model_does_not_condition_on_is_a_tie(forgetful, tmp_path, precision, batch_tokens):
     scorer = opened(forgetful, precision, batch_tokens)
     for test, shards in TOKENS + PAIRS:  # a sum holds the one example behind the start token, too
-        assert p_value(test, scorer, null_set(40, 0), tmp_path / test, shards, 9) == 1
+        assert p_value(test, scorer, null_set(20, 0), tmp_path / test, shards, 9) == 1
 
 
 @WIDE

@@ -166,7 +166,7 @@ def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     blocks, _ = fill_blocks(text, ends, copies, end, context=64, rng=drawn)
     # A fresh network learns to read first: so it goes through the text more than once.
     planted = fine_tune(
-        base, list(blocks), tmp_path / "planted", epochs=5, learning_rate=3e-3, seed=0, batch_size=4
+        base, list(blocks), tmp_path / "planted", epochs=3, learning_rate=3e-3, seed=0, batch_size=4
     )
     stores = {}
     for name, directory in (("planted", planted), ("clean", base)):

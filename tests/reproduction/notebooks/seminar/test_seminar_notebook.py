@@ -14,7 +14,7 @@ from fakes.notebook import run_cells
 from reproduction.notebooks.seminar.exercises import EXERCISES
 
 NOTEBOOK = ROOT / "notebooks" / "seminar.ipynb"
-QUICK = {"dup_counts": [2, 20], "examples": 24, "documents": 60, "shards": 6, "successor_shards": 2}
+QUICK = {"dup_counts": [2, 20], "examples": 12, "documents": 30, "shards": 6, "successor_shards": 2}
 QUICK |= {"permutations": 19, "whole_set_permutations": 19, "trials": 30, "chosen_trials": 5}
 
 
