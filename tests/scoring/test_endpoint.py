@@ -112,19 +112,20 @@ def test_the_command_gives_the_p_value_of_the_model_itself(call, make_model, pro
     model = make_model(128)
     data = tmp_path / "prose.txt"
     data.write_text("".join(f"{p[:30]}\n".replace("\n", " ") + "\n" for p in prose[:12]))
-    fixed = ("--permutations", "3", "--json", "--test")
+    exact = ("--test", "sharded_exact", "--permutations", "3", "--json")
+    pairs = ("--test", "successor", "--json")
     here = ("--precision", "float32", "--context", "126", "--store", tmp_path / "near")
     with serving(Network(model), "vllm") as server:
         there = ("--endpoint", server.url, "--tokenizer", model, "--context", "128")
-        for test in ("sharded_exact", "successor"):
-            _, far, err = call("test", "m", data, *fixed, test, *there, "--store", tmp_path / "far")
-            _, near, _ = call("test", model, data, *fixed, test, *here)
+        for test in (exact, pairs):
+            _, far, err = call("test", "m", data, *test, *there, "--store", tmp_path / "far")
+            _, near, _ = call("test", model, data, *test, *here)
             (ours,), (theirs,) = (json.loads(out)["results"] for out in (far, near))
             assert ours["statistic"] == pytest.approx(theirs["statistic"], abs=0.01)
             assert "requests" in err.splitlines()[-1]
             assert [json.loads(out)["noise"] for out in (far, near)] == [0, None]  # nats a token
         stop = ("--store", tmp_path / "stopped", "--stop")
-        _, stopped, _ = call("test", "m", data, *fixed, "sharded_exact", *there, *stop)
+        _, stopped, _ = call("test", "m", data, *exact, *there, *stop)
     assert json.loads(stopped)["noise"] == 0
     assert {json.loads(f.read_text())["noise"] for f in tmp_path.rglob("far/**/run-*")} == {0}
 
