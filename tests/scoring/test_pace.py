@@ -74,6 +74,20 @@ def is_open(work: Work) -> bool:
     return "model" in vars(work.scorer)
 
 
+def test_of_one_day_the_pace_of_most_work_is_kept(make_work, cache):
+    def kept_after(records: int) -> float:
+        make_work(records, dry=False, tests=["successor"]).fill()
+        (file,) = cache.iterdir()
+        return json.loads(file.read_text())["flops"]
+
+    much = kept_after(32)
+    assert kept_after(24) == much
+    assert kept_after(40) > much
+    (file,) = cache.iterdir()
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"date": "2000-01-01"}))
+    assert kept_after(20) < much
+
+
 @pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_a_second_dry_run_says_what_the_first_said_without_opening_the_network(make_work, request_):
     first = make_work(**request_)

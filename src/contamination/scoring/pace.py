@@ -79,6 +79,8 @@ def earlier_pace(scorer: TransformersScorer, kind: str, work: Workload) -> Pace 
 def keep_pace(pace: Pace, scorer: TransformersScorer, kind: str, work: Workload) -> None:
     """Keep a pace, unless it is of less than a batch, or there is no place to keep it.
 
+    One of as much work or more stays for the day on which it was measured.
+
     Parameters
     ----------
     pace
@@ -93,6 +95,9 @@ def keep_pace(pace: Pace, scorer: TransformersScorer, kind: str, work: Workload)
     flops_of_batch = pace.shape.flops(work) * scorer.batch_tokens / work.read
     if pace.flops < flops_of_batch or not processes().is_main_process:
         return
+    kept = earlier_pace(scorer, kind, work)
+    if kept is not None and kept.date == pace.date and kept.flops >= pace.flops:
+        return  # an audit of many sets does not write a file for each
     with suppress(InputError):  # a folder that cannot be written
         write_json(_file(scorer, kind, work), asdict(pace))
 
