@@ -9,10 +9,11 @@ import pytest
 
 from contamination.audit import Request
 from contamination.audit.plan import Work
-from contamination.scoring import local, pace, prefix, speed
+from contamination.scoring import pace
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import open_test_set
+from fakes.reading_clock import reading_clock
 
 CONTEXT = 512
 TOKEN = 0.002  # seconds of the clock
@@ -33,21 +34,7 @@ def cache(monkeypatch, tmp_path) -> Path:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch) -> list[float]:
     """Return a clock, in its only element, that stands still but while the network reads."""
-    seconds = [0.0]
-    plain, shared = TransformersScorer._forward, prefix._run
-
-    def read_plain(scorer, batch, sequences, output):
-        seconds[0] += TOKEN * sum(window.width for window in batch)
-        return plain(scorer, batch, sequences, output)
-
-    def read_shared(scorer, pieces):
-        seconds[0] += TOKEN * sum(piece.width for piece in pieces)
-        return shared(scorer, pieces)
-
-    monkeypatch.setattr(local.TransformersScorer, "_forward", read_plain)
-    monkeypatch.setattr(prefix, "_run", read_shared)
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: seconds[0])
-    return seconds
+    return reading_clock(monkeypatch, plain=TOKEN, shared=TOKEN)
 
 
 @pytest.fixture

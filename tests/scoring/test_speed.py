@@ -8,12 +8,13 @@ import pytest
 
 from contamination.audit import Request
 from contamination.audit.plan import Work
-from contamination.scoring import agreement, local, prefix, speed
+from contamination.scoring import agreement, prefix, speed
 from contamination.scoring import job as scoring_job
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.item_sets import open_items
 from contamination.testsets.sources import open_test_set
+from fakes.reading_clock import reading_clock
 
 CONTEXT = 512
 PLAIN_TOKEN = 0.003  # seconds, of a token in a sequence
@@ -23,21 +24,7 @@ SHARED_TOKEN = 0.001  # of a token that shares its prefix with others
 @pytest.fixture
 def clock(monkeypatch) -> list[float]:
     """Return a clock, in its only element, that stands still but while the network reads."""
-    seconds = [0.0]
-    plain, shared = TransformersScorer._forward, prefix._run
-
-    def read_plain(scorer, batch, sequences, output):
-        seconds[0] += PLAIN_TOKEN * sum(window.width for window in batch)
-        return plain(scorer, batch, sequences, output)
-
-    def read_shared(scorer, pieces):
-        seconds[0] += SHARED_TOKEN * sum(piece.width for piece in pieces)
-        return shared(scorer, pieces)
-
-    monkeypatch.setattr(local.TransformersScorer, "_forward", read_plain)
-    monkeypatch.setattr(prefix, "_run", read_shared)
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: seconds[0])
-    return seconds
+    return reading_clock(monkeypatch, plain=PLAIN_TOKEN, shared=SHARED_TOKEN)
 
 
 @pytest.fixture
