@@ -1,7 +1,6 @@
 """Every command answers `--help` at once, and bad options and paths in one line."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,56 +105,8 @@ def test_what_needs_no_model_imports_no_torch():
         assert imported & WITHOUT_TORCH[command] == set(), command
 
 
-# Options that nothing that is asked for would use, and the word that the message names.
-UNUSED = [
-    (("test", "--permutations", "1"), "--test sharded_exact"),
-    (("score", "--permutations", "1", "--test", "min_p"), "--test sharded_exact"),
-    (("test", "--permutations", "1", "--axis", "options"), "--permutations"),
-    (("test", "--permutations", "9", "--access", "generate"), "--access generate"),
-    (("test", "--shards", "2", "--test", "permutation"), "--shards"),
-    (("test", "--arrangements", "6"), "--axis options"),
-    (("score", "--answer", "text"), "--axis options"),
-    (("test", "--max-requests", "3"), "--endpoint"),
-    (("score", "--timeout", "3"), "--endpoint"),
-    (("membership", "--concurrency", "3"), "--endpoint"),
-    (("test", "--endpoint", "http://127.0.0.1:1/v1", "--precision", "float16"), "--precision"),
-    (("test", "--access", "generate", "--price-in", "1"), "--dry-run"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "named"), UNUSED, ids=lambda value: " ".join(value[:2]))
-def test_an_option_that_would_do_nothing_is_refused(arguments, named, here, refused) -> None:
-    command, *options = arguments
-    found = refused(command, "model", "in.jsonl", *options)
-    assert named in found
-
-
-def test_options_of_held_out_records_need_some(here, refused) -> None:
-    audit = ("audit", "in.jsonl", "--model", "model")
-    assert "--held-out" in refused(*audit, "--paired")
-    assert "--held-out" in refused(*audit, "--within", "source")
-
-
-def test_an_option_that_one_of_the_tests_uses_is_kept(here, call) -> None:
-    asked = ("--test", "successor", "--test", "sharded_exact", "--permutations", "3")
-    status, out, _ = call("test", "model", "in.jsonl", *asked, "--dry-run", "--json")
-    assert status == 0
-    assert json.loads(out)["permutations"] == 3
-
-
 TEST, MEMBERSHIP = ("test", "model", "in.jsonl"), ("membership", "model", "in.jsonl")
 LONG = "n" * 5_000
-
-
-@pytest.fixture
-def here(model_directory) -> None:
-    shutil.copytree(model_directory, "model")
-    lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(40))
-    Path("in.jsonl").write_text("\n".join(lines))
-    spaces = [" " * width for width in range(1, 20)]  # plain: a count
-    blank = (json.dumps({"id": i, "text": text}) for i, text in enumerate(["a", *spaces]))
-    Path("blank.jsonl").write_text("\n".join(blank))
-    Path("other.jsonl").write_text(json.dumps({"goal": "lamp", "sol": "stone", "label": 1}))
 
 
 @pytest.mark.parametrize(

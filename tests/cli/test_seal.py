@@ -94,7 +94,7 @@ def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkey
         ((*SEAL, "--hold-out", "0"), "(--hold-out)"),
         ((*SEAL, "--hold-out", "3"), "quiz.jsonl: 3 of 12 records held back leave 9"),
         ((*SEAL, "--score", "loss"), "scores compare"),
-        (("seal", ".", "--stamp", "--hold-out", "2"), "--hold-out and --score are stated"),
+        ((*SEAL, "--test", "poetry"), "unknown test 'poetry'"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(refused, tmp_path, arguments, named):
@@ -147,6 +147,7 @@ def test_text_alone_tests_order_and_options_with_a_bound_on_what_is_known(sealed
         ((*SEALED, "--stop"), "--stop and --control: all that --seal names is tested; leave them"),
         ((*SEALED, "--axis", "both"), "--axis: the seal states how the set is tested"),
         ((*SEALED, "--test", "permutation"), "--test: the seal states how the set is tested"),
+        ((*SEALED, "--order", "drawn"), "--order: the seal states how the set is tested"),
         ((*SEALED, "--alpha", "0.5"), "--alpha: the seal states how the set is tested"),
         (("--held-out", "quiz.jsonl"), "--held-out goes with --seal and --key"),
         ((*SEALED, "--held-out", "quiz.jsonl"), "quiz.jsonl: sealed/public/seal.json holds no"),
@@ -321,3 +322,4 @@ def test_a_limit_is_the_first_published_records(logs, call):
     assert call(*logs, "limited.jsonl", "--limit", "12")[0] == 1
     assert call(*logs, "limited.jsonl", "--limit", "13")[0] == 3
     assert call(*logs, "limited.jsonl", "--limit", "11")[0] == 2
+    assert "trees has 24 records" in call(*logs, "reader.jsonl", "--limit", "25")[2]

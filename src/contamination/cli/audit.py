@@ -27,7 +27,7 @@ from contamination.cli.choices import (
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, save_table, say
-from contamination.cli.unused import refuse_unused
+from contamination.cli.unused import refuse_unused, refuse_unused_mirror
 from contamination.errors import InputError
 from contamination.files import check_directory, is_path, write_text
 from contamination.scoring.models import label_control
@@ -149,6 +149,7 @@ def audit(
         directory=directory,
     )
     refuse_unused(request)
+    refuse_unused_mirror(mirror, templates)
     if not files and (within is not None or paired):
         flag = "--paired" if within is None else "--within"
         raise InputError(f"{flag} goes with --held-out: give both, or leave it out")

@@ -4,11 +4,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from contamination.audit.export import FORMATS, format_of
-from contamination.audit.request import Axis
-from contamination.cli.flags import revision_of_data
+from contamination.audit.request import Axis, Request
+from contamination.cli.flags import flag_of, revision_of_data
 from contamination.cli.hints import say_template
 from contamination.errors import InputError
 from contamination.files import writing
@@ -86,12 +86,54 @@ class ModelChoice:
         for field in fields(self):
             if field.name not in unused or getattr(self, field.name) == field.default:
                 continue
-            flag = field.name.replace("_", "-")
+            flag = flag_of(field.name)
             if self.endpoint is None:
-                raise InputError(f"--{flag} goes with --endpoint: give both, or leave it out")
+                raise InputError(f"{flag} goes with --endpoint: give both, or leave it out")
             raise InputError(
-                f"--{flag} is for a model that is loaded here: leave it out with --endpoint",
+                f"{flag} is for a model that is loaded here: leave it out with --endpoint",
             )
+
+    def of_reference(self) -> "ModelChoice":
+        """Return how a second model is loaded here, whatever serves the first one."""
+        return ModelChoice(
+            precision=self.precision,
+            attention=self.attention,
+            compile=self.compile,
+            batch_tokens=self.batch_tokens,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+
+@dataclass(frozen=True)
+class SealChoice:
+    """What an author states of a set when it is sealed or committed to."""
+
+    template: str | None = None
+    axis: Literal["order", "both"] = "both"
+    wordings_of: str | None = None
+    answers: str | None = None
+    tests: Sequence[str] | None = None
+    shards: int | None = None
+    permutations: int = 25
+    arrangements: int = 24
+    alpha: float = 0.05
+    hold_out: int | None = None
+    scores: Sequence[str] | None = None
+    commit: bool = False
+    beacon_round: int | None = None
+    answer: Sequence[str] | None = None
+    options: Sequence[str] | None = None
+    other: Sequence[str] | None = None
+
+    @property
+    def request(self) -> Request:
+        """The stated tests; raises InputError for what is no test."""
+        return Request(
+            tests=self.tests,
+            shards=self.shards,
+            permutations=self.permutations,
+            arrangements=self.arrangements,
+        )
 
 
 @dataclass(frozen=True)

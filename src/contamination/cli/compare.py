@@ -24,6 +24,7 @@ from contamination.cli.ending import ExitStatus
 from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
+from contamination.cli.unused import refuse_unused_mirror
 from contamination.files import check_directory, write_text
 from contamination.scoring.models import label, label_control
 
@@ -100,6 +101,7 @@ def compare(
     """
     check_written(output or [], [model, suspect, held_out, control])
     refuse_swapped(model, suspect)
+    refuse_unused_mirror(mirror, [suspect, held_out])
     chosen_model = ModelChoice(
         revision=revision,
         precision=precision,

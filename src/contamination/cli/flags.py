@@ -11,6 +11,25 @@ from contamination.errors import InputError
 
 # Names in the library that differ from those of the parameter of a command.
 RENAMED = {"answers_of": "answers", "level": "alpha"}
+# Flags that are not the name of their parameter.
+FLAGS = {
+    "tests": "--test",
+    "scores": "--score",
+    "beacon_round": "--round",
+    "order_drawn": "--order",
+}
+
+
+def flag_of(parameter: str) -> str:
+    """Return the flag of a parameter of a command.
+
+    >>> flag_of("max_records"), flag_of("tests")
+    ('--max-records', '--test')
+    """
+    if parameter in FLAGS:
+        return FLAGS[parameter]
+    words = parameter.replace("_", "-")
+    return f"--{words}"
 
 
 def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from contamination.cli import options as o
@@ -17,6 +16,7 @@ from contamination.cli.choices import (
 from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
+from contamination.cli.unused import refuse_unused_mirror, refuse_unused_of_membership
 from contamination.errors import InputError
 from contamination.membership.columns import COLUMNS, OF_ITEMS, OF_TEXTS, checked
 
@@ -39,6 +39,8 @@ LABELS = {
 # Printed without --all, and all that an argument adds (--reference, --neighbours).
 SHOWN = ("loss", "min_k_20", "min_k_pp_20", "zlib", "lowercase")
 ADDED = ("reference_difference", "reference_ratio", "neighbour")
+# Scores with draws, or with texts that are asked for with a seed.
+SEEDED = ("completion", "variation", "slot")
 # Units by the name of a score without its number; larger is more likely a member in all
 # of them.
 UNITS = {
@@ -155,6 +157,14 @@ def membership(
         api_key_env=api_key_env,
     )
     refuse_swapped(model, dataset)
+    refuse_unused_mirror(mirror, [dataset])
+    asks_with_seed = any(name in SEEDED for name in further)
+    refuse_unused_of_membership(
+        seed=seed,
+        draws=neighbours > 0 or label is not None or asks_with_seed,
+        every_score=every_score,
+        as_json=as_json,
+    )
     from contamination.testsets.options import items_of
 
     texts = open_set(chosen_set)
@@ -167,16 +177,8 @@ def membership(
 
     scorer = open_scorer(model, chosen_model)
     second = None
-    # a model of this machine, whole, without the revision of the first
     if reference is not None:
-        own = replace(
-            chosen_model,
-            revision=None,
-            context=None,
-            endpoint=None,
-            tokenizer=None,
-        )
-        second = open_scorer(reference, own)
+        second = open_scorer(reference, chosen_model.of_reference())
     table = membership_scores(
         scorer, texts.examples, reference=second, neighbours=neighbours, seed=seed
     )

@@ -15,7 +15,11 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
-from contamination.cli.unused import refuse_unused, refuse_unused_fields
+from contamination.cli.unused import (
+    refuse_unused,
+    refuse_unused_fields,
+    refuse_unused_mirror,
+)
 from contamination.files import check_directory
 from contamination.scoring.models import label
 
@@ -107,6 +111,7 @@ def score(
     )
     refuse_unused(request)
     refuse_unused_fields(chosen_set, request)
+    refuse_unused_mirror(mirror, [dataset])
     examples, variants = open_set_with_variants(
         chosen_set,
         request,

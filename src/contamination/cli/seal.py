@@ -8,9 +8,10 @@ import typer
 
 from contamination.audit.registry import DEFAULT_TESTS
 from contamination.cli import options as o
-from contamination.cli.choices import declared_of, template_of
+from contamination.cli.choices import SealChoice, declared_of, template_of
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
+from contamination.cli.unused import refuse_unused_of_seal
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -104,9 +105,6 @@ def seal(
     key, the author included. Existing files are never overwritten, and the key is not
     shown.
     """
-    from contamination.seal.beacon import round_at
-    from contamination.seal.files import draw_committed, seal_file
-
     stamp = stamp or tsa is not None
     if (out is None) != (signature is not None or (stamp and file.is_dir())):
         raise InputError(
@@ -114,38 +112,31 @@ def seal(
             "directory that was written, with --signature or --stamp: give one or the "
             "other"
         )
-    if out is None and (hold_out is not None or scores):
-        raise InputError(
-            "--hold-out and --score are stated when a set is sealed or committed to, with "
-            "--out; leave them out now"
-        )
+    choice = SealChoice(
+        template=template_of(template),
+        axis=axis,
+        wordings_of=wordings_of,
+        answers=answers,
+        tests=tests,
+        shards=shards,
+        permutations=permutations,
+        arrangements=arrangements,
+        alpha=alpha,
+        hold_out=hold_out,
+        scores=scores,
+        commit=commit,
+        beacon_round=beacon_round,
+        answer=answer,
+        options=options,
+        other=other,
+    )
+    refuse_unused_of_seal(choice, stated_before=out is None)
     if signature is not None:
+        from contamination.seal.files import draw_committed
+
         _print_sealed(draw_committed(file, signature))
     elif out is not None:
-        if commit and beacon_round is None:
-            tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
-            beacon_round = round_at(tomorrow)
-        files = seal_file(
-            file,
-            out,
-            template=template_of(template),
-            options=axis == "both",
-            declared=declared_of(answer, options, other),
-            wordings_of=wordings_of,
-            answers_of=answers,
-            tests=tuple(tests or DEFAULT_TESTS),
-            shards=shards,
-            permutations=permutations,
-            arrangements=arrangements,
-            level=alpha,
-            hold_out=hold_out,
-            scores=None if scores is None else tuple(scores),
-            beacon_round=beacon_round,
-        )
-        if beacon_round is None:
-            _print_sealed(files)
-        else:
-            _print_committed(files, beacon_round)
+        _seal(file, out, choice)
     if stamp:
         from contamination.seal.stamp import stamp as request_stamp
 
@@ -154,6 +145,38 @@ def seal(
             say(f"have {query} stamped, now or later (--tsa)", wrap=False)
         else:
             say(f"stamped: publish {token} with the seal", wrap=False)
+
+
+def _seal(file: Path, out: Path, choice: SealChoice) -> None:
+    """Seal a file as was typed, or commit to it, and print what to do next."""
+    from contamination.seal.beacon import round_at
+    from contamination.seal.files import seal_file
+
+    beacon_round = choice.beacon_round
+    if choice.commit and beacon_round is None:
+        tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+        beacon_round = round_at(tomorrow)
+    files = seal_file(
+        file,
+        out,
+        template=choice.template,
+        options=choice.axis == "both",
+        declared=declared_of(choice.answer, choice.options, choice.other),
+        wordings_of=choice.wordings_of,
+        answers_of=choice.answers,
+        tests=tuple(choice.tests or DEFAULT_TESTS),
+        shards=choice.shards,
+        permutations=choice.permutations,
+        arrangements=choice.arrangements,
+        level=choice.alpha,
+        hold_out=choice.hold_out,
+        scores=None if choice.scores is None else tuple(choice.scores),
+        beacon_round=beacon_round,
+    )
+    if beacon_round is None:
+        _print_sealed(files)
+    else:
+        _print_committed(files, beacon_round)
 
 
 def _print_committed(files: "SealFiles", beacon_round: int) -> None:

@@ -15,6 +15,7 @@ from contamination.cli.choices import (
     sampling_of,
 )
 from contamination.cli.ending import ExitStatus
+from contamination.cli.flags import flag_of
 from contamination.cli.hints import refuse_swapped
 from contamination.cli.methods import ByLogProbabilities, ByTexts, Method
 from contamination.cli.options import option
@@ -25,7 +26,11 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
-from contamination.cli.unused import refuse_unused, refuse_unused_fields
+from contamination.cli.unused import (
+    refuse_unused,
+    refuse_unused_fields,
+    refuse_unused_mirror,
+)
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.scoring.models import label, label_control
@@ -225,6 +230,7 @@ def test(
     if not sealed:  # which refuses all that its seal states
         refuse_unused(request, writes=writes)
         refuse_unused_fields(chosen_set, request)
+        refuse_unused_mirror(mirror, [dataset])
     check_prices(text, dry_run=dry_run)
     check_held_out(held_out, sealed=sealed, writes=writes)
     check_combination(
@@ -316,8 +322,7 @@ def check_access(
     default = TextChoice()
     for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
         if not writes and getattr(text, name) != getattr(default, name):
-            flag = name.replace("_", "-")
-            raise InputError(f"--{flag} goes with --access generate: give both")
+            raise InputError(f"{flag_of(name)} goes with --access generate: give both")
     if text.quiz and request.axis != "order":
         raise InputError("--quiz asks for the order of records: leave out --axis")
     if writes and model.endpoint and (model.tokenizer or model.context):
@@ -333,8 +338,7 @@ def check_prices(text: TextChoice, *, dry_run: bool) -> None:
         return
     for name in ("price_in", "price_out"):
         if getattr(text, name) is not None:
-            flag = name.replace("_", "-")
-            raise InputError(f"--{flag} goes with --dry-run: give both, or leave it out")
+            raise InputError(f"{flag_of(name)} goes with --dry-run: give both, or leave it out")
 
 
 def check_held_out(held_out: Path | None, *, sealed: bool, writes: bool) -> None:

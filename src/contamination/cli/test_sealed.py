@@ -15,6 +15,7 @@ from contamination.cli.choices import (
     sampling_of,
 )
 from contamination.cli.ending import ExitStatus
+from contamination.cli.flags import flag_of
 from contamination.cli.methods import Method
 from contamination.cli.report import show_result
 from contamination.cli.running import audit_models, open_models, print_dry_run
@@ -204,9 +205,9 @@ def _refuse_stated(request: Request, chosen_set: SetChoice, alpha: float) -> Non
     if alpha != DEFAULT_ALPHA:
         changed.append("alpha")
     if changed:
-        flag = changed[0].replace("tests", "test").replace("_", "-")
+        flag = flag_of(changed[0])
         raise InputError(
-            f"--{flag}: the seal states how the set is tested; leave --{flag} out",
+            f"{flag}: the seal states how the set is tested; leave {flag} out",
         )
 
 

@@ -1,12 +1,16 @@
 """Options that would do nothing are refused, before anything is read."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import Request
-from contamination.cli.choices import SetChoice
+from contamination.cli.choices import SealChoice, SetChoice
+from contamination.cli.flags import flag_of
 from contamination.errors import InputError
+
+OF_ITEMS = ("arrangements", "answer", "options", "other")
 
 
 def refuse_unused(request: Request, *, writes: bool = False) -> None:
@@ -19,25 +23,11 @@ def refuse_unused(request: Request, *, writes: bool = False) -> None:
     writes
         Whether the model gives text alone.
     """
-    typed = changed(request, ("permutations", "shards", "arrangements"))
-    tests = [TESTS[name] for name in request.order_tests]
-    names = ", ".join(request.order_tests) or f"the test {OPTION_TEST!r}"
-    if writes:
-        if "permutations" in typed or "arrangements" in typed:
-            raise InputError(
-                f"--{typed[0]} goes with log-probabilities: leave it out with --access generate"
-            )
-        return
-    if "permutations" in typed and all(test.kind == "successors" for test in tests):
-        reader = "sharded_exact"
-        raise InputError(
-            f"--permutations does nothing here, since {names} reads no whole shuffled orderings: "
-            f"leave it out, or ask for a test that does (--test {reader})"
-        )
-    if "shards" in typed and tests and all(test.shard_size is None for test in tests):
-        raise InputError(
-            f"--shards does nothing here, since {names} reads the set as one: leave it out"
-        )
+    typed = changed(request, ("tests", "permutations", "shards", "arrangements"))
+    if writes and typed:
+        flag = flag_of(typed[0])
+        raise InputError(f"{flag} goes with log-probabilities: leave it out with --access generate")
+    _refuse_unused_in_tests(typed, request.order_tests)
     if "arrangements" in typed and request.axis == "order":
         raise InputError("--arrangements goes with --axis options or both: give both options")
 
@@ -49,7 +39,99 @@ def refuse_unused_fields(chosen_set: SetChoice, request: Request) -> None:
         raise InputError(f"--{typed[0]} goes with --axis options or both: give both options")
 
 
+def refuse_unused_mirror(mirror: Path | None, sets: Iterable[str]) -> None:
+    """Raise InputError for a mirror in which none of the sets is looked for."""
+    if mirror is None:
+        return
+
+    from contamination.testsets.sources import is_mirrored
+
+    if not any(is_mirrored(name) for name in sets):
+        raise InputError(
+            "--mirror goes with registered sets and those of the hub: leave it out",
+        )
+
+
+def refuse_unused_of_seal(choice: SealChoice, *, stated_before: bool) -> None:
+    """Raise InputError for an option of a seal that changes nothing of it.
+
+    Parameters
+    ----------
+    choice
+        What was typed about the seal.
+    stated_before
+        Whether an earlier command has stated it all, and this one goes on with that.
+    """
+    if stated_before:
+        typed = changed(choice, SealChoice.__dataclass_fields__)
+        if typed:
+            raise InputError(
+                f"{flag_of(typed[0])} is stated when a set is sealed or committed to, with "
+                "--out: leave it out now"
+            )
+        return
+    request = choice.request
+    _refuse_unused_in_tests(changed(request, ("permutations", "shards")), request.order_tests)
+    of_items = changed(choice, OF_ITEMS)
+    if of_items and choice.axis == "order":
+        flag = flag_of(of_items[0])
+        raise InputError(f"{flag} goes with --axis both: leave it out with --axis order")
+
+
+def refuse_unused_of_membership(
+    *,
+    seed: int,
+    draws: bool,
+    every_score: bool,
+    as_json: bool,
+) -> None:
+    """Raise InputError for an option of `contamination membership` that changes nothing.
+
+    Parameters
+    ----------
+    seed
+        Seed of all draws.
+    draws
+        Whether anything is drawn: neighbours, resamples of an evaluation, or a score.
+    every_score
+        Whether all scores are to be printed.
+    as_json
+        Whether JSON is printed, which has all of them.
+    """
+    if seed and not draws:
+        raise InputError(
+            "--seed does nothing here, since nothing is drawn: leave it out, or give "
+            "--neighbours, --label, or a --score that draws"
+        )
+    if every_score and as_json:
+        raise InputError("--all does nothing with --json, which has all scores: leave it out")
+
+
 def changed(choice: Any, names: Iterable[str]) -> list[str]:
     """Return those of the fields of a dataclass that do not have their default."""
     defaults = type(choice).__dataclass_fields__
     return [name for name in names if getattr(choice, name) != defaults[name].default]
+
+
+def _refuse_unused_in_tests(typed: Sequence[str], tests: Sequence[str]) -> None:
+    """Raise InputError for permutations or shards that no test of the order has.
+
+    Parameters
+    ----------
+    typed
+        Those of the two options that were typed.
+    tests
+        Names of the tests of the order of records.
+    """
+    needs = [TESTS[name] for name in tests]
+    names = ", ".join(tests) or f"the test {OPTION_TEST!r}"
+    if "permutations" in typed and all(test.kind == "successors" for test in needs):
+        reader = "sharded_exact"
+        raise InputError(
+            f"--permutations does nothing here, since {names} reads no whole shuffled orderings: "
+            f"leave it out, or ask for a test that does (--test {reader})"
+        )
+    if "shards" in typed and needs and all(test.shard_size is None for test in needs):
+        raise InputError(
+            f"--shards does nothing here, since {names} reads the set as one: leave it out"
+        )

@@ -31,7 +31,7 @@ from contamination.membership.scores import COMPARED_SCORES, score_of_sides
 from contamination.seal import beacon
 from contamination.seal.division import FEWEST_RECORDS, divide
 from contamination.seal.documents import Key, Seal, read_bytes, read_model, to_json
-from contamination.seal.draws import KINDS, Drawn, Statement, draw, seed_of
+from contamination.seal.draws import KINDS, Drawn, Statement, Variants, draw, seed_of
 from contamination.seal.prepare import prepare
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.layouts import template_for
@@ -163,7 +163,7 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     now = datetime.datetime.now(datetime.UTC)
     if ahead is not None and beacon.time_of(ahead) <= now:
         raise InputError(f"round {ahead:,} is over: name one that is not signed yet")
-    prepare(rows, statement, str(path))
+    _refuse_unfilled(prepare(rows, statement, str(path)), statement, str(path))
     records = [record for _, record in rows]
     secret = secrets.token_bytes(32).hex()
     key = Key(secret=secret, statement=statement, records=records)
@@ -214,6 +214,19 @@ def _check_scores(path: Path, stated: dict[str, Any]) -> None:
     stated["scores"] = stated.get("scores") or COMPARED_SCORES
     for name in stated["scores"]:
         score_of_sides(name)
+
+
+def _refuse_unfilled(prepared: Sequence[Variants], statement: Statement, where: str) -> None:
+    """Raise InputError for a field that is to be filled, and no record has its list."""
+    filled = {"wordings_of": "wordings", "answers_of": "answers"}
+    for parameter, kind in filled.items():
+        stated = getattr(statement, parameter) is not None
+        if stated and not any(variants.choices(kind) for variants in prepared):
+            raise InputError(
+                f"{where}: no record has {kind!r} of which the key could pick one: give each "
+                "record its list, or name no field to fill",
+                parameter=parameter,
+            )
 
 
 def _write_drawn(key: Key, signature: str | None, folder: Path, held_out: Path) -> None:

@@ -132,8 +132,8 @@ def audit_logs(
     Raises
     ------
     InputError
-        A seal without answers, a log of other records, one of records after the limit,
-        and prompts that show other records of the set.
+        A seal without answers, a limit above the number of its records, a log of other
+        records, one of records after the limit, and prompts that show other records of the set.
     """
     if not sealed.listed("answers"):
         raise InputError(
@@ -280,7 +280,7 @@ class _Questions:
         records = sealed.test_set.records
         self.name = sealed.seal.name
         self.level = sealed.seal.level
-        self.count = len(records) if limit is None else limit
+        self.count = _count_asked(self.name, len(records), limit)
         self.drawn = sealed.drawn
         self.names = [_names(drawn, {}) for drawn in sealed.drawn]
         self.published: dict[int, int] = {}
@@ -338,6 +338,18 @@ class _Questions:
         if not record.labels:
             return named(record.completion, self.names[place])
         return named(record.completion, _names(self.drawn[place], record.labels))
+
+
+def _count_asked(name: str, records: int, limit: int | None) -> int:
+    """Return how many records of a set were asked; raise InputError for a limit above it."""
+    if limit is None:
+        return records
+    if limit > records:
+        raise InputError(
+            f"limit is {limit:,}, and {name} has {records:,} records: leave it out",
+            parameter="limit",
+        )
+    return limit
 
 
 def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:

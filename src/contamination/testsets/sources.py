@@ -17,6 +17,7 @@ import platformdirs
 from contamination.errors import InputError
 from contamination.files import (
     check_directory,
+    is_path,
     locked,
     sha256_of,
     writable,
@@ -107,6 +108,15 @@ def open_test_set(
         refuse_log(opened)
         template = template_for(records, opened.where)
     return make_test_set(opened.name, records, template, opened.where, opened.used)
+
+
+def is_mirrored(what: str) -> bool:
+    """Return whether a set is looked for in a mirror: one that is registered, or of the hub."""
+    if what in entries():
+        return True
+    if what.partition(":")[0] in HARNESSES:
+        return False
+    return not (is_path(what) or Path(what).suffix in FORMATS)
 
 
 def refuse_log(opened: "Opened") -> None:
