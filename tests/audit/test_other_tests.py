@@ -16,6 +16,7 @@ from contamination.audit.many import audit_pairs
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.audit.rows import judged_rows
 from contamination.errors import InputError
+from contamination.files import sha256_of
 from contamination.scoring.generation import Sampling
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import made_up_set
@@ -100,6 +101,44 @@ def test_texts_at_another_temperature_are_another_test(tmp_path, ask):
     assert "temperature 0.5" in other
     by_log_probs = others(ask("sharded_exact"))
     assert sorted("temperature" in each for each in by_log_probs) == [True, True]
+
+
+def first_records(number: int):
+    """Return the first records of one set, as `--max-records` takes them."""
+    texts = made_up_set(22).examples[:number]
+    return replace(made_up_set(22), examples=texts, revision=sha256_of(*texts))
+
+
+# The quiz of 20 records has as many questions as that of 22.
+@pytest.mark.parametrize("numbers", [(20, 19), (19, 20), (20, 22)])
+@pytest.mark.parametrize("next_record", [False, True], ids=["texts", "quiz"])
+def test_texts_about_another_number_of_records_are_another_test(numbers, next_record, tmp_path):
+    writer = Parrot()
+
+    def run(number: int):
+        request = Request(directory=tmp_path, name="m")
+        work = GenerationAudit(writer, first_records(number), request, next_record=next_record)
+        return audit_generation(work)
+
+    first = run(numbers[0])
+    assert others(first) == []
+    second = run(numbers[1])
+    writer.generate = None  # nothing is asked again
+    again = run(numbers[0])
+    assert again.results[0].p == first.results[0].p
+    for found in (second, again):
+        (other,) = others(found)
+        assert "other records" in other
+        assert sum("1 other test" in line for line in found.notes()) == 1
+
+
+def test_texts_about_a_set_that_was_changed_are_no_second_test(tmp_path):
+    """Its store is out of date, as those of log-probabilities are."""
+    request = Request(directory=tmp_path, name="m")
+    audit_generation(GenerationAudit(Parrot(), SET, request))
+    changed = replace(SET, examples=SET.examples[::-1], revision="changed")
+    with pytest.raises(InputError, match="another dataset revision"):
+        audit_generation(GenerationAudit(Parrot(), changed, request))
 
 
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=8))

@@ -52,6 +52,15 @@ def test_json_and_people_get_the_same_and_nothing_is_written_twice(write, monkey
     assert "texts are of use" in out  # a random model writes no words of the set
 
 
+def test_another_number_of_records_is_one_more_test_in_both_results(write):
+    found = []
+    for number in (30, 20, 30):
+        found.append(result_of(write("--json", "--max-records", number)[1]))
+    assert [each["plan"]["examples"] for each in found] == [30, 20, 30]
+    assert [len(each["other_tests"]) for each in found] == [0, 1, 1]
+    assert "other records" in found[2]["other_tests"][0]["what"]
+
+
 def test_a_dry_run_names_the_price_and_keeps_nothing(write):
     plan = json.loads(write("--dry-run", "--json", "--price-in", "2", "--price-out", "10")[1])
     (rows,) = plan.values()

@@ -24,6 +24,7 @@ from contamination.randomness import random_stream
 from contamination.scoring.completions import (
     CompletionHeader,
     Completions,
+    has_other_number,
     stored_secret,
 )
 from contamination.scoring.cost import Workload
@@ -199,9 +200,13 @@ class GenerationAudit:
         """What tables and stores call the model."""
         return self.request.name or self.generator.name
 
-    @property
+    @cached_property
     def folder(self) -> Path:
-        """Where the texts are kept: by what is asked, and how."""
+        """Where the texts are kept: by what is asked, and how.
+
+        A test of another number of records is one more test. So its store lies beside
+        the first, where each result tells of the other.
+        """
         if self.next_record:
             what = "records"
         elif self.quiz:
@@ -211,7 +216,10 @@ class GenerationAudit:
         sampling = self.effective_sampling
         counts = f"{sampling.samples}x{sampling.tokens}-{sampling.temperature:g}"
         stores = stores_of(self.request.directory, self.model, self.test_set.name)
-        return stores / f"{what}-{self.generator.protocol}-{counts}"
+        name = f"{what}-{self.generator.protocol}-{counts}"
+        if has_other_number(stores / name, self.test_set, self.generator.revision):
+            name = f"{name}-{self.test_set.revision[:8]}"
+        return stores / name
 
     @cached_property
     def store(self) -> Completions:
@@ -235,6 +243,7 @@ class GenerationAudit:
             temperature=sampling.temperature,
             seed=sampling.seed,
             secret=self.secret_seed,
+            records=len(self.test_set.examples) if self.quiz else 0,
         )
         return Completions(self.folder, header)
 

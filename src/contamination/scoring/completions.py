@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from tqdm import tqdm
@@ -19,6 +20,7 @@ from contamination.scoring.store_format import (
     read_table,
     write_table,
 )
+from contamination.testsets.example_set import ExampleSet
 
 PROMPTS = 32  # of a part of the store
 HEADER_FILE = "completions.json"
@@ -32,7 +34,8 @@ class CompletionHeader:
     number. The fields before them are as in
     `contamination.scoring.store_format.Header`, protocol and instruction as in
     `Generator`, the four behind them as in `Sampling`. `secret`, in hexadecimal digits,
-    has drawn the places of a quiz; "" of other texts.
+    has drawn the places of a quiz; "" of other texts. `records` is the number of
+    records that a quiz is about; 0 of other texts, which have a prompt a record.
     """
 
     model: str
@@ -49,6 +52,7 @@ class CompletionHeader:
     temperature: float
     seed: int
     secret: str = ""
+    records: int = 0
 
 
 class Completions:
@@ -67,6 +71,7 @@ class Completions:
         self.header = header
         fields = asdict(header)
         secret = fields.pop("secret")
+        self._records = fields.pop("records")
         # First, so that it is what is named where it differs: the prompts do so with
         # it. Texts of no quiz have none, as before there were secrets.
         self._fields = {"secret": secret} | fields if secret else fields
@@ -160,10 +165,14 @@ class Completions:
     def _write_header(self, left_out: Sequence[str]) -> None:
         """Write the header.
 
-        Without refused fields it has the bytes that it always had.
+        Without refused fields and a quiz it has the bytes that it always had.
         """
-        refused = {"left_out": list(left_out)} if left_out else {}
-        write_json(self._path, self._fields | refused)
+        fields: dict[str, Any] = dict(self._fields)
+        if self._records:
+            fields["records"] = self._records
+        if left_out:
+            fields["left_out"] = list(left_out)
+        write_json(self._path, fields)
 
 
 def stored_secret(directory: Path) -> str | None:
@@ -184,3 +193,33 @@ def stored_secret(directory: Path) -> str | None:
             f"remove {directory} to ask again"
         )
     return secret
+
+
+def has_other_number(directory: Path, test_set: ExampleSet, model_revision: str) -> bool:
+    """Return whether a store has texts of a model about another number of records of a set.
+
+    A store of a quiz from before it kept the number has none that could be compared.
+
+    Parameters
+    ----------
+    directory
+        Of the store, if there is one.
+    test_set
+        The set, as it is rendered now.
+    model_revision
+        Of what would write now.
+    """
+    stored: dict[str, Any] = {}
+    with suppress(InputError):  # a damaged header is told where the store is opened
+        stored = read_json(directory / HEADER_FILE)
+    expected = {
+        "model_revision": model_revision,
+        "dataset": test_set.name,
+        "template": test_set.template,
+    }
+    if any(stored.get(name) != value for name, value in expected.items()):
+        return False
+    number = stored.get("records")
+    if number is None and not stored.get("secret"):
+        number = stored.get("count")
+    return number is not None and number != len(test_set.examples)
