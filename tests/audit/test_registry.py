@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.audit import registry
-from contamination.audit.registry import COUNTED, TESTS, min_p_successors
+from contamination.audit import shard_scores
+from contamination.audit.registry import TESTS
+from contamination.audit.shard_scores import COUNTED, TOKEN_SCORES, min_p_successors
 from contamination.scoring.store import Header, create_store
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
 from fakes.made_up_store import HEADER, units
@@ -75,7 +76,7 @@ def test_min_p_against_all_choices_of_orderings(gain):
 
 def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
     store = made_up_store(np.random.default_rng(0), size=5)
-    monkeypatch.setattr(registry, "SAMPLED_ORDERINGS", 50)
+    monkeypatch.setattr(shard_scores, "SAMPLED_ORDERINGS", 50)
     scores = min_p_successors(store, 1)
     assert scores.shape == (4, 51)
     everything = all_orderings(store)[:, 1]
@@ -108,5 +109,5 @@ def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path)
 @pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
 def test_every_test_says_how_a_shard_is_scored(test):
     """Options are read from the store as they are; all others need a function."""
-    has_scores = test.from_store is not None or (test.name, test.b) in registry.TOKEN_SCORES
+    has_scores = test.from_store is not None or (test.name, test.b) in TOKEN_SCORES
     assert has_scores or test.kind == "alternatives"

@@ -11,7 +11,8 @@ are exchangeable (a sorted set passes, too).
 import numpy as np
 
 from contamination import statistics
-from contamination.audit.registry import Test, store_stream
+from contamination.audit.registry import Test
+from contamination.audit.shard_scores import store_stream
 from contamination.scoring.store import Store
 
 

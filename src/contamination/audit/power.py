@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contamination.audit.registry import Test, store_stream
+from contamination.audit.registry import Test
+from contamination.audit.shard_scores import store_stream
 
 if TYPE_CHECKING:
     import numpy as np

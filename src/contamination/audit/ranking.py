@@ -18,7 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from contamination.audit.registry import TESTS, StoreScores, Test
+from contamination.audit.registry import TESTS, Test
+from contamination.audit.shard_scores import StoreScores
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.scoring.store import Store, open_store

@@ -1,10 +1,10 @@
 """The registry of tests.
 
-A test turns every shard into scores, the canonical ordering first, and the scores of
-all shards into a p-value. All but `sharded_t` and `permutation` share the exact test on
-shards, since any scores that treat the orderings alike keep it exact. `min_p` tries
-several such scores of the same orderings, and gives the p-value of the best of them
-under their joint law.
+A test turns every shard into scores, the canonical ordering first (`shard_scores`), and
+the scores of all shards into a p-value. All but `sharded_t` and `permutation` share the
+exact test on shards, since any scores that treat the orderings alike keep it exact.
+`min_p` tries several such scores of the same orderings, and gives the p-value of the
+best of them under their joint law.
 
 Tests of variants read all arrangements of each item's options instead, and a shard is
 an item.
@@ -19,27 +19,28 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from contamination import statistics
+from contamination.audit.shard_scores import (
+    COUNTED,
+    SAMPLED_ORDERINGS,
+    TOKEN_SCORES,
+    StoreScores,
+    min_p_orderings,
+    min_p_successors,
+    store_stream,
+    successors,
+    summed,
+)
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from contamination.scoring.store import ShardTokens, Store
+    from contamination.scoring.store import Store
     from contamination.statistics import TestResult
 
-SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
-# choices of b, the first tokens that count
-COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}
-# sampled orderings of all shards: where many shards are, fewer of each do
-MIN_P_CELLS = 200_000
-FEWEST_MIN_P = 1_000  # of each shard
 MIN_P_DRAWS = 20_000  # from the joint law of several statistics
-ORDER_STREAM = "sampled orderings"  # of a shard of successors, the same in every test
 
 Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
-TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> (m+1,)
-# store, shard, permutations -> (n+1,)
-StoreScores = Callable[["Store", int, int], "np.ndarray"]
 
 
 # --- from the scores of all shards to a result ----------------------------------------
@@ -190,133 +191,6 @@ class Test(StoreNeed):
         return replace(result, test=self.name)
 
 
-# --- scores of a shard of whole orderings ---------------------------------------------
-
-
-def summed(tokens: "ShardTokens") -> "np.ndarray":
-    """Return the log-probability of every ordering (nats), (m+1,), as in Oren."""
-    return tokens.sums()
-
-
-def standardised(tokens: "ShardTokens") -> "np.ndarray":
-    """Return sums of tokens, (m+1,), each standardised over the orderings."""
-    return statistics.token_standardised_scores(
-        tokens.logprobs, tokens.leading, resolution=tokens.resolution
-    )
-
-
-def boundary(tokens_per_example: int) -> TokenScores:
-    """Return a function that sums the first tokens of every example but the leading one.
-
-    Its scores (nats), (m+1,), are of tokens centred over the orderings.
-    """
-
-    def boundary_scores(tokens: "ShardTokens") -> "np.ndarray":
-        return statistics.boundary_scores(
-            tokens.logprobs,
-            tokens.leading,
-            tokens.position,
-            tokens_per_example=tokens_per_example,
-            resolution=tokens.resolution,
-        )
-
-    return boundary_scores
-
-
-# Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b
-# in `COUNTED`.
-TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
-    ("permutation", None): summed,
-    ("sharded_t", None): summed,
-    ("sharded_exact", None): summed,
-    ("token_standardised", None): standardised,
-}
-for _name, _tokens in COUNTED.items():
-    if _tokens is not None:
-        TOKEN_SCORES["boundary", _name] = boundary(_tokens)
-
-
-# --- scores of a shard of pairs -------------------------------------------------------
-
-
-def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    """Return the scores of sampled orderings by first tokens of successors, (n+1,)."""
-    centred = statistics.centred_successors(
-        store.successors(shard, SUCCESSOR_TOKENS),
-        resolution=store.resolution(SUCCESSOR_TOKENS),
-    )
-    rng = store_stream(store, ORDER_STREAM, shard)
-    return statistics.sampled_successor_scores(
-        centred,
-        resamples=SAMPLED_ORDERINGS,
-        rng=rng,
-    )
-
-
-def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
-    """Return scores of sampled orderings by each count of tokens, (q, n+1).
-
-    The counts are those in COUNTED; "all" is as many tokens of an example as the store
-    keeps.
-
-    Parameters
-    ----------
-    store
-        Of successors.
-    shard
-        Its index.
-    permutations
-        Not used, since pairs give any ordering.
-    """
-    import numpy as np
-
-    examples = slice(*store.header.bounds[shard])
-    most = int(store.header.stored[examples].max())
-    tokens = store.successor_tokens(shard, most)
-    orderings = min_p_orderings(store.header.shards)
-    rng = store_stream(store, ORDER_STREAM, shard)
-    orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
-    scores = []
-    for b in COUNTED.values():
-        counted = tokens[:, :, :b].sum(axis=2, dtype=np.float64)
-        centred = statistics.centred_successors(
-            counted,
-            resolution=store.resolution(b or most),
-        )
-        scores.append(statistics.successor_scores(centred, orders))
-    return np.stack(scores)
-
-
-def min_p_orderings(shards: int) -> int:
-    """Return the number of sampled orderings of each shard: fewer where many shards are."""
-    orderings = MIN_P_CELLS // shards
-    return min(SAMPLED_ORDERINGS, max(FEWEST_MIN_P, orderings))
-
-
-def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
-    """Return a random stream of a store's own: different sets share no draws.
-
-    Parameters
-    ----------
-    store
-        Whose seed and set name the stream.
-    name
-        Name of the draws.
-    keys
-        More of their name, such as a shard.
-    """
-    from contamination.randomness import random_stream
-
-    header = store.header
-    return random_stream(
-        header.seed,
-        name,
-        header.dataset_revision,
-        header.shards,
-        *keys,
-    )
-
-
 # --- the registry ---------------------------------------------------------------------
 
 # Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still
@@ -368,7 +242,7 @@ _REGISTRY = (
         marker="v",
         help=f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
         b=str(SUCCESSOR_TOKENS),
-        from_store=_successors,
+        from_store=successors,
         kind="successors",
         tokens_per_example=SUCCESSOR_TOKENS,
         shard_size=10,

@@ -17,6 +17,7 @@ from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.held_out_tables import held_out_layout
 from reproduction.notebooks.min_k.tables import shares_and_p_values
 from reproduction.notebooks.mmlu import tables as mmlu
+from reproduction.notebooks.mmlu.lines import exclusions_layout, outcomes
 from reproduction.notebooks.mmlu.released import released_layout, released_rows
 from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.options.tables import axes_layout
@@ -49,7 +50,7 @@ def audited() -> pd.DataFrame:
 
 def exclusions() -> pd.DataFrame:
     lines = pd.read_csv(ROOT / "docs" / "measurements" / "mmlu_lines.csv")
-    return mmlu.exclusions_layout(lines, mmlu.outcomes(lines, 0.05))
+    return exclusions_layout(lines, outcomes(lines, 0.05))
 
 
 LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {

@@ -23,7 +23,7 @@ from reproduction.run import network, training
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.training import block_starts, learning_rate_at
-from reproduction.stages.rules import PACKAGES, closure
+from reproduction.stages.closure import PACKAGES, closure
 
 CHECKPOINT = "model.checkpoint"
 

@@ -6,8 +6,9 @@ from itertools import chain
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
+from reproduction.stages.closure import closure, facts
 from reproduction.stages.digests import Digests
-from reproduction.stages.rules import closure, facts, rules_of
+from reproduction.stages.rules import rules_of
 
 TRAINING = "reproduction.run.training"
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.audit.registry import SAMPLED_ORDERINGS
+from contamination.audit.shard_scores import SAMPLED_ORDERINGS
 from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
 from contamination.statistics import centred_successors, sampled_successor_scores

@@ -14,13 +14,8 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.registry import (
-    COMPARED,
-    COUNTED,
-    TESTS,
-    TOKEN_SCORES,
-    variant_name,
-)
+from contamination.audit.registry import COMPARED, TESTS, variant_name
+from contamination.audit.shard_scores import COUNTED, TOKEN_SCORES
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store, store_of
 from contamination.statistics import (

@@ -52,7 +52,7 @@ class Evidence:
         and test for readers; `rule` says who decides which subsets are kept; `control`
         is true of a model that cannot have read MMLU and decides itself.
     lines
-        Rows of `reproduction.notebooks.mmlu.tables.line_table`.
+        Rows of `reproduction.notebooks.mmlu.lines.line_table`.
     table2
         What Table 2 prints for Fisher's method, by curve.
     source

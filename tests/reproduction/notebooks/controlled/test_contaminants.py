@@ -10,11 +10,12 @@ import pytest
 from contamination.errors import InputError
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
-from reproduction.notebooks.controlled import measure
-from reproduction.notebooks.controlled.measure import (
+from reproduction.notebooks.controlled import contaminants
+from reproduction.notebooks.controlled.contaminants import (
     LEFT_OUT,
     SHORTEST,
     collect_background,
+    contaminant_sets,
     dose_table,
 )
 from reproduction.notebooks.controlled.settings import Settings
@@ -72,7 +73,7 @@ def sets_of(experiment: Experiment, tokenizer, seed: int = 0, outliers=OUTLIERS)
         neighbours=0,
         validation_files={},
     )
-    return measure.contaminant_sets(experiment, tokenizer, settings, rng=rng)
+    return contaminant_sets(experiment, tokenizer, settings, rng=rng)
 
 
 def read_lines(path: Path) -> set[str]:
@@ -129,7 +130,7 @@ def test_a_corpus_taken_whole_has_outliers_alone_if_there_is_text(
     with pytest.raises(InputError, match="'fourth'"):
         sets_of(experiment, tokenizer, outliers=["fourth"])
     few = dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
-    monkeypatch.setattr(measure, "tuning_texts", lambda run, *, tokens, files: few)
+    monkeypatch.setattr(contaminants, "tuning_texts", lambda run, *, tokens, files: few)
     with pytest.raises(InputError, match=r"more\.jsonl: 15 texts, 16 wanted"):
         sets_of(experiment, tokenizer)
 

@@ -13,7 +13,8 @@ from contamination.membership.evaluate import evaluate
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS
 from reproduction.notebooks.controlled import measure
-from reproduction.notebooks.controlled.measure import CONTAMINANT, fine_tune_runs
+from reproduction.notebooks.controlled.contaminants import CONTAMINANT
+from reproduction.notebooks.controlled.measure import fine_tune_runs
 from reproduction.notebooks.controlled.settings import Settings
 from reproduction.notebooks.controlled.tables import (
     BASE,

@@ -1,0 +1,172 @@
+"""The records of a sealed set that models were asked, and what their answers are called.
+
+A record of a log is told by its id, else by its number; its prompt has to show the text
+that the set has there, and no other record of the set.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from contamination.errors import InputError
+from contamination.seal.answers import named, said
+from contamination.seal.draws import Drawn
+from contamination.seal.files import SealedSet
+from contamination.seal.shots import Shots
+from contamination.testsets.logs.record import LogRecord, text_of
+from contamination.testsets.option_texts import LETTERS
+from contamination.testsets.records import ID_FIELDS
+from contamination.testsets.templates import parse
+
+
+class Questions:
+    """The records of a sealed set that models were asked, and names of their answers.
+
+    Attributes
+    ----------
+    names
+        Of each record, what each of its right answers is called; empty where there is
+        one.
+    published
+        Of each record that has several, which one the key drew.
+    to_ask
+        The places of these, as far as the limit goes.
+    level
+        Of the seal.
+    """
+
+    def __init__(self, sealed: SealedSet, limit: int | None) -> None:
+        records = sealed.test_set.records
+        self.name = sealed.seal.name
+        self.level = sealed.seal.level
+        self.count = _count_asked(self.name, len(records), limit)
+        self.drawn = sealed.drawn
+        self.names = [_names(drawn, {}) for drawn in sealed.drawn]
+        self.published: dict[int, int] = {}
+        for place, drawn in enumerate(sealed.drawn):
+            if drawn.variants.choices("answers"):
+                self.published[place] = drawn.picks["answers"]
+        self.to_ask = {place for place in self.published if place < self.count}
+        self.key = next((name for name in ID_FIELDS if name in records[0]), "")
+        ids = [str(record.get(self.key, "")) for record in records]
+        self.places: dict[str, int] = {}
+        repeated = {name for name, count in Counter(ids).items() if count > 1}
+        for place, name in enumerate(ids):
+            if name not in repeated:
+                self.places[name] = place
+        # A record is recognised by the longest text that every example shows of it.
+        shown = sorted(parse(sealed.seal.template).fields - {sealed.seal.answers_of})
+        self.texts = [_longest(record, shown) for record in records]
+        called = [sorted(set[str]().union(*names)) for names in self.names]
+        self.shots = Shots(self.texts, ids, called)
+
+    def place_of(self, record: LogRecord) -> int:
+        """Return the place of a record of a log in the set: by its id, else number.
+
+        Raises InputError where it is none of the set, or comes after the limit, and
+        where the prompt shows another record of the set.
+        """
+        called = f"record {record.id or record.number!r}"
+        text = _line(text_of([record.prompt, record.doc]))
+        place = self.places.get(str(record.doc.get(self.key, record.id)))
+        if place is None and (text or not self.places):
+            place = record.number
+        known = place is not None and 0 <= place < len(self.texts)
+        if place is None or not known or (text and self.texts[place] not in text):
+            raise InputError(
+                f"{record.place}: {called} is not one of {self.name} as it was "
+                "published; give logs of this set alone, with its ids or in its order"
+            )
+        if place >= self.count:
+            raise InputError(
+                f"{record.place}: {called} stands after the first {self.count:,}; "
+                "give the limit that the evaluation had",
+                parameter="limit",
+            )
+        other = self.shots.shown(record.prompt, place)
+        if other is not None:
+            raise InputError(
+                f"{record.place}: the prompt shows another record of {self.name} as well "
+                f"(number {other + 1:,}), maybe with its answer; give logs without "
+                "examples from this set"
+            )
+        return place
+
+    def named_by(self, record: LogRecord, place: int) -> int | None:
+        """Return which right answer a model has named, by the letters of its prompt."""
+        if not record.labels:
+            return named(record.completion, self.names[place])
+        return named(record.completion, _names(self.drawn[place], record.labels))
+
+
+def _count_asked(name: str, records: int, limit: int | None) -> int:
+    """Return how many records of a set were asked; raise InputError for a limit above it."""
+    if limit is None:
+        return records
+    if limit > records:
+        raise InputError(
+            f"limit is {limit:,}, and {name} has {records:,} records: leave it out",
+            parameter="limit",
+        )
+    return limit
+
+
+def _names(drawn: Drawn, labels: Mapping[str, str]) -> list[set[str]]:
+    """Return the names of each right answer of a record, without those that two share.
+
+    An option is called by its text, and by its label: of a prompt if `labels` has
+    those, else as published.
+    """
+    names_of_each = list[set[str]]()
+    for pick in range(len(drawn.variants.choices("answers"))):
+        if not drawn.variants.items:
+            names = {_published(drawn, pick)}
+        elif labels:
+            option = _option(drawn, pick)
+            names = {option}
+            for label, text in labels.items():
+                if said(text) == said(option):
+                    names.add(label)
+        else:
+            names = {
+                _option(drawn, pick),
+                _letter(drawn, pick),
+                _published(drawn, pick),
+            }
+        names_of_each.append({said(name) for name in names})
+    counts = Counter(chain.from_iterable(names_of_each))
+    shared = {name for name, count in counts.items() if count > 1}
+    return [names - shared - {""} for names in names_of_each]
+
+
+def _published(drawn: Drawn, pick: int) -> str:
+    """Return an answer as the field that it fills would have it."""
+    variants = drawn.variants
+    answer_field = variants.several["answers"][0]
+    return str(variants.variant({**drawn.picks, "answers": pick})[answer_field])
+
+
+def _letter(drawn: Drawn, pick: int) -> str:
+    """Return the letter of a right option in the published order."""
+    order = drawn.variants.order({**drawn.picks, "answers": pick})
+    return LETTERS[order.index(_right(drawn, pick))]
+
+
+def _right(drawn: Drawn, pick: int) -> int:
+    answer = drawn.variants.items[pick].answer
+    assert answer is not None  # `prepare` has refused it
+    return answer
+
+
+def _option(drawn: Drawn, pick: int) -> str:
+    return drawn.variants.items[pick].options[_right(drawn, pick)]
+
+
+def _longest(record: Mapping[str, object], fields: Iterable[str]) -> str:
+    values = [record[name] for name in fields]
+    texts = [_line(value) for value in values if isinstance(value, str)]
+    return max(texts, key=len, default="")
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
