@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from contamination.audit.decision import decide, exit_status, strength
 from contamination.audit.evidence import both_axes, worst_order
-from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence
+from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
 from contamination.audit.power import Effect, SimulatedPower
 from contamination.statistics import adjust
 
@@ -214,6 +214,20 @@ def test_the_level_is_that_of_the_smallest_p_and_whatever_else_is_known_only_tak
     if verdict.conclusion == "proven":
         assert verdict.p <= 0.001
     assert (verdict.status == 1) == (verdict.conclusion in POSITIVE)
+
+
+@given(st.lists(pieces, min_size=1, max_size=4))
+def test_answers_of_no_use_are_told_wherever_no_other_test_is_left(evidence):
+    """What objects to a test leaves it out; where it leaves out all, all count."""
+    large = [replace(each, p=0.5) for each in evidence]
+    pairs = zip(large, objections_to(large, 0.05), strict=True)
+    left = [each for each, against in pairs if not against] or large
+    verdict = decide(large, alpha=0.05)
+    told = "all are empty" in verdict.reason
+    if all(each.answers_problem for each in left):
+        assert verdict.conclusion == "cannot say" and told
+    elif verdict.conclusion == "cannot say":
+        assert not told
 
 
 def test_the_level_holds_for_unread_sets_after_holms_correction():

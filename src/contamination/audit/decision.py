@@ -171,7 +171,10 @@ def _why_it_cannot_say(
     reasons: Sequence[str],
     alpha: float,
 ) -> str:
-    """Return why large p-values say nothing, "" if they do.
+    """Return why large p-values say nothing, "" if they do; the first reason is told.
+
+    They say nothing where no answer of the model is of use, where the records are too few
+    to judge their order, and where no test could have given a small p.
 
     Parameters
     ----------
@@ -183,7 +186,8 @@ def _why_it_cannot_say(
         Level of "evidence".
     """
     measured = _measured(min(evidence, key=_p_of))
-    if all(of_test.answers_problem for of_test in evidence):
+    judged_by = believed or evidence
+    if all(of_test.answers_problem for of_test in judged_by):
         return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
     if all(too_few_records(of_test) for of_test in evidence):
         return f"{measured}, but {'; '.join(reasons)}"
@@ -196,8 +200,6 @@ def _why_it_cannot_say(
         if any(of_test.of_sides for of_test in evidence):
             advice = f"with so few records p is never below {floor:.2g}: hold back more"
         return "; ".join([advice, *reasons])
-    if believed and all(of_test.answers_problem for of_test in believed):
-        return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
     return ""
 
 
