@@ -60,7 +60,8 @@ def test_a_name_is_used_in_one_place():
                 if isinstance(name, ast.Constant):
                     places[name.value].append(f"{file}:{node.lineno}")
                 else:
-                    assert file.endswith("registry.py")  # which hands on the names of its streams
+                    # It hands on the names of its streams.
+                    assert file.endswith("shard_scores.py")
     assert len(places) > 20
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 

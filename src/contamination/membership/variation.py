@@ -40,15 +40,15 @@ def relative_distances(greedy: str, samples: Sequence[str]) -> np.ndarray:
     return np.array([edit_distance(greedy_words, sample) for sample in words]) / longest
 
 
-def peak(greedy: str, samples: Sequence[str], alpha: float = ALPHA) -> float:
-    """Return the share of samples that lie within `alpha` of the greedy text (CDD).
+def peak(greedy: str, samples: Sequence[str]) -> float:
+    """Return the share of samples that lie within `ALPHA` of the greedy text (CDD).
 
     Examples
     --------
     >>> peak("a red stone", ["a red stone", "a red cloud"])
     0.5
     """
-    return float(np.mean(relative_distances(greedy, samples) <= alpha))
+    return float(np.mean(relative_distances(greedy, samples) <= ALPHA))
 
 
 def agreement(greedy: str, samples: Sequence[str]) -> float:

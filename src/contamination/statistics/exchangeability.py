@@ -26,9 +26,9 @@ from contamination.statistics.inputs import (
     as_log_probs,
     check_bounds,
     check_generator,
-    without_scale,
 )
 from contamination.statistics.results import PValue
+from contamination.statistics.scale import without_scale
 
 Bounds = Sequence[tuple[int, int]]
 Floats = NDArray[np.float64]

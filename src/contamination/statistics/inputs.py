@@ -3,10 +3,6 @@
 Each check returns a NumPy array or a Python number, and raises `InputError` with one
 line that names the argument, the place and the fix. Masked entries, complex numbers,
 text, ragged lists and numbers that no float holds are refused rather than converted.
-
-Scores may have any size that a float can hold. Tests divide them by a power of two
-(`without_scale`), which is exact, so that no square overflows and no spread underflows:
-results do not depend on the unit of the scores.
 """
 
 import operator
@@ -287,6 +283,19 @@ def as_list(values: Iterable[Any], name: str) -> list[Any]:
         raise InputError(f"{name} is {values!r:.40}: give a list") from error
 
 
+def as_names(names: Iterable[str] | None, count: int) -> tuple[str, ...]:
+    """Return a name for each of `count` statistics: their numbers where none is given.
+
+    Raises InputError for another number of names.
+    """
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    labels = tuple(str(name) for name in as_list(names, "names"))
+    if len(labels) != count:
+        raise InputError(f"names has {len(labels)} entries: give {count}, one a statistic")
+    return labels
+
+
 def as_scalar(value: float, name: str) -> float:
     """Return one number, infinite or not.
 
@@ -348,37 +357,6 @@ def check_bounds(bounds: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
             "bounds are not contiguous shards from 0: give (0, a), (a, b) and so on",
         )
     return array
-
-
-def without_scale(
-    values: NDArray[np.float64], axis: int | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Divide by a power of two, so that the largest absolute value is in [1/2, 1).
-
-    Parameters
-    ----------
-    values
-        Finite numbers.
-    axis
-        Each line along this axis has a power of its own; by default all values have
-        one.
-
-    Returns
-    -------
-    scaled : the values divided, exactly but for what is 300 decades below the largest.
-    exponent : of 2, in a shape that broadcasts against `values`; 0 for zeros alone.
-    """
-    largest = np.abs(values).max(axis=axis, keepdims=True)
-    exponent = np.frexp(largest)[1]
-    return np.ldexp(values, -exponent), exponent
-
-
-def with_scale(value: float, exponent: int) -> float:
-    """Multiply by a power of two, held at the largest float."""
-    with np.errstate(over="ignore"):
-        product = np.ldexp(value, exponent)
-    largest = np.finfo(np.float64).max
-    return float(np.clip(product, -largest, largest))
 
 
 def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import (
-    ROUNDING,
-    without_scale,
-)
+from contamination.statistics.inputs import ROUNDING
+from contamination.statistics.scale import without_scale
 
 Weights = Literal["equal", "inverse_sd"]
 Floats = NDArray[np.float64]

@@ -20,7 +20,6 @@ from contamination.statistics.inputs import (
     as_log_probs,
     as_whole_numbers,
     check_generator,
-    with_scale,
 )
 from contamination.statistics.lattice import (
     STEPS_PER_SHARD,
@@ -29,6 +28,7 @@ from contamination.statistics.lattice import (
     log_tail,
 )
 from contamination.statistics.results import TestResult, log10_least
+from contamination.statistics.scale import with_scale
 from contamination.statistics.shard_weights import (
     Floats,
     Weights,

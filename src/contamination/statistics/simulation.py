@@ -20,8 +20,8 @@ from contamination.statistics.inputs import (
     as_whole_numbers,
     check_finite,
     check_generator,
-    without_scale,
 )
+from contamination.statistics.scale import without_scale
 
 _LARGEST_EFFECT = 1e100  # in standard deviations; a larger one shows no more
 

@@ -28,8 +28,8 @@ from contamination.statistics.inputs import (
     as_whole_numbers,
     check_finite,
     check_generator,
-    without_scale,
 )
+from contamination.statistics.scale import without_scale
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram

@@ -20,8 +20,8 @@ from contamination.statistics.inputs import (
     as_floats,
     as_number,
     as_whole_numbers,
-    without_scale,
 )
+from contamination.statistics.scale import without_scale
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36
 # nats in small models: tokens that hardly move stay below their share, and those that
