@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from contamination.errors import InputError, brief
+from contamination.testsets.inside import is_inner_name, require_inside
 from contamination.testsets.records import Record, records_of
 
 if TYPE_CHECKING:
@@ -61,15 +62,16 @@ def read_saved(folder: Path, split: str | None) -> list[Record]:
     Raises
     ------
     InputError
-        For a split that is not there, and for a folder that is incomplete or damaged.
+        For a split that is not there, for a folder that is incomplete or damaged, and
+        for a link that leads out of it.
     """
     if (folder / SPLITS).is_file():
         known = _parsed(_Splits, folder / SPLITS).splits
-        return _read_rows(folder / _chosen(known, split, folder))
+        return _read_rows(folder / _chosen(known, split, folder), home=folder)
     state = _parsed(_State, folder / STATE)
     if split is not None and split != state.split:
         _chosen([state.split or "no name"], split, folder)
-    return _read_rows(folder)
+    return _read_rows(folder, home=folder)
 
 
 def _chosen(known: list[str], split: str | None, folder: Path) -> str:
@@ -77,16 +79,18 @@ def _chosen(known: list[str], split: str | None, folder: Path) -> str:
     wanted = split or "test"
     if split is None and len(known) == 1:
         wanted = known[0]
-    if wanted not in known or Path(wanted).name != wanted:
+    if wanted not in known:
         raise InputError(
             f"{folder}: no split {wanted!r} in what save_to_disk wrote; name one of "
             f"{', '.join(known)} by `split`"
         )
+    if not is_inner_name(wanted) or Path(wanted).name != wanted:
+        raise _damaged(folder / SPLITS, f"{wanted!r} names no folder")
     return wanted
 
 
-def _read_rows(folder: Path) -> list[Record]:
-    """Return the rows of a folder with a state."""
+def _read_rows(folder: Path, *, home: Path) -> list[Record]:
+    """Return the rows of a folder with a state, all of whose files lie in `home`."""
     import pyarrow
 
     state = _parsed(_State, folder / STATE)
@@ -96,8 +100,15 @@ def _read_rows(folder: Path) -> list[Record]:
             "order of its rows apart; load it, call flatten_indices() and save_to_disk "
             "again"
         )
+    files: list[Path] = []
+    for named in state.files:
+        name = Path(named.filename).name
+        if not is_inner_name(name):
+            raise _damaged(folder / STATE, f"{named.filename!r} names no file")
+        require_inside(folder / name, home)
+        files.append(folder / name)
     try:
-        tables = [_read_table(folder / Path(file.filename).name) for file in state.files]
+        tables = [_read_table(file) for file in files]
         records = records_of(pyarrow.concat_tables(tables)) if tables else []
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _damaged(folder, str(error)) from error

@@ -9,8 +9,8 @@ from typing import Any
 from contamination.errors import InputError
 from contamination.testsets.logs import helm, inspect_log, lighteval, lm_eval, table
 from contamination.testsets.logs.record import Log, read_object
-from contamination.testsets.logs.unpacked import MOST_OF_ALL, damage_named
 from contamination.testsets.records import Record, read_records
+from contamination.testsets.unpacked import MOST_OF_ALL, damage_named
 
 FORMATS = (
     "a log of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), lighteval "
