@@ -4,12 +4,14 @@ A data set has `state.json` and files of Arrow streams; several splits have
 `dataset_dict.json` and such a folder for each.
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from contamination.errors import InputError, brief
+from contamination.testsets.batches import bounded
 from contamination.testsets.inside import is_inner_name, require_inside
 from contamination.testsets.records import Record, records_of
 
@@ -108,8 +110,9 @@ def _read_rows(folder: Path, *, home: Path) -> list[Record]:
         require_inside(folder / name, home)
         files.append(folder / name)
     try:
-        tables = [_read_table(file) for file in files]
-        records = records_of(pyarrow.concat_tables(tables)) if tables else []
+        records = records_of(bounded(folder, _batches(files)))
+    except InputError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _damaged(folder, str(error)) from error
     if not records:
@@ -119,12 +122,17 @@ def _read_rows(folder: Path, *, home: Path) -> list[Record]:
     return records
 
 
-def _read_table(path: Path) -> "pyarrow.Table":
-    """Return the rows of a file of an Arrow stream."""
+def _batches(files: Sequence[Path]) -> Iterator["pyarrow.RecordBatch"]:
+    """Yield the batches of rows of files of Arrow streams, all of the same columns."""
     import pyarrow
 
-    with path.open("rb") as handle, pyarrow.ipc.open_stream(handle) as stream:
-        return stream.read_all()
+    schema = None
+    for path in files:
+        with path.open("rb") as handle, pyarrow.ipc.open_stream(handle) as stream:
+            schema = schema or stream.schema
+            if stream.schema != schema:
+                raise ValueError(f"{path.name} has other columns than {files[0].name}")
+            yield from stream
 
 
 def _parsed(kind: type[_M], path: Path) -> _M:
