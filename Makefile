@@ -21,6 +21,7 @@ B     := build/$(PROFILE)
 R     := $(if $(filter laptop,$(PROFILE)),results,results/$(PROFILE))
 KNOWN := $(notdir $(basename $(wildcard profiles/*.yaml)))
 $(if $(filter 1,$(words $(CURDIR))),,$(error the path '$(CURDIR)' has a blank in it, which make cannot handle: move the repository))
+$(if $(filter 1,$(words $(VENV))),,$(error VENV is '$(VENV)': give the path of one environment, without a blank))
 $(if $(filter $(PROFILE),$(KNOWN)),,$(error unknown PROFILE '$(PROFILE)': choose one of $(KNOWN)))
 
 # On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/reproduce.md).
@@ -126,8 +127,10 @@ lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv o
 	rm requirements.new
 clean: ## remove the results and intermediate files of PROFILE
 	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html comparison.csv manifest.json variables.yml)
-distclean: ## remove everything that make has made, the environment included; what git holds stays
-	rm -rf build $(filter-out results/reference,$(wildcard results/* results/.[!.]*)) $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+# An environment that VENV names is its owner's: only what make has written there itself is removed.
+OURS := $(if $(filter $(CURDIR)/.venv,$(abspath $(VENV))),.venv,$(VENV)/.installed $(VENV)/.quarto)
+distclean: ## remove everything that make has made, .venv included (another VENV stays); what git holds stays
+	rm -rf build $(filter-out results/reference,$(wildcard results/* results/.[!.]*)) $(OURS) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # --- how each file is made: `$*` is the name of a model or notebook ---------------------------------

@@ -135,3 +135,17 @@ def test_the_words_of_the_action_are_a_command(act, call, model_directory, tmp_p
     assert status == 0
     assert "verdict" in out
     assert json.loads(result.read_text())["template"] == "Q {text}\n"
+
+
+def test_the_action_refuses_a_runner_before_it_installs_anything(tmp_path) -> None:
+    """A store is flushed with its folder, which Windows does not let a program open."""
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", action["runs"]["steps"][0]["run"]],
+        env=os.environ | {"RUNNER_OS": "Windows", "RUNNER_TEMP": str(tmp_path), "PYTHON": "python"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "::error::" in done.stdout
+    assert not list(tmp_path.iterdir())

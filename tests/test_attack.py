@@ -70,7 +70,7 @@ BLIND = {
     ),
     "a seal is believed": ("seals", "sealing.verify", lambda *files: None),
     "a letter is read as a text": ("items", "sealing.named", lambda r, name, _: str(r[name])),
-    "an archive may be damaged": ("logs", "contamination.testsets.logs.unpacked._DAMAGE", ()),
+    "an archive may be damaged": ("logs", "contamination.testsets.unpacked._DAMAGE", ()),
     "masked entries are numbers": (
         "api",
         "contamination.statistics.inputs._has_mask",

@@ -290,3 +290,27 @@ def test_cleaning_leaves_what_git_holds(tmp_path: Path) -> None:
         assert {path.relative_to(results).as_posix() for path in files} == {*left}
     assert not (tmp_path / "build").exists()
     assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize("named", ["{folder}/conda", "conda", "conda/", "../{name}/conda"])
+def test_cleaning_leaves_an_environment_that_is_named(tmp_path: Path, named: str) -> None:
+    """As `make reproduce VENV=$CONDA_PREFIX` uses one that holds more than make has installed."""
+    for name in ("Makefile", "profiles", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    for name in ("conda/bin/python", "conda/.installed", ".venv/bin/python"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    make(tmp_path, "distclean", f"VENV={named.format(folder=tmp_path, name=tmp_path.name)}")
+    left = [path for path in (tmp_path / "conda").rglob("*") if path.is_file()]
+    assert left == [tmp_path / "conda/bin/python"]
+    make(tmp_path, "distclean", "VENV=./.venv/")
+    assert not (tmp_path / ".venv").exists()
+
+
+@pytest.mark.parametrize("named", ["", "a b", ".venv a"])
+def test_an_environment_is_one_path(tmp_path: Path, named: str) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("Makefile", "profiles", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    assert "VENV" in make(tmp_path, "distclean", f"VENV={named}", check=False)
+    assert (tmp_path / "a").is_dir()

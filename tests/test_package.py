@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from contamination.extras import EXTRAS
 from fakes.data_fixtures import ROOT
@@ -24,10 +25,10 @@ def _tracked(*patterns: str) -> set[str]:
     return set(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split())
 
 
-def test_wheel_and_source_archive_hold_the_packages_and_nothing_else(tmp_path: Path) -> None:
+def test_wheel_and_source_archive_hold_the_library_and_nothing_else(tmp_path: Path) -> None:
     """In a copy: a build folder of an older state would be packed, too."""
-    sources = _tracked("src")
-    for name in sources | {"pyproject.toml", "README.md", "LICENSE"}:
+    sources = _tracked("src/contamination")
+    for name in _tracked("src") | {"pyproject.toml", "README.md", "LICENSE"}:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, check=True, capture_output=True)
@@ -38,7 +39,18 @@ def test_wheel_and_source_archive_hold_the_packages_and_nothing_else(tmp_path: P
     with tarfile.open(archive) as opened:
         packed = {name.partition("/")[2] for name in opened.getnames()}
     assert sources | {"pyproject.toml", "README.md", "LICENSE"} <= packed
-    assert not [name for name in packed if name.startswith(("tests", "results", "build"))]
+    others = ("src/reproduction", "tests", "results", "build")
+    assert not [name for name in packed if name.startswith(others)]
+
+
+def test_the_citation_is_of_this_version_and_of_the_papers_that_the_report_cites() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["version"] == project["version"]
+    cited = re.findall(r"url\s*= \{(.*?)\}", (ROOT / "paper/references.bib").read_text("utf-8"))
+    papers = [reference["url"] for reference in citation["references"]]
+    assert len(papers) == 3
+    assert set(papers) <= set(cited)
 
 
 # Python as it is where only the core is installed: what an extra brings cannot be imported.

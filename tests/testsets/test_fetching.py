@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets import fetching
+from contamination.testsets import fetching, unpacked
 from contamination.testsets.fetching import download
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
@@ -81,13 +81,13 @@ class TestHub:
 
     def test_the_branch_moves_between_card_and_data(self, repository, monkeypatch):
         """All files are of the commit that the card came from."""
-        patterns = fetching._card_patterns
+        patterns = fetching.card_patterns
 
         def slow(*arguments):
             repository.push(FILES | {"two/t.jsonl": jsonl(HEAD)})
             return patterns(*arguments)
 
-        monkeypatch.setattr(fetching, "_card_patterns", slow)
+        monkeypatch.setattr(fetching, "card_patterns", slow)
         before = repository.refs["main"]
         records, commit, _ = download(Hub("org/name", "two"), "test", Path("unused"))
         assert [record for _, record in records] == TAIL
@@ -184,11 +184,33 @@ class TestUrl:
         download(other, "test", tmp_path, again=True)
         assert server.seen == ["GET /sets.zip"] * 2
 
+    def test_a_member_is_unpacked_up_to_a_bound(self, archive, tmp_path, monkeypatch):
+        monkeypatch.setattr(unpacked, "MOST_OF_A_FILE", len(jsonl(QUESTIONS)))
+        assert fetched(archive, directory=tmp_path) == QUESTIONS
+        monkeypatch.setattr(unpacked, "MOST_OF_A_FILE", len(jsonl(QUESTIONS)) - 1)
+        assert "questions.jsonl" in refusal(archive, directory=tmp_path)
+
+    def test_no_more_than_the_member_is_unpacked(self, server, tmp_path):
+        """The rest may be large, damaged, or named by a path that leads out."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("questions.jsonl", jsonl(QUESTIONS))
+            packed.writestr("../outside.jsonl", jsonl(HEAD))
+            packed.writestr("bomb.jsonl", bytes(20_000_000))
+        server.files["/sets.zip"] = buffer.getvalue()
+        kept = tmp_path / "kept"
+        source = Url(f"{server.url}/sets.zip", "questions.jsonl")
+        assert fetched(source, directory=kept) == QUESTIONS
+        assert [file.suffix for file in kept.iterdir()] == [".zip"]
+        source = Url(source.url, "outside.jsonl")
+        assert fetched(source, directory=kept) == HEAD
+        assert sorted(tmp_path.iterdir()) == [tmp_path / "kept"]
+
     def test_what_cannot_be_had(self, server, archive, tmp_path):
         server.files["/other.zip"] = b"<html>"
         for source, named in (
             (Url(archive.url, "answers.jsonl"), "0 members are called answers.jsonl"),
-            (Url(f"{server.url}/other.zip", "a.jsonl"), "BadZipFile"),
+            (Url(f"{server.url}/other.zip", "a.jsonl"), "other.zip"),
             (Url(f"{server.url}/missing.jsonl"), "check the network"),
             (Url("http://127.0.0.1:9/test.jsonl"), "check the network"),
         ):

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.testsets.logs import unpacked
+from contamination.testsets import unpacked
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.logs.record import LogRecord
 from fakes.answer_logs import (

@@ -107,6 +107,8 @@ def without(name: str) -> dict[str, Any]:
         (described(colour="red"), "colour"),
         (described(title=["a", "b"]), "title"),
         (described(records="many"), "records"),
+        (described(mirror="../test.jsonl"), "mirror"),
+        (described(mirror="/test.jsonl"), "mirror"),
         (None, "wrong"),
     ],
 )

@@ -9,12 +9,13 @@ those whose state can hide a second writing.
 import json
 import shlex
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from contamination.errors import InputError
-from contamination.files import FileState, read_json, states_of
+from contamination.files import FileState, is_path, read_json, states_of
+from contamination.testsets.inside import is_inner_name
 
 # Ends the name of a file that says which weights are in which file.
 INDEX = ".index.json"
@@ -35,7 +36,8 @@ OTHERS = (
 def weights_of(directory: Path) -> list[Path]:
     """Return the files of weights in a directory, then the indexes that name some of them.
 
-    Raises InputError for an index that cannot be read, or names a pipe.
+    Raises InputError for an index that cannot be read, or names a pipe, or a file
+    outside of the directory.
     """
     chosen = _chosen_weights(directory)
     safe = any(directory.glob("*.safetensors*"))
@@ -46,8 +48,7 @@ def weights_of(directory: Path) -> list[Path]:
     indexes |= {file for file in chosen if file.name.endswith(INDEX)}
     named = set(chosen) - indexes
     for index in indexes:
-        files = read_json(index).get("weight_map", {}).values()
-        named |= {index.parent / name for name in files}  # also in folders below
+        named |= _named_by(index)
     refuse_pipes(named)
     weights = matching(directory, kinds) | set(filter(Path.is_file, named))
     return [*sorted(weights), *sorted(indexes)]
@@ -62,8 +63,29 @@ def _chosen_weights(directory: Path) -> list[Path]:
         name = read_json(config).get("transformers_weights")
     except InputError:  # whoever loads it says what is wrong
         return []
-    chosen = [directory / str(name)] if name else []
-    return [file for file in chosen if file.is_file()]
+    if not name:
+        return []
+    file = _below(directory, name, config)
+    return [file] if is_path(str(file)) and file.is_file() else []
+
+
+def _named_by(index: Path) -> set[Path]:
+    """Return the files that an index names and that are there, also in folders below."""
+    names = read_json(index).get("weight_map", {})
+    if not isinstance(names, Mapping):
+        raise InputError(f"{index}: weight_map is no object; copy the model again")
+    files = {_below(index.parent, name, index) for name in names.values()}
+    return {file for file in files if is_path(str(file))}
+
+
+def _below(directory: Path, name: object, where: Path) -> Path:
+    """Return the path of a file of weights; InputError for one outside of the directory."""
+    if not is_inner_name(name):
+        raise InputError(
+            f"{where}: it names {str(name)[:100]!r}, which is no file below {directory}; put the "
+            "weights there"
+        )
+    return directory / str(name)
 
 
 def others_of(directory: Path, *, code: bool) -> list[Path]:

@@ -7,20 +7,21 @@ here for models as well.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
+from glob import escape
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 
 from contamination.errors import InputError, brief
 from contamination.files import sha256_of
+from contamination.testsets.cards import CARD, card_patterns, no_config
+from contamination.testsets.inside import require_inside
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
-
-if TYPE_CHECKING:
-    from datasets.utils.metadata import MetadataConfigs
+from contamination.testsets.unpacked import Archive, opened_archive
 
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 PATIENCE = 3.0  # seconds that the hub has to answer
@@ -52,11 +53,24 @@ def download(
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.
-        folder = _snapshot(source, ["README.md", ".gitattributes"])
+        folder = _snapshot(source, [CARD, ".gitattributes"])
         at = replace(source, revision=folder.name)  # all files are of one commit
         fetch = partial(_snapshot, at)
         records = read_repository(folder, source.config, split, str(source), fetch)
         return records, folder.name, None
+    path = _retrieved(source, directory, again=again)
+    if source.member is not None:
+        records, lines = _read_member(source.url, source.member, path)
+    else:
+        try:
+            records, lines = _read_with_lines(path)
+        finally:
+            path.unlink()  # its records are kept in a form of their own
+    return records, None, lines
+
+
+def _retrieved(source: Url, directory: Path, *, again: bool) -> Path:
+    """Return the file that lies behind an address, downloaded to a directory."""
     import pooch
 
     # It advises to pin a checksum, which is ours to do.
@@ -64,34 +78,42 @@ def download(
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
-    unpack = pooch.Unzip() if source.member else None
     try:
-        retrieved = pooch.retrieve(
-            source.url,
-            known_hash=None,
-            fname=path.name,
-            path=path.parent,
-            processor=unpack,
-        )
+        retrieved = pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
     except Exception as error:
-        # Requests, urllib3, OSError, zipfile: no common base class.
+        # Requests, urllib3, OSError: no common base class.
         advice = f"check the network and the address, remove {path}, or use a mirror"
         raise _unreadable(source.url, error, advice) from error
-    if source.member is not None:
-        members = [Path(file) for file in retrieved if "__MACOSX" not in file]
-        matching = [file for file in members if file.name == source.member]
-        if len(matching) != 1:
-            names = ", ".join(file.name for file in members[:12])
-            raise InputError(
-                f"{source.url}: {len(matching)} members are called {source.member}, of {names}"
-            )
-        path = matching[0]
+    return Path(retrieved)
+
+
+def _read_member(url: str, member: str, path: Path) -> tuple[list[Record], list[str] | None]:
+    """Return records and lines of the member of an archive, which alone is unpacked."""
     try:
-        lines = [*read_lines(path).values()] if path.suffix == ".jsonl" else None
-        return read_records(path), None, lines
-    finally:
-        if source.member is None:
-            path.unlink()  # its records are kept in a form of their own
+        with opened_archive(path, again=f"remove {path}, or use a mirror") as archive:
+            content = _contents_of(member, archive)
+    except InputError as error:
+        raise InputError(f"{url}: {error}") from error
+    with TemporaryDirectory(dir=path.parent) as folder:
+        file = Path(folder) / member
+        file.write_bytes(content)
+        return _read_with_lines(file)
+
+
+def _contents_of(member: str, archive: Archive) -> bytes:
+    """Return the contents of the one file of that name in an archive, in whatever folder."""
+    names = [name for name in archive.files if "__MACOSX" not in name]
+    matching = [name for name in names if PurePosixPath(name).name == member]
+    if len(matching) != 1:
+        shown = ", ".join(PurePosixPath(name).name for name in names[:12])
+        raise InputError(f"{len(matching)} members are called {member}, of {shown}")
+    return archive.read(matching[0])
+
+
+def _read_with_lines(path: Path) -> tuple[list[Record], list[str] | None]:
+    """Return the records of a file, and of JSONL its lines."""
+    lines = [*read_lines(path).values()] if path.suffix == ".jsonl" else None
+    return read_records(path), lines
 
 
 def advice_on(
@@ -184,50 +206,46 @@ def read_repository(
     Raises
     ------
     InputError
-        If there is no such configuration or split, or no data in it.
+        If there is no such configuration or split, or no data in it; if the card is
+        malformed; and if the card or a link leads out of the directory.
     """
-    from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
-
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
         raise InputError(
             f"{folder}: more than {MOST_FILES:,} files; give that of one data set",
         )
-    patterns = _card_patterns(folder, config, where)
+    patterns = card_patterns(folder, config, where)
     guessed = not patterns
     inside = f"{config}/" if config else ""
     if fetch is not None:
         fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
-    files: list[Path] = []
-    with suppress(EmptyDatasetError, FileNotFoundError):
-        if guessed:
-            # A configuration is a folder, as the hub lays out what it has converted.
-            known = sorted(path.name for path in folder.iterdir() if path.is_dir())
-            folder = folder / (config or "")
-            if not folder.is_dir():
-                raise _no_config(where, config, known)
-            patterns = get_data_patterns(str(folder))
-        if split not in patterns:
-            splits = ", ".join(map(str, patterns))
-            raise InputError(
-                f"{where}: no split {split!r}; give split={splits}",
-                parameter="split",
-            )
-        listed = DataFilesList.from_patterns(
-            patterns[split],
-            base_path=str(folder),
-            allowed_extensions=[*FORMATS],
+    home = folder
+    if guessed and folder.is_dir():  # it is not there if the hub had no file for it
+        # A configuration is a folder, as the hub lays out what it has converted.
+        known = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        if config is not None:
+            if config not in known:
+                raise no_config(where, config, known)
+            folder = folder / config
+        patterns = _patterns_by_name(folder, where)
+    if patterns and split not in patterns:
+        splits = ", ".join(map(str, patterns))
+        raise InputError(
+            f"{where}: no split {split!r}; give split={splits}",
+            parameter="split",
         )
-        files = [Path(file) for file in listed]
+    files = _matching(folder, patterns.get(split, []), where)
     if not files:
         suffixes = ", ".join(FORMATS)
         missing = f"{where}: no data files of split {split!r} ({suffixes})"
         if fetch is None:
             raise InputError(f"{missing}; give a file, or a directory that has some")
         raise InputError(f"{missing}; {CONVERTED}", parameter="revision")
+    for file in files:
+        require_inside(file, home)
     below = [path.relative_to(folder) for path in files if path.parent != folder]
     folders = sorted({path.parts[0] for path in below})
     if guessed and len(folders) > 1:
-        raise _no_config(where, config, folders)
+        raise no_config(where, config, folders)
     records = list[Record]()
     for file in files:
         for place, record in read_records(file):
@@ -236,43 +254,41 @@ def read_repository(
     return records
 
 
-def _card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
-    """Return patterns of the files of each split, if the card of a repository has some."""
-    from datasets.data_files import sanitize_patterns
+def _patterns_by_name(folder: Path, where: str) -> dict[str, list[str]]:
+    """Return patterns of the files of each split, as the names of files tell them."""
+    from datasets.data_files import EmptyDatasetError, get_data_patterns
 
-    path = folder / "README.md"
-    if not path.is_file():
+    try:
+        patterns: dict[str, list[str]] = get_data_patterns(escape(str(folder)))
+    except EmptyDatasetError:
         return {}
-    configs = _configs_of(path.read_text(encoding="utf-8"))
-    chosen = config or configs.get_default_config_name()
-    if not any("data_files" in fields for fields in configs.values()):
-        return {}
-    if chosen not in configs:
-        raise _no_config(where, config, list(configs))
-    folder_of_config = configs[chosen].get("data_dir")
-    base = f"{folder_of_config}/" if folder_of_config else ""
-    patterns = dict[str, list[str]]()
-    for split, paths in sanitize_patterns(configs[chosen]["data_files"]).items():
-        patterns[split] = [base + path for path in paths]
+    except ValueError as error:
+        reason = brief(str(error), 200)
+        raise InputError(
+            f"{where}: names of files tell no splits ({reason}); rename them, or give one of them"
+        ) from error
     return patterns
 
 
-@lru_cache(maxsize=1)  # the subsets of MMLU are configurations of one card
-def _configs_of(card: str) -> "MetadataConfigs":
-    """Return the configurations that the text of a card describes, by name."""
-    from datasets.utils.metadata import MetadataConfigs
-    from huggingface_hub import DatasetCard
+def _matching(folder: Path, patterns: list[str], where: str) -> list[Path]:
+    """Return the files of a format that is read and whose names fit any of the patterns."""
+    from datasets.data_files import DataFilesList
 
-    return MetadataConfigs.from_dataset_card_data(DatasetCard(card).data)
-
-
-def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
-    problem = f"no configuration {config!r}" if config else "several configurations"
-    names = ", ".join(known[:60]) or "none"
-    return InputError(
-        f"{where}: {problem}; write NAME:CONFIG with one of {names} (of a directory, "
-        "give the folder or the file itself)"
-    )
+    try:
+        listed = DataFilesList.from_patterns(
+            patterns,
+            base_path=escape(str(folder)),
+            allowed_extensions=[*FORMATS],
+        )
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        shown = brief(", ".join(patterns), 100)
+        raise InputError(
+            f"{where}: {CARD} names its data by {shown}, which is no pattern of files "
+            f"({brief(str(error), 200)}); correct the card, or give the file of data itself"
+        ) from error
+    return [Path(file) for file in listed]
 
 
 def _unreadable(where: str, error: Exception, advice: str) -> InputError:

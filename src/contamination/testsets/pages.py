@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
+from contamination.files import is_path
+from contamination.testsets.inside import lies_inside
 from contamination.testsets.records import read_records, read_text
 from contamination.testsets.templates import whole_characters
 
@@ -72,7 +74,8 @@ def read_page_folder(folder: Path) -> tuple[list[Page], list[Path]]:
         where = f"{index}, {place}"
         name = _text_of(record, "file", where)
         file = folder / name
-        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+        is_there = is_path(str(file)) and file.is_file()
+        if not is_there or not lies_inside(file, folder):
             raise InputError(f"{where}: {folder} has no file {name!r}; correct the name")
         pages.append(_page(record, read_text(file), where))
         files.append(file)

@@ -10,12 +10,13 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contamination.errors import InputError, brief
+from contamination.testsets.batches import bounded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
 _COLUMN = re.compile(r'\s*"?\w[\w .-]*"?\s*')  # the name of a column, perhaps quoted
+BATCH = 1024  # rows of a Parquet file that are unpacked at once
 ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
@@ -307,8 +309,13 @@ def _read_parquet(path: Path) -> list[Record]:
     import pyarrow.parquet
 
     try:
-        with path.open("rb") as file:  # its name may not be UTF-8
-            return records_of(pyarrow.parquet.read_table(file))
+        with (
+            path.open("rb") as handle,  # its name may not be UTF-8
+            pyarrow.parquet.ParquetFile(handle) as file,
+        ):
+            return records_of(bounded(path, file.iter_batches(BATCH)))
+    except InputError:
+        raise
     # Text that is not UTF-8 and dates that Python has not are found out as rows are
     # made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
@@ -318,10 +325,13 @@ def _read_parquet(path: Path) -> list[Record]:
         ) from error
 
 
-def records_of(table: "pyarrow.Table") -> list[Record]:
-    """Return the rows of an Arrow table; bytes that are UTF-8 become text."""
-    rows = enumerate(table.to_pylist(), start=1)
-    return [(f"record {number}", _decoded(row)) for number, row in rows]
+def records_of(batches: Iterable["pyarrow.RecordBatch"]) -> list[Record]:
+    """Return the rows of batches of Arrow; bytes that are UTF-8 become text."""
+    records: list[Record] = []
+    for batch in batches:
+        for row in batch.to_pylist():
+            records.append((f"record {len(records) + 1}", _decoded(row)))
+    return records
 
 
 def _decoded(value: Any) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from contamination.errors import InputError, brief
+from contamination.testsets.inside import is_inner_name
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -164,6 +165,11 @@ def _entry(name: str, fields: Fields, where: str) -> Entry:
     else:
         raise InputError(f"{where}: no source; give hub or url")
     entry: Entry = _checked(Entry, fields | {"name": name, "source": source}, where)
+    if not is_inner_name(entry.mirror):
+        raise InputError(
+            f"{where}: mirror: {entry.mirror!r} leads out of the directory of a mirror; "
+            "write a path below it"
+        )
     return entry
 
 

@@ -4,12 +4,15 @@ A data set has `state.json` and files of Arrow streams; several splits have
 `dataset_dict.json` and such a folder for each.
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
 from contamination.errors import InputError, brief
+from contamination.testsets.batches import bounded
+from contamination.testsets.inside import is_inner_name, require_inside
 from contamination.testsets.records import Record, records_of
 
 if TYPE_CHECKING:
@@ -61,15 +64,16 @@ def read_saved(folder: Path, split: str | None) -> list[Record]:
     Raises
     ------
     InputError
-        For a split that is not there, and for a folder that is incomplete or damaged.
+        For a split that is not there, for a folder that is incomplete or damaged, and
+        for a link that leads out of it.
     """
     if (folder / SPLITS).is_file():
         known = _parsed(_Splits, folder / SPLITS).splits
-        return _read_rows(folder / _chosen(known, split, folder))
+        return _read_rows(folder / _chosen(known, split, folder), home=folder)
     state = _parsed(_State, folder / STATE)
     if split is not None and split != state.split:
         _chosen([state.split or "no name"], split, folder)
-    return _read_rows(folder)
+    return _read_rows(folder, home=folder)
 
 
 def _chosen(known: list[str], split: str | None, folder: Path) -> str:
@@ -77,16 +81,18 @@ def _chosen(known: list[str], split: str | None, folder: Path) -> str:
     wanted = split or "test"
     if split is None and len(known) == 1:
         wanted = known[0]
-    if wanted not in known or Path(wanted).name != wanted:
+    if wanted not in known:
         raise InputError(
             f"{folder}: no split {wanted!r} in what save_to_disk wrote; name one of "
             f"{', '.join(known)} by `split`"
         )
+    if not is_inner_name(wanted) or Path(wanted).name != wanted:
+        raise _damaged(folder / SPLITS, f"{wanted!r} names no folder")
     return wanted
 
 
-def _read_rows(folder: Path) -> list[Record]:
-    """Return the rows of a folder with a state."""
+def _read_rows(folder: Path, *, home: Path) -> list[Record]:
+    """Return the rows of a folder with a state, all of whose files lie in `home`."""
     import pyarrow
 
     state = _parsed(_State, folder / STATE)
@@ -96,9 +102,17 @@ def _read_rows(folder: Path) -> list[Record]:
             "order of its rows apart; load it, call flatten_indices() and save_to_disk "
             "again"
         )
+    files: list[Path] = []
+    for named in state.files:
+        name = Path(named.filename).name
+        if not is_inner_name(name):
+            raise _damaged(folder / STATE, f"{named.filename!r} names no file")
+        require_inside(folder / name, home)
+        files.append(folder / name)
     try:
-        tables = [_read_table(folder / Path(file.filename).name) for file in state.files]
-        records = records_of(pyarrow.concat_tables(tables)) if tables else []
+        records = records_of(bounded(folder, _batches(files)))
+    except InputError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _damaged(folder, str(error)) from error
     if not records:
@@ -108,12 +122,17 @@ def _read_rows(folder: Path) -> list[Record]:
     return records
 
 
-def _read_table(path: Path) -> "pyarrow.Table":
-    """Return the rows of a file of an Arrow stream."""
+def _batches(files: Sequence[Path]) -> Iterator["pyarrow.RecordBatch"]:
+    """Yield the batches of rows of files of Arrow streams, all of the same columns."""
     import pyarrow
 
-    with path.open("rb") as handle, pyarrow.ipc.open_stream(handle) as stream:
-        return stream.read_all()
+    schema = None
+    for path in files:
+        with path.open("rb") as handle, pyarrow.ipc.open_stream(handle) as stream:
+            schema = schema or stream.schema
+            if stream.schema != schema:
+                raise ValueError(f"{path.name} has other columns than {files[0].name}")
+            yield from stream
 
 
 def _parsed(kind: type[_M], path: Path) -> _M:

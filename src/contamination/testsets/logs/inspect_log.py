@@ -18,8 +18,8 @@ from contamination.testsets.logs.record import (
     parsed,
     text_of,
 )
-from contamination.testsets.logs.unpacked import opened_archive
 from contamination.testsets.option_texts import LETTERS
+from contamination.testsets.unpacked import opened_archive
 
 NAME = "Inspect"
 HEADER = "header.json"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
+from contamination.testsets.batches import bounded
 from contamination.testsets.logs import helm, inspect_log, lighteval, lm_eval, table
 from contamination.testsets.logs.record import Log, read_object
-from contamination.testsets.logs.unpacked import MOST_OF_ALL, damage_named
 from contamination.testsets.records import Record, read_records
+from contamination.testsets.unpacked import damage_named
 
 FORMATS = (
     "a log of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval, .json), lighteval "
@@ -92,26 +93,19 @@ def _of_rows(path: Path, rows: Iterator[Record]) -> Log:
 def _parquet_rows(path: Path) -> Iterator[Record]:
     """Return the rows of a Parquet file, of which a few are in memory at a time.
 
-    Raises InputError where it is damaged, or unpacks to more than MOST_OF_ALL bytes.
+    Raises InputError where it is damaged, or unpacks to more than a bound.
     """
     import pyarrow.parquet
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; give a log")
-    read = 0
     number = 0
     with (
         damage_named(path, "the Parquet file"),
         path.open("rb") as handle,  # its name may not be UTF-8
         pyarrow.parquet.ParquetFile(handle) as file,
     ):
-        for batch in file.iter_batches(BATCH):
-            read += batch.nbytes
-            if read > MOST_OF_ALL:
-                raise InputError(
-                    f"{path}: more than {MOST_OF_ALL:,} bytes when it is unpacked; "
-                    "give a log of fewer or smaller records"
-                )
+        for batch in bounded(path, file.iter_batches(BATCH)):
             for row in batch.to_pylist():
                 number += 1
                 yield f"record {number}", row

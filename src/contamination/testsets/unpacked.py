@@ -15,6 +15,7 @@ from contamination.errors import InputError
 
 MOST_OF_A_FILE = 2**28  # bytes of one file in an archive, unpacked
 MOST_OF_ALL = 2**32
+COPY_LOG = "copy the log again"
 ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
 # Where a file's own header has the lengths of its name and of extra fields.
 _NAME_LENGTH = 26
@@ -37,9 +38,10 @@ _DAMAGE = (
 class Archive:
     """The files of an open zip file by their names; it counts the bytes unpacked."""
 
-    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+    def __init__(self, path: Path, archive: zipfile.ZipFile, again: str) -> None:
         self.path = path
         self.archive = archive
+        self.again = again
         self.files = {file.filename: file for file in archive.infolist()}
         self.unpacked = 0
 
@@ -50,12 +52,12 @@ class Archive:
         MOST_OF_A_FILE, or all files that were read are larger than MOST_OF_ALL.
         """
         room = min(MOST_OF_A_FILE, MOST_OF_ALL - self.unpacked)
-        with damage_named(self.path, name):
+        with damage_named(self.path, name, self.again):
             data = self._read(self.files[name], room + 1)
         if len(data) > room:
             raise InputError(
                 f"{self.path}, {name}: more than {room:,} bytes when it is unpacked; "
-                "give a log of fewer or smaller samples"
+                "give one with fewer or smaller records"
             )
         self.unpacked += len(data)
         return data
@@ -80,17 +82,28 @@ def _packed(handle: IO[bytes], file: zipfile.ZipInfo) -> bytes:
 
 
 @contextmanager
-def opened_archive(path: Path) -> Iterator[Archive]:
-    """Open a zip file for the block. Raises InputError where it is none."""
-    with damage_named(path, "the archive"):
+def opened_archive(path: Path, again: str = COPY_LOG) -> Iterator[Archive]:
+    """Open a zip file for the block.
+
+    Raises InputError where it is none; `again` says how to get a whole one.
+    """
+    with damage_named(path, "the archive", again):
         archive = zipfile.ZipFile(path)
     with archive:
-        yield Archive(path, archive)
+        yield Archive(path, archive, again)
 
 
 @contextmanager
-def damage_named(path: Path, what: str) -> Iterator[None]:
-    """Raise InputError, naming file and part, for what decompressors raise in the block."""
+def damage_named(path: Path, what: str, again: str = COPY_LOG) -> Iterator[None]:
+    """Raise InputError for what decompressors raise in the block.
+
+    Parameters
+    ----------
+    path, what
+        File and part, which the message names.
+    again
+        How to get a whole file.
+    """
     try:
         yield
     except InputError:
@@ -99,5 +112,5 @@ def damage_named(path: Path, what: str) -> Iterator[None]:
         problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
         shown = " ".join(problem.split())[:100]
         raise InputError(
-            f"{path}: {what} cannot be read ({shown}); copy the log again",
+            f"{path}: {what} cannot be read ({shown}); {again}",
         ) from error
