@@ -113,11 +113,11 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
 
     Notes
     -----
-    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha)
-    <= alpha exactly, for every n and m and any statistic: both distances treat the m+1
-    orderings alike. Ties count against rejection, so a constant statistic has p = 1;
-    the smallest p is 1 / (1 + m). The +1: Phipson and Smyth (2010), as in
-    `permutation_test`.
+    H0: within each shard every order of the records is equally likely, independently of
+    the other shards. Then P(p <= alpha) <= alpha exactly, for every n and m and any
+    statistic: both distances treat the m+1 orderings alike. Ties count against
+    rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The +1:
+    Phipson and Smyth (2010), as in `permutation_test`.
 
     Examples
     --------
