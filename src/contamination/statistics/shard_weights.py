@@ -73,6 +73,18 @@ def gaps_of(values: Floats, scheme: Weights) -> Floats:
     return np.asarray(weights_of(values, scheme) * gaps)
 
 
+def raised_gaps_of(values: Floats, scheme: Weights) -> Floats:
+    """Return the gaps with only those set to 0 that lie below it by no more than rounding.
+
+    None is below its true value. `gaps_of` also lowers gaps just above 0, which hides
+    that much of a sum.
+    """
+    gaps = values - values[:, :1]
+    negligible = np.abs(gaps) <= rounding_of(values)
+    gaps[negligible & (gaps < 0)] = 0.0
+    return np.asarray(weights_of(values, scheme) * gaps)
+
+
 def log_share_of_ties(gaps: Floats) -> float:
     """Return the log-probability that every shard draws its canonical score."""
     return float(np.log((gaps == 0).mean(axis=1)).sum())

@@ -35,6 +35,7 @@ from contamination.statistics.shard_weights import (
     float_noise,
     gaps_of,
     log_share_of_ties,
+    raised_gaps_of,
     weighted,
     without_units,
 )
@@ -361,6 +362,9 @@ def _test_shards(
     """Test the shards of all blocks (r_i, m_i + 1)."""
     scaled, exponent = without_units(blocks, weights)
     gaps = [gaps_of(values, weights) for values in scaled]
+    raised = [raised_gaps_of(values, weights) for values in scaled]
+    if _hidden_in_ties(gaps, raised) >= _least_shortfall(gaps) / 2:
+        gaps = raised
     shards = sum(len(block) for block in gaps)
     if max(block.max() for block in gaps) <= 0:  # the most that T can be: count the ties
         resolution = 0.0
@@ -381,3 +385,22 @@ def _test_shards(
         z=statistic / null_sd if null_sd > 0 else 0.0,
         resolution=with_scale(resolution, exponent),
     )
+
+
+def _hidden_in_ties(gaps: Sequence[Floats], raised: Sequence[Floats]) -> float:
+    """Return by how much a sum of gaps may be too small, since rounding was made a tie."""
+    hidden = 0.0
+    for block, raised_block in zip(gaps, raised, strict=True):
+        hidden += float((raised_block - block).max(axis=1).sum())
+    return hidden
+
+
+def _least_shortfall(gaps: Sequence[Floats]) -> float:
+    """Return how far below 0 a sum of gaps is at least, where it is not counted as 0 or more.
+
+    Infinity where all sums are counted.
+    """
+    if max(block.max() for block in gaps) > 0:
+        step, _ = lattice_step(gaps)
+        return step
+    return min(float(-block.max(where=block < 0, initial=-math.inf)) for block in gaps)
