@@ -324,3 +324,8 @@ def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():
         errors.append(sampling_error(scores))
     assert np.mean(p) < -6
     assert 0.6 < np.std(p) / np.mean(errors) < 1.6
+
+
+def test_a_sampling_error_has_no_empty_blocks():
+    scores = np.random.default_rng(6).normal(size=(5, 4))
+    assert sampling_error(scores) == sampling_error(scores, blocks=3)

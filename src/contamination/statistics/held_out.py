@@ -28,11 +28,11 @@ from contamination.statistics.inputs import (
     as_array,
     as_booleans,
     as_count,
-    as_list,
+    as_names,
     check_generator,
-    without_scale,
 )
 from contamination.statistics.results import PValue
+from contamination.statistics.scale import without_scale
 from contamination.statistics.sides import (
     Booleans,
     Floats,
@@ -184,7 +184,7 @@ def held_out_test(
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
     values = side_scores(scores)
-    labels = _as_names(names, len(values))
+    labels = as_names(names, len(values))
     if statistic not in STATISTICS:
         known = ", ".join(STATISTICS)
         raise InputError(f"statistic is {statistic!r:.40}: choose one of {known}")
@@ -306,16 +306,6 @@ def sides_test(
 
 
 # --- checks and sums ------------------------------------------------------------------------------
-
-
-def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    """Return a name for each score."""
-    if names is None:
-        return tuple(str(number) for number in range(count))
-    labels = tuple(str(name) for name in as_list(names, "names"))
-    if len(labels) != count:
-        raise InputError(f"names has {len(labels)} entries: give {count}, one a score")
-    return labels
 
 
 def _centred(values: Floats, sides: Sides) -> Floats:

@@ -3,12 +3,9 @@
 Each check returns a NumPy array or a Python number, and raises `InputError` with one
 line that names the argument, the place and the fix. Masked entries, complex numbers,
 text, ragged lists and numbers that no float holds are refused rather than converted.
-
-Scores may have any size that a float can hold. Tests divide them by a power of two
-(`without_scale`), which is exact, so that no square overflows and no spread underflows:
-results do not depend on the unit of the scores.
 """
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from numbers import Real
@@ -18,13 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-
-ROUNDING = 1e-12
-"""Differences below this share of the largest |log-probability| are float64 rounding.
-
-A log-probability is a float64 sum of some thousand token terms, so two orderings that
-score the same in exact arithmetic may differ by about 1e-14 of their size.
-"""
 
 _NUMERIC_KINDS = "biuf"  # bool, whole numbers with and without a sign, floats
 _LARGEST_WHOLE = 2**53  # floats above it have no odd numbers
@@ -138,8 +128,8 @@ def as_numbers(
     valid = np.isfinite(array) & (array >= least) & (array <= most)
     if not valid.all():
         place = int(np.argmin(valid))
-        limits = f"give finite numbers from {least:g} to {most:g}"
-        raise InputError(f"{name}[{place}] is {array[place]}: {limits}")
+        advice = f"give finite numbers{_limits(least, most)}"
+        raise InputError(f"{name}[{place}] is {array[place]}: {advice}")
     return array
 
 
@@ -287,6 +277,19 @@ def as_list(values: Iterable[Any], name: str) -> list[Any]:
         raise InputError(f"{name} is {values!r:.40}: give a list") from error
 
 
+def as_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
+    """Return a name for each of `count` scores; "0", "1" and so on if none is given.
+
+    Raises InputError for another number of names.
+    """
+    if names is None:
+        return tuple(str(number) for number in range(count))
+    labels = tuple(str(name) for name in as_list(names, "names"))
+    if len(labels) != count:
+        raise InputError(f"names has {len(labels)} entries: give {count}, one for each score")
+    return labels
+
+
 def as_scalar(value: float, name: str) -> float:
     """Return one number, infinite or not.
 
@@ -350,35 +353,15 @@ def check_bounds(bounds: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     return array
 
 
-def without_scale(
-    values: NDArray[np.float64], axis: int | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Divide by a power of two, so that the largest absolute value is in [1/2, 1).
-
-    Parameters
-    ----------
-    values
-        Finite numbers.
-    axis
-        Each line along this axis has a power of its own; by default all values have
-        one.
-
-    Returns
-    -------
-    scaled : the values divided, exactly but for what is 300 decades below the largest.
-    exponent : of 2, in a shape that broadcasts against `values`; 0 for zeros alone.
-    """
-    largest = np.abs(values).max(axis=axis, keepdims=True)
-    exponent = np.frexp(largest)[1]
-    return np.ldexp(values, -exponent), exponent
-
-
-def with_scale(value: float, exponent: int) -> float:
-    """Multiply by a power of two, held at the largest float."""
-    with np.errstate(over="ignore"):
-        product = np.ldexp(value, exponent)
-    largest = np.finfo(np.float64).max
-    return float(np.clip(product, -largest, largest))
+def _limits(least: float, most: float) -> str:
+    """Return the limits of a number as a phrase; an infinite one is no limit."""
+    if math.isinf(least) and math.isinf(most):
+        return ""
+    if math.isinf(least):
+        return f" of at most {most:g}"
+    if math.isinf(most):
+        return f" of at least {least:g}"
+    return f" from {least:g} to {most:g}"
 
 
 def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:

@@ -20,14 +20,14 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_count,
     as_list,
     as_log_probs,
+    as_names,
     check_generator,
-    without_scale,
 )
 from contamination.statistics.results import TestResult
+from contamination.statistics.scale import ROUNDING, without_scale
 from contamination.statistics.sharded_exact import (
     ShardedExactResult,
     contributions,
@@ -144,7 +144,7 @@ def westfall_young_test(
     check_generator(rng)
     count = as_count(resamples, "resamples", 1)
     values = _as_statistics(scores)
-    labels = _as_names(names, len(values))
+    labels = as_names(names, len(values))
     marginals = tuple(sharded_exact_test(block) for block in values)
     values = without_scale(values, axis=2)[0]
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
@@ -207,17 +207,6 @@ def _as_statistics(
             "same shards and orderings"
         )
     return np.stack(blocks)
-
-
-def _as_names(names: Sequence[str] | None, count: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(number) for number in range(count))
-    labels = tuple(as_list(names, "names"))
-    if len(labels) != count:
-        raise InputError(
-            f"there are {len(labels)} names of {count} statistics: give one each",
-        )
-    return labels
 
 
 # --- draws from the far tail ----------------------------------------------------------

@@ -8,13 +8,8 @@ import scipy.special
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import (
-    as_booleans,
-    as_codes,
-    as_floats,
-    check_finite,
-    without_scale,
-)
+from contamination.statistics.inputs import as_booleans, as_codes, as_floats, check_finite
+from contamination.statistics.scale import without_scale
 
 Floats = NDArray[np.float64]
 Booleans = NDArray[np.bool_]
