@@ -1,10 +1,12 @@
 import itertools
+import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from contamination.statistics import (
@@ -127,6 +129,62 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights, shapes):
         swapped = [relabel_canonical(scores, [next(chosen) for _ in scores]) for scores in sets]
         p.append(pooled_exact_test(swapped, weights=weights).p)
     check_every_level(p)
+
+
+@BOTH
+def test_an_order_that_all_shards_share_is_no_null_hypothesis(weights):
+    """Ten shards sorted upwards or downwards by one coin: each is in either order half the time.
+
+    A score of ascending order then has p = 2^-10 half the time.
+    """
+    upwards = sharded_exact_test([[1.0, 0.0]] * 10, weights=weights)
+    downwards = sharded_exact_test([[0.0, 1.0]] * 10, weights=weights)
+    assert upwards.p == pytest.approx(2**-10)
+    assert downwards.p == 1
+
+
+def exact_gaps(row, weights):
+    """w_i (L[i, j] - L[i, 0]) of one shard, and the rounding of a score in the same units."""
+    numbers = [Fraction(score) for score in row]
+    gaps = [number - numbers[0] for number in numbers]
+    rounding = Fraction(1, 10**12) * max(abs(number) for number in numbers)
+    if weights == "equal":
+        return gaps, rounding
+    if max(gaps) - min(gaps) <= rounding:
+        return [Fraction(0)] * len(row), Fraction(0)
+    mean = sum(gaps) / len(row)
+    variance = sum((gap - mean) ** 2 for gap in gaps) / len(row)
+    sd = Fraction(math.isqrt(int(variance * 10**160)), 10**80)
+    return [gap / sd for gap in gaps], rounding / sd
+
+
+@st.composite
+def shards_far_from_zero(draw):
+    """Scores whose differences may be as small as the rounding of the scores."""
+    orderings = draw(st.integers(2, 4))
+    differences = st.sampled_from([0, 0.1, 0.1 + 0.2, 0.3, -0.4, 0.5, 7, 1e-3, 1e-9])
+    shard = st.lists(differences, min_size=orderings, max_size=orderings)
+    offsets = st.sampled_from([0.0, -1e3, 1e9, 1e12, -1e13, 1e15])
+    shifts = draw(st.lists(offsets, min_size=1, max_size=3))
+    return [[shift + difference for difference in draw(shard)] for shift in shifts]
+
+
+@BOTH
+@given(shards_far_from_zero())
+@example([[1e12, 1e12 + 0.5], [0.0, -0.4]])  # 0.5 is rounding of 1e12, and more than 0.4
+def test_no_p_is_below_the_true_one_however_far_scores_are_from_zero(weights, scores):
+    gaps, rounding = zip(*(exact_gaps(row, weights) for row in scores), strict=True)
+    sums = [sum(chosen) for chosen in itertools.product(*gaps)]
+    zero = Fraction(-1, 10**40)  # of square roots with 80 digits
+    result = sharded_exact_test(scores, weights=weights)
+    many = sharded_exact_p_values(scores, [[0] * len(scores)], weights=weights)
+    true_p = float(Fraction(sum(total >= zero for total in sums), len(sums)))
+    assert result.p >= true_p * (1 - 1e-12)
+    assert many[0] >= true_p * (1 - 1e-12)
+    if weights == "equal":
+        lowest = zero - Fraction(result.resolution) - sum(rounding)
+        most = float(Fraction(sum(total >= lowest for total in sums), len(sums)))
+        assert result.p <= most * (1 + 1e-6)
 
 
 @BOTH
@@ -266,3 +324,8 @@ def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():
         errors.append(sampling_error(scores))
     assert np.mean(p) < -6
     assert 0.6 < np.std(p) / np.mean(errors) < 1.6
+
+
+def test_a_sampling_error_has_no_empty_blocks():
+    scores = np.random.default_rng(6).normal(size=(5, 4))
+    assert sampling_error(scores) == sampling_error(scores, blocks=3)

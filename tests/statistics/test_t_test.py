@@ -26,6 +26,8 @@ def test_by_hand():
     assert result.permutations == 3
     assert permutation_test(np.arange(100)[::-1]).p == 0.01  # the smallest, 1 / (1 + m)
     assert permutation_test(np.zeros(100)).p == 1.0
+    noisy = [-0.3, -(0.1 + 0.2), -1.0]  # the second ties with the first but for its last bit
+    assert permutation_test(noisy).p == permutation_test([noisy[1], noisy[0], -1.0]).p == 2 / 3
 
 
 @pytest.mark.parametrize("levels", [24, 5])

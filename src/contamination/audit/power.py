@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 EFFECTS = Path(__file__).with_name("effects.csv")
 DRAWS = 2_000
-FEWEST_PERMUTATIONS = 5  # for a power
 FEWEST_TOKENS = 4  # of the median record: many orders of shorter ones are alike
 WANTED = 0.8  # of `Power.records_needed`
 MOST_RECORDS = 100_000  # that are looked at for it
@@ -156,7 +155,7 @@ def simulate_power(
     """
     import numpy as np
 
-    from contamination.statistics.simulation import ShuffledScores
+    from contamination.statistics.simulation import FEWEST_PERMUTATIONS, ShuffledScores
 
     if scores.shape[-1] <= FEWEST_PERMUTATIONS:
         return ()

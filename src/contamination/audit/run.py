@@ -353,8 +353,8 @@ def combine_axes(*results: TestResult) -> PValue:
     """Return the p-value of the order of records and that of options, by Fisher's rule.
 
     Exact under H0 of both. The p-value q of options is a function of the arrangements A
-    alone. Given A, the records are exchangeable within shards, so p of their order has
-    P(p <= a | A) <= a. Hence P(p <= a and q <= b) <= a b: the pair is at least as large
-    as two independent uniforms.
+    alone. Given A, the records are exchangeable within shards, independently over
+    shards, so p of their order has P(p <= a | A) <= a. Hence P(p <= a and q <= b) <=
+    a b: the pair is at least as large as two independent uniforms.
     """
     return statistics.fisher(log10_p=[result.log10_p for result in results])

@@ -13,6 +13,10 @@ function                       input                     guarantee
 `sharded_exact_monte_carlo`    (r, m+1) shards           exact; p >= 1/(resamples+1)
 `generated_successor_test`     (n, n) pairs of a set     exact; p >= 1/(resamples+1)
 `quiz_test`                    (n,) hits                 exact, and a bound on how many
+`held_out_test`                (q, n) of two sides       exact; p >= 1/(resamples+1)
+`sides_test`                   (q, n) of two sides       exact; p >= 1/(resamples+1)
+`conformal_p_values`           (n,) of two sides         exact for each; dependent
+`read_at_least`                (n,) of two sides         exact lower bound
 `westfall_young_test`          (q, r, m+1) statistics    exact; tilted Monte Carlo
 `anytime_test`                 (r, m+1), one by one      exact at every stopping time
 `fisher`                       (n,) p-values             exact if independent
@@ -32,7 +36,8 @@ nothing here imports from another room but `errors`.
 
 Every function refuses what is not a plain array of finite numbers by an `InputError`
 (`contamination.statistics.inputs`), and p-values do not depend on the unit of the
-scores.
+scores. `token_standardised_scores` alone needs nats, since it adds 0.3 nats to every
+spread; so do the thresholds named `resolution`.
 """
 
 from importlib import import_module

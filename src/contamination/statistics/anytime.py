@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_level, as_log_probs
+from contamination.statistics.inputs import as_level, as_log_probs
 from contamination.statistics.results import TestResult, p_from_log10
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, without_scale
 
 # Bets on an effect of lambda standard deviations per shard. A finer or longer grid
 # gains little: the best lambda is never off by more than a factor of sqrt(2), and its

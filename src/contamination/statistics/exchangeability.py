@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_array,
     as_codes,
     as_count,
@@ -27,8 +26,9 @@ from contamination.statistics.inputs import (
     check_bounds,
     check_generator,
 )
+from contamination.statistics.permutation import share_at_least_first
 from contamination.statistics.results import PValue
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, rounding_of, without_scale
 
 Bounds = Sequence[tuple[int, int]]
 Floats = NDArray[np.float64]
@@ -113,11 +113,11 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
 
     Notes
     -----
-    H0: the order of the records within each shard is exchangeable. Then P(p <= alpha)
-    <= alpha exactly, for every n and m and any statistic: both distances treat the m+1
-    orderings alike. Ties count against rejection, so a constant statistic has p = 1;
-    the smallest p is 1 / (1 + m). The +1: Phipson and Smyth (2010), as in
-    `permutation_test`.
+    H0: within each shard every order of the records is equally likely, independently of
+    the other shards. Then P(p <= alpha) <= alpha exactly, for every n and m and any
+    statistic: both distances treat the m+1 orderings alike. Ties count against
+    rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The +1:
+    Phipson and Smyth (2010), as in `permutation_test`.
 
     Examples
     --------
@@ -130,11 +130,10 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
     array = without_scale(as_log_probs(values, ndim=1))[0]
     expected = float(array.mean())
     null_sd = float(array.std())
-    rounding = ROUNDING * float(np.abs(array).max())
+    rounding = rounding_of(array)
     constant = np.ptp(array) <= rounding
     distance = array if alternative == "greater" else np.abs(array - expected)
-    hits = int(np.count_nonzero(distance[1:] >= distance[0] - rounding))
-    p = (1 + hits) / len(array)
+    p = share_at_least_first(distance, rounding)
     z = 0.0 if constant else (float(array[0]) - expected) / null_sd
     return PValue(statistic=z, p=p, log10_p=math.log10(p))
 

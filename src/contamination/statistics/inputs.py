@@ -5,6 +5,7 @@ line that names the argument, the place and the fix. Masked entries, complex num
 text, ragged lists and numbers that no float holds are refused rather than converted.
 """
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from numbers import Real
@@ -14,13 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-
-ROUNDING = 1e-12
-"""Differences below this share of the largest |log-probability| are float64 rounding.
-
-A log-probability is a float64 sum of some thousand token terms, so two orderings that
-score the same in exact arithmetic may differ by about 1e-14 of their size.
-"""
 
 _NUMERIC_KINDS = "biuf"  # bool, whole numbers with and without a sign, floats
 _LARGEST_WHOLE = 2**53  # floats above it have no odd numbers
@@ -134,8 +128,8 @@ def as_numbers(
     valid = np.isfinite(array) & (array >= least) & (array <= most)
     if not valid.all():
         place = int(np.argmin(valid))
-        limits = f"give finite numbers from {least:g} to {most:g}"
-        raise InputError(f"{name}[{place}] is {array[place]}: {limits}")
+        advice = f"give finite numbers{_limits(least, most)}"
+        raise InputError(f"{name}[{place}] is {array[place]}: {advice}")
     return array
 
 
@@ -283,8 +277,8 @@ def as_list(values: Iterable[Any], name: str) -> list[Any]:
         raise InputError(f"{name} is {values!r:.40}: give a list") from error
 
 
-def as_names(names: Iterable[str] | None, count: int) -> tuple[str, ...]:
-    """Return a name for each of `count` statistics: their numbers where none is given.
+def as_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
+    """Return a name for each of `count` scores; "0", "1" and so on if none is given.
 
     Raises InputError for another number of names.
     """
@@ -292,7 +286,7 @@ def as_names(names: Iterable[str] | None, count: int) -> tuple[str, ...]:
         return tuple(str(number) for number in range(count))
     labels = tuple(str(name) for name in as_list(names, "names"))
     if len(labels) != count:
-        raise InputError(f"names has {len(labels)} entries: give {count}, one a statistic")
+        raise InputError(f"names has {len(labels)} entries: give {count}, one for each score")
     return labels
 
 
@@ -357,6 +351,17 @@ def check_bounds(bounds: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
             "bounds are not contiguous shards from 0: give (0, a), (a, b) and so on",
         )
     return array
+
+
+def _limits(least: float, most: float) -> str:
+    """Return the limits of a number as a phrase; an infinite one is no limit."""
+    if math.isinf(least) and math.isinf(most):
+        return ""
+    if math.isinf(least):
+        return f" of at most {most:g}"
+    if math.isinf(most):
+        return f" of at least {least:g}"
+    return f" from {least:g} to {most:g}"
 
 
 def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) -> None:

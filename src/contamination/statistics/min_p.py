@@ -20,7 +20,6 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_count,
     as_list,
     as_log_probs,
@@ -28,7 +27,7 @@ from contamination.statistics.inputs import (
     check_generator,
 )
 from contamination.statistics.results import TestResult
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, without_scale
 from contamination.statistics.sharded_exact import (
     ShardedExactResult,
     contributions,

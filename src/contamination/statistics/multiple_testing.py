@@ -285,12 +285,12 @@ def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def dkw_band(n: int, level: float) -> float:
-    """Return the half-width of the band that holds the whole true law with probability `level`.
+    """Return the half-width of a band that holds the whole true law.
 
-    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n >= 1 independent
-    p-values; valid for every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the
-    constant of Massart 1990). Raises InputError for another n, or a level outside (0,
-    1).
+    It does with probability `level` or more, for n >= 1 independent p-values and every
+    law: sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level (Dvoretzky, Kiefer and
+    Wolfowitz 1956, with the constant of Massart 1990). Raises InputError for another n,
+    or a level outside (0, 1).
 
     Examples
     --------

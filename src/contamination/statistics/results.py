@@ -57,10 +57,12 @@ class TestResult(PValue):
     test
         Its name, as in the result tables.
     shards, permutations
-        r and m, shuffled orderings per shard.
+        r and m, shuffled orderings per shard. In a quiz, the number of questions and
+        K - 1, the other choices of a question.
     log10_least
-        Decimal logarithm of the least p of these scores, whichever ordering is
-        canonical; None where that is not known.
+        Decimal logarithm of the least p that the exact law of these scores allows,
+        whichever ordering is canonical; None where that is not known. A p that is
+        sampled, as that of `westfall_young_test`, may be slightly below it.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name

@@ -1,11 +1,24 @@
-"""Scores without their unit: results do not depend on it.
+"""The scale of scores: powers of two that tests divide by, and what counts as rounding.
 
-Tests divide scores by a power of two, which is exact, so that no square overflows and no
-spread underflows, whatever size of a float the scores have.
+Scores may have any size that a float can hold. Tests divide them by a power of two
+(`without_scale`), which is exact, so that no square overflows and no spread underflows:
+results do not depend on the unit of the scores.
 """
 
 import numpy as np
 from numpy.typing import NDArray
+
+ROUNDING = 1e-12
+"""Differences below this share of the largest |log-probability| are float64 rounding.
+
+A log-probability is a float64 sum of some thousand token terms, so two orderings that
+score the same in exact arithmetic may differ by about 1e-14 of their size.
+"""
+
+
+def rounding_of(values: NDArray[np.float64]) -> float:
+    """Return the difference up to which two of the values are equal."""
+    return ROUNDING * float(np.abs(values).max())
 
 
 def without_scale(

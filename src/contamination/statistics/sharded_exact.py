@@ -34,6 +34,7 @@ from contamination.statistics.shard_weights import (
     Weights,
     float_noise,
     gaps_of,
+    gaps_of_blocks,
     log_share_of_ties,
     weighted,
     without_units,
@@ -53,8 +54,10 @@ class ShardedExactResult(TestResult):
         source of p.
     resolution
         Width of the conservative rounding, in units of the statistic: P(T >= t) <= p <=
-        P(T >= t - resolution), the upper end up to the bound on float error that p
-        includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
+        P(T >= t - resolution). The upper end holds up to ties within rounding, and up
+        to the bound on float error that p includes. This bound grows with the square of
+        the number r of shards: below 4e-11 r^2 of p where p is below 0.1 (1e-7 for 50
+        shards), and below 4e-10 r^2 of p up to 1.
     """
 
     z: float
@@ -76,9 +79,10 @@ def sharded_exact_test(
         ordering; column 0 is canonical. Larger is more evidence.
     weights
         "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant
-        shard), so that no loud shard drowns the others and T is the sum of the shards'
-        z-scores; "equal" is w_i = 1, with T in nats. Both are symmetric in the m+1
-        scores, which keeps the test exact.
+        shard, whose scores differ by at most 1e-12 of the largest), so that no loud
+        shard drowns the others and T is the sum of the shards' z-scores; "equal" is
+        w_i = 1, with T in nats. Both are symmetric in the m+1 scores, which keeps the
+        test exact.
 
     Returns
     -------
@@ -128,14 +132,13 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     log_probs
         As in `sharded_exact_test`; columns 1 to m are independent draws.
     blocks
-        2 to 1,000.
+        2 to 1,000. There are no more blocks than shuffled orderings.
 
     Raises
     ------
     InputError
-        For a wrong number of dimensions, no shard, fewer than 1 permutation, a value
-        that is not a finite number, or an unknown weighting; for another
-        number of blocks, or where a block holds all orderings.
+        For a wrong number of dimensions, no shard, fewer than 2 permutations, a value
+        that is not a finite number, or another number of blocks.
 
     Examples
     --------
@@ -145,7 +148,11 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     """
     scores = as_log_probs(log_probs, ndim=2)
     count = as_count(blocks, "blocks", 2, _MOST_BLOCKS)
-    parts = np.array_split(np.arange(1, scores.shape[1]), count)
+    permutations = scores.shape[1] - 1
+    if permutations < 2:
+        raise InputError("log_probs has 1 permutation: a sampling error needs at least 2")
+    count = min(count, permutations)
+    parts = np.array_split(np.arange(1, permutations + 1), count)
     log10_p: list[float] = []
     for part in parts:
         others = np.delete(scores, part, axis=1)
@@ -189,9 +196,10 @@ def pooled_exact_test(
     scoring all sets does not break that: its scores are given, only which ordering is
     canonical is random.
 
-    Which sets are pooled must not depend on these scores. Where a control that knows
-    the order decides, as the compressor of an audit does, P(p <= alpha) is at most
-    alpha / P(all pass).
+    Which sets are pooled must not depend on the order. If something that knows the
+    order may leave sets out, as a diagnosis or a control does, the test is not exact.
+    P(p <= alpha) is then at most alpha + P(some set is left out), and given that none
+    is left out, at most alpha / P(none is left out).
 
     Examples
     --------
@@ -280,8 +288,9 @@ def sharded_exact_p_values(
     Returns
     -------
     p-values, (b,): never below the true p, and above it by no more than `resolution` of
-    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is
-    no far tail.
+    `sharded_exact_test` and ties within rounding allow, and a bound on float error.
+    Without the tilting of that function the bound is absolute, so there is no far tail:
+    below 4e-10 r^2 (1e-6 for 50 shards, 4e-4 for 1,000).
 
     Raises
     ------
@@ -360,7 +369,7 @@ def _test_shards(
 ) -> ShardedExactResult:
     """Test the shards of all blocks (r_i, m_i + 1)."""
     scaled, exponent = without_units(blocks, weights)
-    gaps = [gaps_of(values, weights) for values in scaled]
+    gaps = gaps_of_blocks(scaled, weights)
     shards = sum(len(block) for block in gaps)
     if max(block.max() for block in gaps) <= 0:  # the most that T can be: count the ties
         resolution = 0.0

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_array,
     as_floats,
     as_log_probs,
@@ -21,8 +20,9 @@ from contamination.statistics.inputs import (
     check_finite,
     check_generator,
 )
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, without_scale
 
+FEWEST_PERMUTATIONS = 5  # fewer do not show the spread of a shard
 _LARGEST_EFFECT = 1e100  # in standard deviations; a larger one shows no more
 
 
@@ -80,8 +80,8 @@ def simulated_p_values(
     ----------
     log_probs
         (r, m+1), as in `sharded_exact_test`, with m of 5 or more: fewer leave the
-        spread of a shard unknown. Column 0 is the published order, and takes no part:
-        what it shows cannot move the power.
+        spread of a shard unknown, and are refused. Column 0 is the published order, and
+        takes no part: what it shows cannot move the power.
     effects
         (b, r), by how many standard deviations of the shuffled scores of a shard the
         canonical one is raised, in each draw. 0 is H0.
@@ -95,7 +95,8 @@ def simulated_p_values(
     Raises
     ------
     InputError
-        For scores or effects of another shape, or a value that is not a finite number.
+        For scores or effects of another shape, fewer than 5 permutations, or a value
+        that is not a finite number.
 
     Notes
     -----
@@ -119,8 +120,8 @@ def simulated_p_values(
 class ShuffledScores:
     """The shuffled scores of all shards, read once for the p-values of many effects.
 
-    Raises InputError for scores of another shape, or a value that is not a finite
-    number.
+    Raises InputError for scores of another shape, fewer than 5 permutations, or a value
+    that is not a finite number.
 
     Parameters
     ----------
@@ -130,6 +131,12 @@ class ShuffledScores:
 
     def __init__(self, log_probs: ArrayLike) -> None:
         values = without_scale(as_log_probs(log_probs, ndim=2), axis=1)[0]
+        permutations = values.shape[1] - 1
+        if permutations < FEWEST_PERMUTATIONS:
+            raise InputError(
+                f"log_probs has {permutations} permutation(s): a power needs at least "
+                f"{FEWEST_PERMUTATIONS}; score more orderings"
+            )
         self._shards = len(values)
         shuffled = values[:, 1:]
         largest = np.abs(shuffled).max(axis=1)

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_count,
     as_floats,
     as_list,
@@ -29,7 +28,7 @@ from contamination.statistics.inputs import (
     check_finite,
     check_generator,
 )
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, without_scale
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 
 LONGEST = 4  # units of an n-gram
@@ -297,8 +296,10 @@ def generated_successor_test(
     """Test that S is larger along the published order than along others: exact, one-sided.
 
     The whole set is one shard, and its score the sum of S, centred
-    (`centred_successors`), along the order. p = (1 + #{orderings that score as much}) /
-    (1 + resamples), over independent uniform orderings.
+    (`centred_successors`), along the order. p is at least (1 + #{orderings that score
+    as much}) / (1 + resamples), over independent uniform orderings, and above it by no
+    more than the conservative rounding of `sharded_exact_test`: that also counts
+    orderings that score less by up to `resolution`.
 
     Parameters
     ----------

@@ -8,9 +8,9 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.inputs import ROUNDING, as_log_probs, as_whole_numbers
+from contamination.statistics.inputs import as_log_probs, as_whole_numbers
 from contamination.statistics.results import TestResult
-from contamination.statistics.scale import with_scale, without_scale
+from contamination.statistics.scale import ROUNDING, with_scale, without_scale
 
 _DDOFS = (0, 1)
 # SciPy is right to the last digits above it; near 1e-308 it says -inf

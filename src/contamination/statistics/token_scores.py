@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.inputs import (
-    ROUNDING,
     as_array,
     as_count,
     as_floats,
     as_number,
     as_whole_numbers,
 )
-from contamination.statistics.scale import without_scale
+from contamination.statistics.scale import ROUNDING, without_scale
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36
 # nats in small models: tokens that hardly move stay below their share, and those that
@@ -65,10 +64,10 @@ def token_standardised_scores(
     Notes
     -----
     H0: the orderings of the shard, each a row of `logprobs` and `leading`, are
-    exchangeable given the model. Exactness: mean_t and sd_t are symmetric in the rows,
-    and row j enters no other score; so permuting the rows permutes the scores,
-    and exchangeable rows give exchangeable scores, which is all that
-    `sharded_exact_test` asks. Nothing is asymptotic.
+    exchangeable given the model, independently over shards. Exactness: mean_t and sd_t
+    are symmetric in the rows, and besides them, score j depends on row j alone. So
+    permuting the rows permutes the scores, and exchangeable rows give exchangeable
+    scores, which is all that `sharded_exact_test` asks. Nothing is asymptotic.
 
     The score is not monotone in the canonical row: raising one value also raises its
     sd_t. 1 / sd_t is the best weight for shifts proportional to sd_t, the plain centred
