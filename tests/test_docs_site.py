@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 from sphinx.cmd.build import main as build
+from sphinx.domains.python import PythonDomain
+from sphinx.pycode.parser import Parser
 from sphinx.search import IndexBuilder
 from sphinx.util.docutils import new_document
 
@@ -58,6 +60,16 @@ def index_no_words(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IndexBuilder, "feed", feed_title)
 
 
+def locate_no_definitions(patch: pytest.MonkeyPatch) -> None:
+    """Do not look for the lines of definitions, which no page shows: it takes a second parser."""
+    patch.setattr(Parser, "parse_definition", lambda _: None)
+
+
+def look_up_names_once(patch: pytest.MonkeyPatch) -> None:
+    """Look among all objects once for each name: a type is not documented here, and named often."""
+    patch.setattr(PythonDomain, "find_obj", cache(PythonDomain.find_obj))
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     """Build the site once; a warning is an error, and no address can be reached."""
@@ -84,6 +96,8 @@ def site(tmp_path_factory) -> Path:
             patch.setenv(name, "http://127.0.0.1:9")
         navigate_once_a_folder(patch)
         index_no_words(patch)
+        locate_no_definitions(patch)
+        look_up_names_once(patch)
         options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
         places = [str(directory / "docs"), str(directory / "html")]
         # Here, where most of what the reference describes is imported already.

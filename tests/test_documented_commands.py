@@ -46,7 +46,7 @@ NOT_EXECUTED = {
 IN_A_SHELL = {"sort", "jupyter"}  # in the sandbox, as they stand
 
 # What the documents call things, and what stands in for them in the sandbox.
-CONTEXT, RECORDS, FEW = 64, 40, 20
+CONTEXT, RECORDS, FEW = 64, 24, 20
 STAND_INS = {
     "MODEL": "my_model",
     "OLDER_MODEL": "smaller_model",

@@ -1,7 +1,8 @@
 """Two processes give what one gives: stores, measurements, notebook 03 and training.
 
-One that ends too soon ends the other. All start in one program, `fakes.joint_run`; torchrun starts
-them where continuous integration compares whole notebooks.
+One that ends too soon ends the other, and training that was killed goes on. All start in one
+program, `fakes.joint_run`, so that torch is imported once; torchrun starts them where continuous
+integration compares whole notebooks.
 """
 
 import json
@@ -22,10 +23,32 @@ from torch.distributed import TCPStore
 from contamination.errors import InputError
 from contamination.scoring import work
 from contamination.scoring.processes import processes
-from fakes import joint_run, measuring_run, scoring_run
+from fakes import joint_run, measuring_run, scoring_run, training_run
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.made_up_store import contents
-from fakes.training_run import SHAPE, SPEC, STEPS, largest_difference
+from fakes.training_run import (
+    CHECKPOINT,
+    KILLS,
+    SHAPE,
+    SPEC,
+    STEPS,
+    largest_difference,
+    record_steps,
+    weights,
+)
+from reproduction.stages.rules import PACKAGES, closure
+
+# What training imports is told before anything else is imported.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+import reproduction.run.training
+modules = [*sys.modules]
+from fakes import joint_run
+model, folder, *ports = sys.argv[1:]
+statuses = joint_run.main(Path(model), Path(folder), ports)
+print(json.dumps(statuses | {"modules": modules}))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +65,7 @@ def one(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="module")
 def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
-    """What two processes do and write, three times; nobody has to guess a port."""
+    """What two processes do and write, three times, and killed training; nobody guesses a port."""
     folder = tmp_path_factory.mktemp("two")
     joint_run.write_inputs(folder)
     for rank in range(2):
@@ -50,17 +73,19 @@ def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
     meetings = [TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False) for _ in range(3)]
     ports = [str(meeting.port) for meeting in meetings]
     launched = subprocess.run(
-        [sys.executable, joint_run.__file__, model_directory, folder, *ports],
+        [sys.executable, "-c", PROGRAM, model_directory, folder, *ports],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},  # where the stand-ins are
         check=True,
         stdout=subprocess.PIPE,
         text=True,
     )
-    (ended, *killed) = json.loads(launched.stdout)
+    told = json.loads(launched.stdout)
+    (ended, *killed) = told["together"]
     errors = sorted(folder.glob("errors-none-*"))
     assert ended == [0, 0], [path.read_text() for path in errors]
+    assert told["alone"] == [-signal.SIGKILL] * len(KILLS)
     seen = [json.loads((folder / f"seen-{rank}.json").read_text()) for rank in range(2)]
-    return SimpleNamespace(folder=folder, seen=seen, killed=killed)
+    return SimpleNamespace(folder=folder, seen=seen, killed=killed, modules=told["modules"])
 
 
 def test_a_store_has_the_bytes_of_one(one, two) -> None:
@@ -111,9 +136,9 @@ def test_training_gives_the_weights_of_one(one, two) -> None:
 
 def test_two_micro_batches_give_the_same_bits(one, two) -> None:
     models = [run.folder / "halves" for run in (one, two)]
-    weights = [(model / "model.safetensors").read_bytes() for model in models]
+    found = [weights(model) for model in models]
     losses = [json.loads((model / "training.json").read_text())["final_loss"] for model in models]
-    assert weights[0] == weights[1]
+    assert found[0] == found[1]
     assert losses[0] == losses[1]
 
 
@@ -136,6 +161,25 @@ def test_the_other_ends_with_a_message_and_a_later_run_goes_on(
     assert kept.items() < expected.items()
     scoring_run.run(MadeUpScorer(tokenizer), store)
     assert contents(store) == expected
+
+
+@pytest.mark.parametrize(("how", "saved"), [*zip(KILLS, (10, 5), strict=True)])
+def test_killed_training_goes_on_to_the_same_bytes(one, two, tokenizer, monkeypatch, how, saved):
+    left = two.folder / how
+    assert not (left / "model").exists()
+    assert (left / CHECKPOINT).exists()
+    steps = record_steps(monkeypatch)
+    summary = training_run.run(tokenizer, left / "model")
+    assert len(steps) == STEPS - saved
+    whole = one.folder / "trained"
+    assert weights(left / "model") == weights(whole)
+    assert summary["final_loss"] == json.loads((whole / "training.json").read_text())["final_loss"]
+    assert not (left / CHECKPOINT).exists()
+
+
+def test_what_training_imports_is_in_its_closure(two):
+    ours = {name for name in two.modules if name.startswith(PACKAGES)}
+    assert "reproduction.run.training" in ours <= closure(["reproduction.run.training"])
 
 
 def test_several_processes_that_cannot_meet_are_refused(monkeypatch) -> None:

@@ -1,10 +1,9 @@
-"""What two processes do together: they end well, or one of them is killed.
-
-python joint_run.py MODEL FOLDER PORT PORT PORT
+"""What two processes do together, where they end well or one is killed; and killed training.
 
 The first two meet at the first port, each writes what it was given to FOLDER/seen-RANK.json; FOLDER
 has the sets of an audit. Of those at the next port the first is killed, at the last the second.
-What is said of errors is in FOLDER/errors-KILLED-RANK. Prints the exit statuses.
+What is said of errors is in FOLDER/errors-KILLED-RANK. Each of KILLS leaves what it leaves of
+training in FOLDER/HOW.
 """
 
 import atexit
@@ -29,7 +28,7 @@ from fakes.data_fixtures import released_data, write_profile
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.opening import Opening
 from fakes.remembering_scorer import made_up_set
-from fakes.training_run import SPEC
+from fakes.training_run import KILLS, SPEC
 from reproduction.notebooks.open_models.measure import measure
 from reproduction.notebooks.open_models.settings import Settings
 from reproduction.run.experiment import Experiment
@@ -122,11 +121,13 @@ def start(job: Callable[[], None], port: str, errors: str) -> list[int]:
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
 
-if __name__ == "__main__":
+def main(model: Path, folder: Path, ports: list[str]) -> dict[str, Any]:
+    """Start everything, one after the other; return the exit statuses."""
     atexit.register(scoring_run.nothing_is_left)  # first, so that it runs last
-    model, folder = map(Path, sys.argv[1:3])
     jobs = [partial(run_and_tell, model, folder)]
     jobs += [partial(run_killed, model, folder, rank) for rank in range(2)]
     names = [f"{folder}/errors-{killed}" for killed in ("none", 0, 1)]
-    statuses = list(map(start, jobs, sys.argv[3:], names))
-    print(json.dumps(statuses))
+    together = list(map(start, jobs, ports, names))
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    alone = [training_run.killed(how, tokenizer, folder / how / "model") for how in KILLS]
+    return {"together": together, "alone": alone}

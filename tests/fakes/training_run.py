@@ -1,28 +1,25 @@
-"""A small training run, and a program in which some of them are killed.
-
-python training_run.py TOKENIZER FOLDER
-
-Of KILLS, each leaves what it leaves in FOLDER/<how>; torch is imported once. Prints the modules
-that are imported; status 1 if a run ended otherwise.
-"""
+"""A small training run, and one that kills itself."""
 
 import os
 import signal
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors.torch import load_file
-from transformers import AutoTokenizer
 
 from reproduction.run import training
 from reproduction.run.profile import Architecture, TrainingSpec
+
+if TYPE_CHECKING:
+    import pytest
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
 SIZES = {"batch_size": 8, "micro_batch_size": 2, "warmup_steps": 3, "checkpoint_steps": 5}
 SPEC = TrainingSpec(learning_rate=0.01, weight_decay=0.1, **SIZES)
 STEPS = 18
 KILLS = ("at-step", "while-saving")  # the 13th step, the second checkpoint
+CHECKPOINT = "model.checkpoint"  # beside the directory of the model
 
 
 def tokens(seed: int = 0) -> np.ndarray:
@@ -36,6 +33,25 @@ def run(tokenizer, directory: Path, **changes):
     arguments = {"tokens": tokens(), "shape": SHAPE, "spec": SPEC, "seed": 1, "label": "test"}
     arguments |= {"tokenizer": tokenizer, "directory": directory}
     return training.train(**(arguments | changes))
+
+
+def weights(directory: Path) -> bytes:
+    """Return the bytes of a model's weights."""
+    return (directory / "model.safetensors").read_bytes()
+
+
+def record_steps(patch: "pytest.MonkeyPatch") -> list:
+    """Return a list that grows by one entry (batch, parameter groups, loss) per step."""
+    steps, real = [], training._step
+
+    def recorded(accelerator, model, optimizer, batch, spec):
+        groups = [dict(group) for group in optimizer.param_groups]
+        loss = real(accelerator, model, optimizer, batch, spec)
+        steps.append((batch.copy(), groups, loss))
+        return loss
+
+    patch.setattr(training, "_step", recorded)
+    return steps
 
 
 def largest_difference(left, right) -> float:
@@ -84,11 +100,3 @@ def killed(how: str, tokenizer, directory: Path) -> int:
         finally:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-if __name__ == "__main__":
-    tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-    folder = Path(sys.argv[2])
-    print(*sys.modules, flush=True)  # before it parts
-    statuses = [killed(how, tokenizer, folder / how / "model") for how in KILLS]
-    sys.exit(statuses != [-signal.SIGKILL] * len(KILLS))

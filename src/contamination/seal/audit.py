@@ -34,6 +34,7 @@ smallest times their number (Bonferroni).
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 
 import numpy as np
@@ -61,6 +62,7 @@ from contamination.testsets.variants import FEWEST, VariantSet, option_variants
 
 EFFECTS = (0.1, 0.2, 0.5, 1.0)
 POWER = 0.8
+COUNTS = np.arange(1, 20_000)  # of records, among which the fewest are searched
 NOT_CLAIMED = (
     "how the model came by the set, or whether it has read paraphrases or translations of it",
     "anything, if the key was known before training",
@@ -342,7 +344,12 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
     if variants > 2:
         z = norm.isf(level) + norm.ppf(POWER)
         return int(np.ceil((z / effect) ** 2 * variants / (variants - 1)))
-    counts = np.arange(1, 20_000)
-    wins = binom.isf(level, counts, 0.5)  # rejected above
-    enough = binom.sf(wins, counts, norm.cdf(effect / np.sqrt(2))) >= POWER
-    return int(counts[enough][0])
+    won = norm.cdf(effect / np.sqrt(2))
+    enough = binom.sf(_wins_of_chance(level), COUNTS, won) >= POWER
+    return int(COUNTS[enough][0])
+
+
+@cache
+def _wins_of_chance(level: float) -> np.ndarray:
+    """Return the most wins of a sign test that are not rejected, for each of COUNTS."""
+    return binom.isf(level, COUNTS, 0.5)

@@ -1,7 +1,5 @@
 import json
 import shutil
-import subprocess
-import sys
 from copy import deepcopy
 from dataclasses import replace
 from types import SimpleNamespace
@@ -16,16 +14,22 @@ from transformers import GPT2LMHeadModel
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
-from fakes import training_run
 from fakes.made_up_scorer import Breakdown
-from fakes.training_run import KILLS, SHAPE, SPEC, STEPS, largest_difference, run, tokens
+from fakes.training_run import (
+    CHECKPOINT,
+    SHAPE,
+    SPEC,
+    STEPS,
+    largest_difference,
+    record_steps,
+    run,
+    tokens,
+    weights,
+)
 from reproduction.run import network, training
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.training import block_starts, learning_rate_at
-from reproduction.stages.closure import PACKAGES, closure
-
-CHECKPOINT = "model.checkpoint"
 
 
 @pytest.fixture(scope="module")
@@ -37,27 +41,9 @@ def trained(tokenizer, tmp_path_factory):
         return SimpleNamespace(directory=directory, summary=run(tokenizer, directory), steps=steps)
 
 
-def weights(directory) -> bytes:
-    return (directory / "model.safetensors").read_bytes()
-
-
 @pytest.fixture(scope="module")
 def uninterrupted(trained) -> bytes:
     return weights(trained.directory)
-
-
-def record_steps(patch: pytest.MonkeyPatch) -> list:
-    """Return a list that grows by one entry (batch, parameter groups, loss) per step."""
-    steps, real = [], training._step
-
-    def recorded(accelerator, model, optimizer, batch, spec):
-        groups = [dict(group) for group in optimizer.param_groups]
-        loss = real(accelerator, model, optimizer, batch, spec)
-        steps.append((batch.copy(), groups, loss))
-        return loss
-
-    patch.setattr(training, "_step", recorded)
-    return steps
 
 
 @pytest.fixture
@@ -84,17 +70,6 @@ def interrupt(monkeypatch, tokenizer, tmp_path):
 @pytest.fixture
 def steps_run(monkeypatch):
     return record_steps(monkeypatch)
-
-
-@pytest.fixture(scope="module")
-def killed(tokenizer, tmp_path_factory) -> SimpleNamespace:
-    """Return where killed runs left what they leave, and the modules that they imported."""
-    folder = tmp_path_factory.mktemp("killed")
-    tokenizer.save_pretrained(folder / "tokenizer")
-    command = [sys.executable, training_run.__file__, folder / "tokenizer", folder]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return SimpleNamespace(folder=folder, modules=done.stdout.split())
 
 
 def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -176,23 +151,6 @@ class TestBadInput:
 
 
 class TestResuming:
-    @pytest.mark.parametrize(("how", "saved"), [*zip(KILLS, (10, 5), strict=True)])
-    def test_a_killed_run_goes_on_to_the_same_bytes(
-        self, tokenizer, killed, steps_run, trained, how, saved
-    ):
-        left = killed.folder / how
-        assert not (left / "model").exists()
-        assert (left / CHECKPOINT).exists()
-        summary = run(tokenizer, left / "model")
-        assert len(steps_run) == STEPS - saved
-        assert weights(left / "model") == weights(trained.directory)
-        assert summary["final_loss"] == trained.summary["final_loss"]
-        assert not (left / CHECKPOINT).exists()
-
-    def test_what_training_imports_is_in_its_closure(self, killed):
-        ours = {name for name in killed.modules if name.startswith(PACKAGES)}
-        assert "reproduction.run.training" in ours <= closure(["reproduction.run.training"])
-
     def test_a_checkpoint_of_another_run_is_not_used(
         self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted
     ):
