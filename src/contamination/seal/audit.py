@@ -352,4 +352,4 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
 @cache
 def _wins_of_chance(level: float) -> np.ndarray:
     """Return the most wins of a sign test that are not rejected, for each of COUNTS."""
-    return binom.isf(level, COUNTS, 0.5)
+    return np.asarray(binom.isf(level, COUNTS, 0.5))
