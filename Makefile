@@ -37,7 +37,7 @@ PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/python -m reproduction
 ON    := --profile $(P) --build $(B)
 DRY   := $(findstring n,$(firstword -$(MAKEFLAGS)))
-# The stages that make is going to run, written before the first of them: each counts itself by it.
+# The stages that make is going to run, written before the first of them; each uses it for its step number.
 STEPS  = $(if $(DRY),,$(eval STEPS := $(shell MAKEFLAGS='$(MAKEFLAGS)' \
   $(MAKE) -n $(MAKECMDGOALS) 2>/dev/null | sed -n 's/.*-m reproduction //p' > $(B)/steps; echo $(B)/steps))$(STEPS))
 # Bars on terminals alone: a pipe gets plain lines.

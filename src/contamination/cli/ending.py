@@ -101,7 +101,7 @@ def _line(error: BaseException) -> str | None:
         reason = error.strerror or str(error)
         if error.filename is None:
             shown = printable(reason)
-            return f"the system refuses a file, the output or the network: {shown}"
+            return f"I/O error: {shown}"
         path = printable(str(error.filename))[-MOST_SHOWN:]
         return f"{path}: {reason}; give another path"
     if hasattr(error, "format_message"):  # typer's

@@ -171,8 +171,8 @@ def print_power(powers: "Sequence[Power]") -> None:
     print_table(
         ("copies", "probability", f"records for {WANTED:.0%}", "studies", "of models"),
         rows,
-        title=f"How likely {first.test} finds a set of your size ({first.records:,} records), if "
-        "your model remembers as those of our studies, which nothing here shows",
+        title=f"Estimated power of {first.test} for a set of your size ({first.records:,} records), "
+        "assuming memorisation as in our studies (unverified)",
         text=("of models",),
     )
 

@@ -52,7 +52,7 @@ def blind_rows(
 
     All baselines are larger for members. Compare `bag_of_words` within a fold only:
     each fold has a classifier of its own, trained on the texts of the others. A set
-    that cannot be had (`status` says why), or that has fewer than two texts on one
+    that is unavailable (`status` says why), or that has fewer than two texts on one
     side, is one row with its status.
 
     Parameters
@@ -64,7 +64,7 @@ def blind_rows(
     rng
         Draws the folds; each has its share of members.
     status
-        OK, or why the set cannot be had.
+        OK, or why the set is unavailable.
     folds
         Number of folds; fewer where one side has fewer texts.
 

@@ -48,7 +48,7 @@ class TokenStatistics:
         Rank of the token in the distribution that predicts it, (T,): 1 is the most
         probable one; tokens with equal logits share a rank. This and the next four are
         missing
-        where only log-probabilities can be had (a model behind an endpoint).
+        where only log-probabilities are available (a model behind an endpoint).
     rank_off_by_one
         Rank of the token before, (T,), in the distribution that predicts this one, as
         in the public code of Fu et al.; NaN for the first token, which has none before.

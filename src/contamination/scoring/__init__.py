@@ -36,7 +36,7 @@ module                         idea
 `readers`                      how the sequences of each kind are read
 `token_groups`                 variants of records as tokens
 `work`, `run_record`           parts of the work and their order; the record of a run
-`processes`, `status`          the processes of one run; one line for what cannot be had
+`processes`, `status`          the processes of one run; why a model or a set is unavailable
 `store`, `stores`              open, create and sum stores; a class for each kind
 `store_format`                 the header and the parts of a store on disk
 `store_checks`                 whether a store is the one that is wanted

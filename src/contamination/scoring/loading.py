@@ -142,8 +142,8 @@ def load_network(
 ) -> "PreTrainedModel":
     """Load the weights that a configuration describes, in evaluation mode.
 
-    Raises InputError if the weights cannot be had, are incomplete, damaged, or too
-    large for the memory.
+    Raises InputError if the weights are unavailable, incomplete, damaged, or too large
+    for the memory.
 
     Parameters
     ----------
@@ -287,8 +287,8 @@ def load_named(
 ) -> "PreTrainedModel":
     """Load the weights that a revision names.
 
-    Raises InputError if the weights cannot be had, are incomplete, damaged or too
-    large, and for files that are others now, or change meanwhile.
+    Raises InputError if the weights are unavailable, incomplete, damaged or too large,
+    and if a file has changed since it was hashed, or changes meanwhile.
 
     Parameters
     ----------

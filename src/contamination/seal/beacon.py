@@ -38,7 +38,7 @@ def time_of(number: int) -> datetime.datetime:
 
 
 def url_of(number: int) -> str:
-    """Return where the signature of a round can be had."""
+    """Return the address of the signature of a round."""
     return f"https://api.drand.sh/{CHAIN}/public/{number}"
 
 

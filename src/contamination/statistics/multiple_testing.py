@@ -22,8 +22,7 @@ from contamination.statistics.results import PValue, p_from_log10
 
 Method = Literal["holm", "benjamini_hochberg"]
 
-# p = 1 counts as the largest float below it, so that a silent test is a heavy vote and
-# no veto.
+# p = 1 counts as the largest float below it, so p = 1 keeps a finite weight.
 _LARGEST_LOG_P = math.log1p(-(2.0**-53))
 # A smaller log10 p counts as this one, which is conservative: sums of them must stay
 # finite.

@@ -1,10 +1,10 @@
 """Null calibration and simulated power: further experiments made of scores that exist already.
 
-Under H0 any ordering of a shard may have been the canonical one. Calling one so that is
-drawn at random, independently over shards, is an exact draw from the null given the
-scores, and costs no scoring. How often a test rejects then is its level on these
-scores, whatever made them. Raised by an effect it is a draw from the alternative, and
-how often that is found is the power.
+Under H0 any ordering of a shard may have been the canonical one. Relabelling a random
+ordering of each shard as canonical, independently over shards, is an exact draw from
+the null given the scores, and costs no scoring. The rejection rate over such draws is
+the level of a test on these scores, whatever made them. Adding an effect to the
+relabelled score gives a draw from the alternative; the rejection rate is then the power.
 """
 
 import numpy as np
