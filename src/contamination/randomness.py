@@ -59,7 +59,7 @@ def derived_seed(seed: int, name: str, *keys: int | str) -> int:
     Parameters
     ----------
     seed, name, keys
-        As in `random_stream`.
+        Same as in `random_stream`.
     """
     return int(random_stream(seed, name, *keys).integers(1 << 32))
 

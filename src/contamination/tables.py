@@ -36,7 +36,7 @@ def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
     Parameters
     ----------
     table
-        To write, without its index.
+        The table; its index is not written.
     results
         Directory of the results.
     name
@@ -81,8 +81,8 @@ def lay_out(
         Column of `rows` -> its heading. Rows that agree in all of these columns share a
         line.
     cells
-        What a row (a dict, by column of `rows`) adds to its line: heading -> text. None
-        leaves the cell to other rows.
+        Function that returns the cells of a row (a dict, by column of `rows`) as
+        heading -> text. None leaves the cell to other rows.
     rows_first, columns_first
         Values of the first index column whose lines stand first, in this order, and
         headings of `cells`. Those that do not occur are left out.
@@ -143,7 +143,7 @@ def write_markdown(
     Parameters
     ----------
     table, headers
-        As in `to_markdown`.
+        Same as in `to_markdown`.
     results
         Directory of the results.
     name
@@ -218,13 +218,13 @@ def format_estimate(
     Parameters
     ----------
     value
-        The estimate.
+        The estimate itself.
     low, high
-        Its interval.
+        Limits of the interval.
     null
         The value is bold where the interval leaves this number out; None is never.
     digits
-        decimals.
+        Number of decimals.
     interval
         Whether the interval is shown.
 

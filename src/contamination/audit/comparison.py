@@ -28,7 +28,7 @@ class Comparison:
     Attributes
     ----------
     store
-        What was scored and asked, and where the scores lie.
+        The stored scores, and how they were tested.
     result
         p of all scores together; `aucs` says how well each score separates the sides.
     read_records
@@ -36,16 +36,16 @@ class Comparison:
         of `level`; `read_bound` bounds from below how many were. None within strata,
         where records do not compare.
     level
-        Of bound and list.
+        Level of the bound and of the list of read records.
     drawn
         Whether a key has drawn the sides, so that nothing can object to them.
     precision
-        In which the model computed; "unknown" behind an endpoint.
+        Precision of the model's computation; "unknown" behind an endpoint.
     blind
         Baselines without a model; None where a key has drawn the sides, and of a
         control.
     control
-        Of a model that cannot have read either side.
+        The same comparison under a model that cannot have read either side.
     """
 
     store: SidesStore
@@ -91,7 +91,7 @@ class Comparison:
         Parameters
         ----------
         p
-            After correction; by default that of the result.
+            Corrected p-value; by default that of the result.
         corrected_for
             Number of tests over which it was corrected.
         """

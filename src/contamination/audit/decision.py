@@ -45,13 +45,13 @@ class Verdict:
     Attributes
     ----------
     reason
-        For people; it names every objection.
+        Explanation for people; it names every objection.
     p
-        Corrected p-value that the conclusion rests on.
+        Corrected p-value on which the conclusion rests.
     power
-        Of the best test, if nothing was found and something could have been.
+        Power of the best test, if nothing was found and something could have been.
     objections
-        Of the order and of controls, whatever p is.
+        Objections by the diagnoses and by the controls, whatever p is.
     """
 
     conclusion: Conclusion
@@ -228,7 +228,7 @@ def _no_evidence(
     evidence, believed
         All p-values, and those to which nothing objects.
     reasons
-        Of all objections.
+        Every objection, in words.
     alpha
         Level of "evidence".
     """

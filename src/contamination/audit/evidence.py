@@ -17,11 +17,11 @@ class ControlModel:
     Attributes
     ----------
     name
-        For people.
+        Name of the model, for people.
     p_values
-        Uncorrected, in the order of the tests.
+        Uncorrected p-values, in the order of the tests.
     combined_p
-        Of all of them together, if they were combined.
+        p-value of all tests together, if they were combined.
     """
 
     name: str
@@ -52,7 +52,7 @@ def evidence_of(
     Parameters
     ----------
     findings
-        One for each test.
+        The finding of each test.
     p_values
         p-values of the tests, after correction.
     corrected_for
@@ -65,7 +65,7 @@ def evidence_of(
         p-value of all tests together, if they were combined; the verdict then rests on
         it.
     control
-        a model that took the same tests.
+        The results of a control model that took the same tests.
     """
     if combined_p is None:
         return _of_each(findings, p_values, corrected_for, options_drawn, order_drawn, control)

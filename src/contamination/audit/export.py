@@ -206,13 +206,13 @@ def sentence_of(conclusion: str, *, model: str, read: str, measured: str) -> str
     Parameters
     ----------
     conclusion
-        The word of the verdict.
+        Conclusion of the verdict, such as "proven".
     model
-        Its name.
+        Name of the model.
     read
-        What it may have read.
+        Name of the set that the model may have read.
     measured
-        The p-value.
+        The p-value, in words.
     """
     if conclusion == "proven":
         return f"{model} has read {read} ({measured})."

@@ -15,7 +15,7 @@ class Finding:
     Attributes
     ----------
     result
-        Uncorrected: choose the test before you look.
+        Uncorrected result: choose the test before you look.
     diagnosis
         Whether what the test permutes carries information by itself. Unless it is
         quiet, a small p-value is no evidence of contamination. None where a key has
@@ -28,7 +28,7 @@ class Finding:
     simulated_power
         p-values of simulated copies of this set, for each effect that studies measured.
     store
-        That the test has read; None for texts of a model.
+        The store that the test has read; None for a test of a model's texts.
     answers_problem
         Why a large p says nothing; "" if it does.
     """

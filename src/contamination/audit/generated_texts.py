@@ -57,16 +57,16 @@ class Usable:
     Attributes
     ----------
     texts
-        All of them.
+        Number of all texts.
     empty
-        Refused, filtered, or nothing but space.
+        Number of texts that were refused, filtered, or nothing but space.
     unusable
-        Of the others, those that share no two words in a row with any record but the
-        one that they follow (of a record of one word, not that word); of a quiz those
-        without a letter.
+        Number of the other texts that share no two words in a row with any record but
+        the one that they follow (of a record of one word, not that word). In a quiz:
+        number of texts without a letter.
     repeated
-        Of what is left, all those with the commonest words, if that is nearly all of
-        them.
+        Number of the remaining texts with the commonest words, if these are nearly all
+        of them; else 0.
     """
 
     texts: int
@@ -112,7 +112,7 @@ def texts_about_others(
     records
         The words of each record.
     continuations
-        Of each record, the words of each text that follows it.
+        For each record, the words of each text that follows it.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def audit_generation(
     Parameters
     ----------
     work
-        What the model writes, and about which set.
+        The test set, and what the model is to write about it.
     alpha
         1 - confidence of the bound that comes with a quiz.
     drawn

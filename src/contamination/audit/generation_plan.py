@@ -56,18 +56,18 @@ class GenerationAudit:
     Attributes
     ----------
     request
-        Its axis is "order" (the generated successor) or "options" (the quiz).
+        What to test: the axis "order" (the generated successor) or "options" (the
+        quiz).
     sampling
-        Of the texts; its seed is that of the request. None takes the defaults of
-        `Sampling` or, of a quiz, ONE_LETTER, of which more tokens can be asked.
+        How texts are sampled, with the seed of the request. None takes the defaults of
+        `Sampling` or, for a quiz, ONE_LETTER, which may be given with more tokens.
     next_record
-        On the axis "order", ask which of CHOICES records comes next.
+        On the axis "order": ask which of CHOICES records comes next.
     template
-        By which an item is rendered; None takes the set's own, if it shows every
-        option.
+        Template of the items; None takes the set's own, if it shows every option.
     keep
-        The options that stay in place, or the places among which a key has moved them;
-        None takes those of the request.
+        Options that stay in place, or the places among which a key has moved them; None
+        takes those of the request.
     secret
         32 hexadecimal digits from which the places of a quiz are drawn, and the
         arrangements. None takes those of the store, else new ones.

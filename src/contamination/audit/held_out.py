@@ -58,21 +58,21 @@ class SidesRequest:
     scores
         Membership scores, declared before anything is seen.
     within
-        Field of the records within whose values the sides were drawn; None: there is
-        none.
+        Field of the records within whose values the sides were drawn; None if there is
+        no such field.
     paired
         Whether record i of one side and record i of the other are twins, of which one
         was drawn.
     statistic
-        Of `contamination.statistics.held_out.STATISTICS`.
+        A name from `contamination.statistics.held_out.STATISTICS`.
     resamples
-        Drawn divisions; no p is below 1 / (resamples + 1).
+        Number of drawn divisions; no p is below 1 / (resamples + 1).
     seed
-        Of the divisions.
+        Seed of the drawn divisions.
     directory
-        Where scores of records are kept.
+        Folder of all stores.
     name
-        Of the model; None takes that of the scorer.
+        Name of the model; None takes that of the scorer.
     drawn
         Whether a key has drawn the sides, so that nothing can object to them.
     """
@@ -111,7 +111,7 @@ class BlindBaselines:
     suspect, held_out
         The two sides.
     request
-        Of the comparison; the name of the model in it plays no role.
+        Request of the comparison; its name of the model plays no role.
     """
 
     suspect: ExampleSet
@@ -145,11 +145,11 @@ def compare(
     suspect
         The published records.
     held_out
-        Those that a random draw held back, rendered by the same template.
+        The records that a random draw held back, rendered by the same template.
     request
         Scores, strata and draws.
     level
-        Of the bound on how many records were read, and of their list.
+        Level of the bound on how many records were read, and of their list.
     baselines
         Those of these very sides and request, which the comparisons of several models
         share; None computes them.
@@ -216,7 +216,7 @@ def header_of(
     Parameters
     ----------
     model, suspect, held_out, request
-        As in `compare`.
+        Same as in `compare`.
     """
     return SidesHeader(
         model=request.name or str(getattr(model, "name", "model")),
@@ -245,11 +245,11 @@ def with_control(
     Parameters
     ----------
     comparison
-        Under the model that is asked about.
+        The comparison under the audited model.
     model, name
-        The scorer of the control, and what it is called.
+        Scorer of the control, and its name.
     suspect, held_out, request
-        Those of the comparison.
+        Both sides and the request of this comparison.
 
     Raises
     ------
@@ -270,9 +270,9 @@ def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) 
     suspect
         The published records.
     held_out
-        Those that a random draw held back.
+        The records that a random draw held back.
     request
-        Says which strata there are.
+        The request, which says how records form strata.
 
     Raises
     ------

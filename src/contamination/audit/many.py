@@ -56,12 +56,11 @@ class _Sets:
     held_out
         The held-out records of some of these sets, likewise.
     controls
-        Of each published set that was opened: what needs no model.
+        Controls without a model, for each published set that was opened.
     baselines
-        Of each set of which both sides were opened: what tells them apart without a
-        model.
+        Blind baselines, for each set of which both sides were opened.
     request, sides
-        Of the order, and of the comparison with held-out records.
+        Request of the order tests, and request of the comparison with held-out records.
     """
 
     published: dict[str, ExampleSet | str]
@@ -90,16 +89,16 @@ def audit_pairs(
     Parameters
     ----------
     models
-        As `open_model` takes them.
+        Models, named as `open_model` takes them.
     sets
-        Name -> how the set is opened, once. Sets that would share a store, such as two
-        files of one stem, are called by these names.
+        Name -> function that opens the set; it is called once. Sets that would share a
+        store, such as two files of one stem, are called by these names.
     request
-        Of all pairs alike; its axis is the order of records.
+        The request of all pairs; its axis is the order of records.
     open_model
-        Returns the scorer of a model.
+        Function that returns the scorer of a model.
     held_out
-        Name of a set -> how the records are opened that a draw held back.
+        Name of a set -> function that opens the records that a draw held back.
     sides
         How the sides are compared; directory and name are those of `request`.
     control
@@ -171,9 +170,9 @@ def _pairs_of(
     Parameters
     ----------
     model, model_name
-        As `open_model` takes it, and its name.
+        The model as `open_model` takes it, and its name.
     sets
-        Of the audit.
+        The sets of the audit.
     open_model
         Returns the scorer of a model.
     is_control

@@ -40,13 +40,13 @@ class Evidence:
     Attributes
     ----------
     test
-        That gave the p-value, for people.
+        Name of the test that gave the p-value, for people.
     p
-        After every correction that it needs, in (0, 1].
+        The p-value after every correction that it needs, in (0, 1].
     floor
         The least that `p` can be.
     order
-        What diagnostics without a model say of what the test permutes.
+        State of what the test permutes, by diagnostics without a model.
     controls
         Uncorrected p under what cannot have read the set, by name: a compressor, a
         model.

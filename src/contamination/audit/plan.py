@@ -45,14 +45,15 @@ class ScoringPlan:
     Attributes
     ----------
     stores
-        One for each test asked for, in their order, that of options last; tests may
-        share one.
+        One store for each test in their order, that of options last; tests may share
+        one.
     work
         Tokens and forward passes over all stores, those already stored included.
     missing
         Tokens that are not stored yet.
     flops, seconds
-        Of what is missing, predicted; None where the model runs elsewhere.
+        Predicted FLOPs and seconds of the missing work; None where the model runs
+        elsewhere.
     least_seconds, most_seconds
         Range of the seconds.
     measured

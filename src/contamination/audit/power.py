@@ -45,7 +45,8 @@ class Effect:
     studies, sets
         Numbers of studies and of planted sets behind the effect.
     mean, scale
-        Of Student's t with `studies` - 1 degrees of freedom, per root of a record.
+        Mean and scale of Student's t with `studies` - 1 degrees of freedom, per square
+        root of the number of records.
     """
 
     test: str
@@ -64,7 +65,8 @@ class Power:
     Attributes
     ----------
     probability
-        That the test finds a set of `records` records that was read `copies` times.
+        Estimated probability that the test finds a set of `records` records that was
+        read `copies` times.
     records_needed
         Smallest number of records, to two digits, with a probability of `WANTED`; None
         above `MOST_RECORDS`.
@@ -87,7 +89,7 @@ class SimulatedPower:
     Attributes
     ----------
     records, shards
-        Of the set, as the test cuts it.
+        Size of the set, and the number of shards into which the test cuts it.
     """
 
     effect: Effect

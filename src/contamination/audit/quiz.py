@@ -34,7 +34,7 @@ def questions_on_records(
     Parameters
     ----------
     test_set
-        With more than CHOICES records a shard.
+        A set of more than CHOICES records a shard.
     shards
         Contiguous parts of the set. The CHOICES records after the first one of a shard
         are the versions.

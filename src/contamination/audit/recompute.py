@@ -56,12 +56,12 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     Parameters
     ----------
     directory
-        The store.
+        Folder of the store.
     audited
-        Rows of `read_audit`, whose tests of this store are computed. None takes all
-        tests that read such a store by default; of variants that is the test of
-        wordings where one has left word in the store, else that of options; of two
-        sides those that were noted.
+        Rows of `read_audit`, whose tests of this store are computed. None takes the
+        tests that were noted in a store of two sides. In other stores it takes every
+        test that reads such a store by default; for variants that is the test of
+        wordings if one was noted in the store, else the test of options.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def recompute_sides(directory: Path, asked: Collection[str] | None = None) -> li
     Parameters
     ----------
     directory
-        The store.
+        Folder of the store.
     asked
         Keys of the tests that are computed; None computes all that were noted.
 

@@ -86,9 +86,9 @@ class Test(StoreNeed):
     Attributes
     ----------
     name
-        On the command line and in tables; `help` says there what it scores.
+        Name of the test on the command line and in tables.
     label, colour, marker
-        In figures and in the explorer.
+        Appearance of the test in figures and in the explorer.
     statistic
         Makes the result of the scores of all shards, with draws from a stream.
     b
@@ -136,9 +136,9 @@ class Test(StoreNeed):
         Parameters
         ----------
         store
-            That holds what the test needs.
+            A store that holds what the test needs.
         shard
-            Its index.
+            Index of the shard.
         permutations
             Shuffled orderings that count, of those that are stored.
         """

@@ -38,22 +38,23 @@ class Request:
     permutations
         m, shuffled orderings per shard, in tests of whole orderings.
     arrangements
-        Of the options of an item, the published one included; 24 are all of four.
+        Number of arrangements of an item's options, the published one included; four
+        options have 24.
     keep_answer
-        Leave the right option where it is, and move the wrong ones alone.
+        Keep the right option in place and permute the others.
     drawn
-        A seed alone has arranged the options of every item, so numbers move as well,
-        and what the test says of them needs no control.
+        The option order of every item was randomised by a seed. So numbers move as
+        well, and the test of options needs no control.
     order_drawn
-        The author states that the order of the records was drawn at random, so that
-        what the tests say of it needs no control.
+        The author states that the order of the records was drawn at random, so that the
+        tests of this order need no control.
     seed
-        Of the orderings.
+        Seed of the orderings.
     directory
-        Where the stores of all audits lie; a second audit reads what it finds there.
+        Folder of all stores; a second audit reads what it finds there.
     name
-        Of the model, for people and for the store; None takes it from where the model
-        is.
+        Name of the model, for people and for the store; None derives it from the place
+        of the model.
     """
 
     tests: Sequence[str] | None = None

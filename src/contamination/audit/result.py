@@ -59,11 +59,12 @@ class Audit:
     Attributes
     ----------
     header
-        Of a store that was read; it names the model and the set.
+        Header of one of the stores; it names the model and the set.
     plan
-        What there was to score; `missing` is what was scored in this run.
+        The work, the part that was already stored included; `missing` is what was
+        scored in this run.
     findings
-        One for each test.
+        The finding of each test.
     stores
         Directories that were read.
     seconds
@@ -72,15 +73,16 @@ class Audit:
         Nats a token by which an endpoint's answers to one prompt differed in this run;
         None for a local model, and where nothing was scored.
     precision
-        In which the model computed; "unknown" behind an endpoint.
+        Precision of the model's computation; "unknown" behind an endpoint.
     combined
-        p-value of all tests together: of both axes, or of all that a key has drawn.
+        p-value of all tests together: of both axes, or of everything that a key has
+        drawn.
     combined_by
-        Rule by which it was combined, for people.
+        Rule by which the p-values were combined, for people.
     held_out
         Comparison of published records with those that a key has held back, if any.
     options_drawn
-        Whether a seed alone has arranged the options (`Request.drawn`).
+        Whether the option order was randomised by a seed (`Request.drawn`).
     order_drawn
         Whether the author states that the order of records was drawn
         (`Request.order_drawn`).

@@ -58,9 +58,10 @@ class Scored:
     Attributes
     ----------
     plan
-        What there was to score; `missing` is what was scored in this run.
+        The work, the part that was already stored included; `missing` is what was
+        scored in this run.
     stores
-        One for each test.
+        The store of each test.
     seconds
         Scoring time in this run.
     anytime
@@ -100,8 +101,8 @@ def run_audit(
     request
         Tests, shards, permutations and the place of the stores.
     template
-        How a record of a set that is opened here becomes text, by name or with {field};
-        None is the set's own, else "text/1" (of items that of
+        Template of the records, by name or with {field}, if the set is opened here.
+        None takes the set's own, else "text/1" (for items that of
         `contamination.testsets.variants.open_items`).
     variants
         Sets of arrangements of the items; None makes those of the request.
@@ -248,7 +249,7 @@ def apply_tests(
     Parameters
     ----------
     work
-        Those of the audit.
+        The scoring work of this audit.
     scored
         The stores of this work.
     own_tests
@@ -325,11 +326,11 @@ def make_audit(
     Parameters
     ----------
     work
-        Those of the audit.
+        The scoring work of this audit.
     scored
         The stores of this work.
     findings
-        One for each test.
+        The finding of each test.
     combined
         p-value of all tests together, on which the verdict then rests.
     """

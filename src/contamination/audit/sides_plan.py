@@ -29,14 +29,14 @@ class SidesPlan:
     Attributes
     ----------
     published, held_out
-        Records of either side.
+        Numbers of records of either side.
     work
         Tokens and forward passes of both sides, those that are stored included.
     missing
         Tokens of the records whose scores are not stored yet.
     flops, seconds, least_seconds, most_seconds
-        Of what is missing, predicted; None where nothing is, or the model runs
-        elsewhere.
+        Predicted FLOPs and seconds of the missing work, with the range of the seconds;
+        None if nothing is missing, or if the model runs elsewhere.
     measured
         Date of the earlier run that the seconds follow from; None if they were measured
         for this plan.
@@ -64,7 +64,7 @@ def plan_comparison(
     Parameters
     ----------
     model, suspect, held_out, request
-        As in `contamination.audit.held_out.compare`.
+        Same as in `contamination.audit.held_out.compare`.
     """
     texts = [*suspect.examples, *held_out.examples]
     ids = tokenize(model.tokenizer, texts)
@@ -130,11 +130,11 @@ class TextReader:
     Parameters
     ----------
     model
-        The scorer.
+        Scorer of the model.
     ids
         Tokens of each text.
     scores
-        Membership scores, which are computed from what is read.
+        Membership scores, which are computed from the texts that are read.
     """
 
     def __init__(

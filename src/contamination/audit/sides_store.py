@@ -35,17 +35,17 @@ class SidesHeader(BaseModel):
     Attributes
     ----------
     kind
-        Of the store.
+        Kind of the store.
     model, model_revision
-        Of the scorer.
+        Name and revision of the scorer.
     dataset, dataset_revision
         The published records.
     held_out, held_out_revision
         The records that were held back.
     template
-        Of both.
+        Template of both sides.
     scores
-        Those that were asked for; a model may not give all of them.
+        Scores that were requested; a model may not give all of them.
     published
         Number of published records, which stand first.
     records
@@ -88,9 +88,9 @@ class SidesTest(BaseModel):
     Attributes
     ----------
     statistic, resamples, seed
-        As in `contamination.audit.held_out.SidesRequest`.
+        Same as in `contamination.audit.held_out.SidesRequest`.
     within
-        The field of the strata; "" if there is none.
+        Name of the field of the strata; "" if there is none.
     paired
         Whether record i of one side and record i of the other are a stratum.
     strata
@@ -131,7 +131,7 @@ class SidesStore:
     directory
         Folder of the store.
     header, test
-        What was scored, and how it was tested.
+        What was scored, and how the scores were tested.
     checksum
         SHA-256 of the scores.
     """
@@ -250,9 +250,10 @@ def judge_sides(table: "pd.DataFrame", header: SidesHeader, test: SidesTest) -> 
     Parameters
     ----------
     table
-        Scores, a row for each record and the published ones first.
+        Scores, one row for each record, the published ones first.
     header
-        Which records are published; its revisions name the draws.
+        Header of the store: it says which records are published, and its revisions name
+        the random draws.
     test
         How the scores are tested.
 

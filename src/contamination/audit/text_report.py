@@ -32,11 +32,11 @@ def summary(
     model, dataset
         Names for people.
     findings
-        One for each test.
+        The finding of each test.
     notes
         Lines of `notes_on`.
     verdict
-        At the level of the reader.
+        Verdict at the level of the reader.
     """
     lines = []
     for finding in findings:
@@ -59,17 +59,17 @@ def notes_on(
     Parameters
     ----------
     findings
-        One for each test.
+        The finding of each test.
     combined_p
         p-value of all tests together, if they were combined.
     combined_by
-        Rule by which they were.
+        Rule by which the p-values were combined.
     control
-        a model that took the same tests.
+        The results of a control model that took the same tests.
     held_out
         Comparison with records that a key has held back.
     other_tests
-        Of the same model and set by other commands.
+        Tests of the same model and set by other commands.
     """
     lines = []
     if combined_p is not None:

@@ -44,7 +44,7 @@ class ByLogProbabilities:
     Attributes
     ----------
     choice
-        How the model is loaded or reached.
+        How to load or reach the model.
     examples
         The test set.
     variants
@@ -101,13 +101,13 @@ class ByTexts:
     Attributes
     ----------
     choice
-        How the model is loaded or reached.
+        How to load or reach the model.
     examples
         The test set.
     variants
-        Its options as they were checked; None on the axis of records.
+        The checked options of the items; None on the axis of records.
     sampling
-        Of the texts.
+        How the texts are sampled.
     next_record
         Ask which record comes next.
     alpha

@@ -29,13 +29,13 @@ def option(text: str, *names: str, group: str | None = None, **settings: Any) ->
     Parameters
     ----------
     text
-        Its help.
+        Help of the option.
     names
         Names of the flag, if the parameter does not give them.
     group
         Heading of the help under which it stands; None is the last one.
     settings
-        Of `typer.Option`, such as limits.
+        Further arguments of `typer.Option`, such as limits.
     """
     if "min" in settings:
         settings.setdefault("metavar", "N")  # the range would take the room of the help

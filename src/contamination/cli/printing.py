@@ -168,11 +168,11 @@ def print_power(powers: "Sequence[Power]") -> None:
             (str(power.copies), probability, needed, str(power.studies), power.model),
         )
     first = powers[0]
+    title = f"Estimated power of {first.test} for a set of your size ({first.records:,} records)"
     print_table(
         ("copies", "probability", f"records for {WANTED:.0%}", "studies", "of models"),
         rows,
-        title=f"Estimated power of {first.test} for a set of your size ({first.records:,} records), "
-        "assuming memorisation as in our studies (unverified)",
+        title=f"{title}, assuming memorisation as in our studies (unverified)",
         text=("of models",),
     )
 

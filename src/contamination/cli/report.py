@@ -170,7 +170,7 @@ def print_plans(
     plans
         Plan of each model, that of the control last.
     request
-        Its tests are planned.
+        The request whose tests are planned.
     sides
         The comparison of published records with those that were held back; None if
         there is none.
@@ -203,9 +203,9 @@ def print_generation_plans(
     Parameters
     ----------
     plans
-        Plans by the name of the model.
+        Plan of each model, by name.
     text
-        The prices.
+        Says what tokens cost.
     as_json
         Print JSON instead of tables.
     """

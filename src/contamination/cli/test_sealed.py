@@ -40,7 +40,7 @@ class SealedByLogProbabilities:
     Attributes
     ----------
     choice
-        How the model is loaded or reached.
+        How to load or reach the model.
     sealed
         The verified set.
     compared
@@ -77,11 +77,12 @@ class SealedByTexts:
     Attributes
     ----------
     choice
-        How the model is loaded or reached.
+        How to load or reach the model.
     sealed
         The verified set.
     sampling, next_record
-        Of the texts about the order of records.
+        How to sample the texts about the order of records, and whether to ask which
+        record comes next.
     """
 
     choice: ModelChoice
@@ -133,17 +134,18 @@ def test_sealed(
     Parameters
     ----------
     model, request, chosen_set, chosen_model
-        As typed; how the set is tested has to be left out.
+        Arguments of the command, as typed. Options that the seal states must be left
+        out.
     seal, key
-        Both are needed.
+        Files of the seal and of its key; both are needed.
     held_out
         File of the records that the key has held back; None leaves them out.
     alpha
         The level is stated as well, so that another one than the default is refused.
     text
-        What the model is asked to write; None if its log-probabilities are tested.
+        What the model is to write; None if its log-probabilities are tested.
     output, as_json, dry_run
-        As in `contamination.cli.test.test`.
+        Same as in `contamination.cli.test.test`.
     """
     if seal is None or key is None:
         raise InputError(

@@ -82,10 +82,10 @@ def membership_scores(
         whatever their tokenizers; "token" by the mean over tokens, which must then be
         the same.
     neighbours
-        How many `word_neighbours` of each text, for `neighbour`; all lie in memory.
+        Number of `word_neighbours` of each text, for `neighbour`; all lie in memory.
     columns
-        Names of `contamination.membership.scores.SCORES`; those of an argument come
-        with it.
+        Names from `contamination.membership.scores.SCORES`; the scores that an argument
+        enables are added.
     seed
         Seed of the neighbours.
     numbers
@@ -291,9 +291,9 @@ def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndar
     scorer
         A model, whose tokenizer cuts.
     texts
-        To be joined; there may be none.
+        Texts, which are joined; there may be none.
     length
-        Tokens of a span.
+        Number of tokens of a span.
 
     Returns
     -------

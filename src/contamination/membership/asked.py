@@ -47,18 +47,18 @@ def text_scores(
     Parameters
     ----------
     names
-        Of the scores.
+        Names of the scores.
     scorer
         The model, for the gap.
     generator
-        The same model, for what it writes.
+        The same model, as a source of text.
     texts
-        Of two words at least, and with a word of four letters in the second half for
-        a gap. Other texts have NaN.
+        Texts of at least two words; for a gap, with a word of four letters in the
+        second half. Other texts have NaN.
     seed
-        Of the samples.
+        Seed of the samples.
     samples
-        Texts that are sampled after each prefix, for the variation.
+        Number of texts to sample after each prefix, for the variation.
 
     Raises
     ------

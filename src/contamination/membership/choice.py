@@ -47,11 +47,11 @@ def chosen_share(log_probs: np.ndarray, places: Sequence[int]) -> float:
     Parameters
     ----------
     log_probs
-        Of each letter (nats), (orders, options). Letters as likely as each other share
-        the choice, so that a model that knows nothing scores one over the number of
-        options.
+        Log-probability (nats) of each letter, (orders, options). Equally likely letters
+        share the choice, so that a model that knows nothing scores one over the number
+        of options.
     places
-        Of the published option in each order, (orders,).
+        Place of the published option in each order, (orders,).
     """
     best = log_probs.max(axis=1, keepdims=True)
     chosen = log_probs >= best - ROUNDING * np.abs(best)

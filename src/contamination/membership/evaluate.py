@@ -193,7 +193,7 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: ArrayLike) -
     Parameters
     ----------
     table, members
-        As in `evaluate`, without NaN.
+        Same as in `evaluate`, without NaN.
     weights
         (rows, n), 0 to 1e15, with members and non-members in every row.
 

@@ -47,8 +47,7 @@ class TokenStatistics:
     rank
         Rank of the token in the distribution that predicts it, (T,): 1 is the most
         probable one; tokens with equal logits share a rank. This and the next four are
-        missing
-        where only log-probabilities are available (a model behind an endpoint).
+        missing where only log-probabilities are available (a model behind an endpoint).
     rank_off_by_one
         Rank of the token before, (T,), in the distribution that predicts this one, as
         in the public code of Fu et al.; NaN for the first token, which has none before.
@@ -59,13 +58,13 @@ class TokenStatistics:
         Sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
         normalised again.
     text
-        itself.
+        The text itself.
     lower
-        log-probabilities of the text in lower case, by its own tokens.
+        Log-probabilities of the text in lower case, by its own tokens.
     neighbours
-        The same of small changes of the text.
+        Log-probabilities of small changes of the text, by their own tokens.
     reference
-        log-probability of the text (nats) under the model and under a reference model,
+        Log-probability of the text (nats) under the model and under a reference model:
         both `log_prob_per_byte`, or both means over the same tokens.
     """
 

@@ -45,7 +45,7 @@ def token_signals(
     Parameters
     ----------
     scorer
-        The model.
+        The model that reads the texts.
     sequences
         Token ids, (T,) each.
     ranked

@@ -45,11 +45,11 @@ def stored_scores(
     Parameters
     ----------
     directory
-        Directory for nothing else.
+        Folder of this table and nothing else.
     scorer, reference
         The model and, for `reference_*`, a second one.
     texts, columns
-        As in `membership_scores`.
+        Same as in `membership_scores`.
     options
         Options of `membership_scores` that are numbers or text.
 
@@ -100,7 +100,7 @@ def texts_to_score(
     Parameters
     ----------
     directory, scorer, texts, columns
-        As in `stored_scores`.
+        Same as in `stored_scores`.
     """
     missing: list[int] = []
     for path, rows in _parts(directory, [scorer], texts, {"columns": columns}).items():
@@ -120,11 +120,11 @@ def _parts(
     Parameters
     ----------
     directory, texts
-        As in `stored_scores`.
+        Same as in `stored_scores`.
     scorers
         The model and, if there is one, the reference.
     options
-        Of `membership_scores`, the columns among them.
+        Options of `membership_scores`, the columns among them.
     """
     as_text = [text for text in texts if isinstance(text, str)]
     tokens = tokenize(scorers[0].tokenizer, as_text) if as_text else texts

@@ -136,9 +136,9 @@ class Completions:
         Parameters
         ----------
         generator
-            The model.
+            The model, as a source of text.
         prompts
-            All of the store, in canonical order.
+            All prompts of the store, in canonical order.
         sampling
             How many texts, how long, and at which temperature.
 

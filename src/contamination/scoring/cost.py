@@ -139,7 +139,7 @@ def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workl
     lengths
         Tokens of each sequence.
     times
-        How often each of them is scored.
+        Number of times that each sequence is scored.
     context
         Tokens that the model reads at once.
     """

@@ -75,7 +75,7 @@ def read_answer(
     answer
         JSON of the answer.
     prompt
-        Token ids.
+        Token ids of the prompt.
     spelling
         Spelling of the tokens.
 
@@ -111,12 +111,12 @@ class Request(NamedTuple):
     Attributes
     ----------
     prompt
-        Token ids.
+        Token ids of the prompt.
     window
-        Window that it scores; None of a probe, and of a generated token that is sent
+        Window that it scores; None for a probe, and for a generated token that is sent
         back.
     probe
-        Number of the probe; None of all others.
+        Number of the probe; None for all other requests.
     """
 
     prompt: np.ndarray
@@ -135,11 +135,12 @@ class EndpointScorer:
     url
         Address of the API.
     model
-        Its name there.
+        Name of the model at the endpoint.
     tokenizer
         Directory or hub id of the model's own tokenizer.
     context
-        Tokens that the server reads and generates at most (vLLM: max_model_len).
+        Largest number of tokens that the server reads and generates (vLLM:
+        max_model_len).
     limits
         Concurrency, max_requests, timeout and api_key_env of the client.
     """

@@ -79,7 +79,8 @@ class Client:
     api_key_env
         Environment variable with the key; unset or empty where the server needs none.
     served
-        What the server called the model in its answers; "" before the first.
+        Name that the server gave to the model in its answers; "" before the first
+        answer.
     requests_made, failures
         Requests with their retries, and those that failed, by reason.
     reached

@@ -133,7 +133,7 @@ def checked(
     counted
         Tokens of the prompt as the server counts them; None or 0 if it does not.
     prompt
-        Token ids.
+        Token ids of the prompt.
     spelling
         Spelling of the tokens.
 

@@ -88,13 +88,14 @@ class Generator(Protocol):
     name
         Name for people.
     revision
-        Names weights and precision, or address and name of a server.
+        Names weights and precision, or the address of a server and the name of its
+        model.
     protocol
-        By which it is asked.
+        Name of the protocol by which the model receives prompts.
     instruction
         Text that stands before every prompt.
     left_out
-        Fields of requests, of those in OPTIONAL, that a server refuses.
+        Optional fields of requests (OPTIONAL) that a server refuses.
     """
 
     name: str
@@ -146,9 +147,10 @@ class LocalGenerator:
         Parameters
         ----------
         prompt
-            Text; where it leaves no room in the context, its last tokens count.
+            The prompt. If it leaves no room in the context, only its last tokens are
+            read.
         sampling
-            How many texts, how long, and at which temperature.
+            How many texts to sample, how long, and at which temperature.
         seed
             Seed of the noise.
 
@@ -234,9 +236,9 @@ class EndpointGenerator:
     url
         Ends in /v1 for completions, in /v1/chat/completions for chat.
     model
-        Its name there.
+        Name of the model at the endpoint.
     instruction
-        Before the prompt of a chat; others get the prompt alone.
+        Text before the prompt of a chat; a completion gets the prompt alone.
     limits
         Concurrency, max_requests, timeout and api_key_env of the client.
     """

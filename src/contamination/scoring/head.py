@@ -174,13 +174,13 @@ def objection(
     Parameters
     ----------
     network
-        Causal, as transformers loads it.
+        A causal network, as transformers loads it.
     head
-        Its output layer.
+        Output layer of the network.
     device
         Device that takes the inputs.
     length
-        Tokens of the texts that are tried.
+        Number of tokens of the texts that are tried.
 
     Notes
     -----

@@ -41,9 +41,9 @@ class ScoringJob:
     Parameters
     ----------
     store
-        To fill; `run` creates it.
+        The store to fill; `run` creates it.
     scorer
-        The model.
+        The model that scores.
     reader
         How the model reads the sequences.
     places

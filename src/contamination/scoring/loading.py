@@ -148,11 +148,11 @@ def load_network(
     Parameters
     ----------
     source
-        Where the weights come from.
+        Place of the weights.
     config
-        Configuration, from `load_config`.
+        Configuration, as `load_config` returns it.
     dtype
-        In which the network computes.
+        Precision in which the network computes.
     device
         Device of the network; without one it is spread over all devices.
     """
@@ -254,9 +254,9 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     source
         A directory, or a hub id with its commit.
     config
-        Configuration, from `load_config` or `read_config`.
+        Configuration, as `load_config` or `read_config` returns it.
     dtype
-        In which the network computes.
+        Precision in which the network computes.
     start
         Id of the token before each sequence.
     """
@@ -293,11 +293,12 @@ def load_named(
     Parameters
     ----------
     source, config, dtype, start
-        As in `identity`.
+        Same as in `identity`.
     device
-        As in `load_network`.
+        Same as in `load_network`.
     revision
-        The `identity` of all of them, taken before.
+        The `identity` of source, configuration, precision and start token, taken
+        before.
     states
         The `settled_states` of the files, taken before `revision`; None has them hashed
         again.

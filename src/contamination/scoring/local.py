@@ -51,8 +51,7 @@ class TransformersScorer:
     Parameters
     ----------
     source
-        Where the model comes from; a path or hub id is a `ModelSource` with its
-        defaults.
+        Place of the model; a path or hub id is a `ModelSource` with its defaults.
     batch_tokens
         Most tokens of a batch, padding included; halved whenever memory runs out. None
         is 4,096 on a CPU, and on a GPU what its free memory takes, at most 65,536.
@@ -175,7 +174,7 @@ class TransformersScorer:
         Parameters
         ----------
         sequences, firsts
-            As in `token_logprobs`.
+            Same as in `token_logprobs`.
         output
             A function of the hidden state that predicts a token.
         columns

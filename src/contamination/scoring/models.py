@@ -45,7 +45,7 @@ class ModelEntry:
     Attributes
     ----------
     name
-        What tables call it.
+        Name of the model in tables.
     id
         Hub id, directory or .gguf file.
     revision
@@ -54,17 +54,17 @@ class ModelEntry:
         "audited"; "negative_control", which cannot have seen the sets; or
         "contaminated", into whose corpus sets were planted.
     parameters
-        How many, where known.
+        Number of parameters, if known.
     context
         Tokens read at once; None is all that the model allows.
     published
-        Its column in the paper's tables.
+        Name of the model's column in the paper's tables.
     planted
-        Set -> its duplication count in the training data, where that is known.
+        Set -> its duplication count in the training data, if known.
     parts
         Wheels whose files, one after the other, are its GGUF file.
     terms
-        What has to be accepted before it is fetched (`fetch`).
+        Terms to accept before the model is fetched (`fetch`).
     """
 
     name: str

@@ -39,13 +39,13 @@ class Pace:
     Attributes
     ----------
     shape
-        Of the model, without which operations are not counted.
+        Shape of the network, from which operations are counted.
     flops
         Floating-point operations of the work.
     time
-        That it took, or was to take by samples.
+        Time that the work took, or was to take according to samples.
     date
-        On which it was measured (UTC).
+        Date of the measurement (UTC).
     """
 
     shape: Shape
@@ -67,9 +67,9 @@ def earlier_pace(scorer: TransformersScorer, kind: str, work: Workload) -> Pace 
     scorer
         The model, whose network stays closed.
     kind
-        Of the store.
+        Kind of the store.
     work
-        That is to be done.
+        Work whose pace is wanted.
     """
     with suppress(InputError, ValueError):  # none there, damaged, or of another version
         return TypeAdapter(Pace).validate_python(read_json(_file(scorer, kind, work)))
@@ -84,13 +84,13 @@ def keep_pace(pace: Pace, scorer: TransformersScorer, kind: str, work: Workload)
     Parameters
     ----------
     pace
-        Of the work, or of what was to be done of it.
+        Pace of the work, or of the part of it that was missing.
     scorer
-        The model.
+        The model, whose revision names the pace.
     kind
-        Of the store.
+        Kind of the store.
     work
-        Of the whole store.
+        Work of the whole store.
     """
     flops_of_batch = pace.shape.flops(work) * scorer.batch_tokens / work.read
     if pace.flops < flops_of_batch or not processes().is_main_process:

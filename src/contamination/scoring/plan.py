@@ -26,9 +26,11 @@ class StoreNeed:
     Attributes
     ----------
     kind, tokens_per_example
-        Those of the store, as in `contamination.scoring.store_format.Header`.
+        Kind of the store, and tokens of each example, as in
+        `contamination.scoring.store_format.Header`.
     shard_size
-        Examples of a shard unless the user says otherwise; None is the whole set.
+        Number of examples of a shard unless the user sets the number of shards; None is
+        the whole set.
     """
 
     kind: "Kind" = "orderings"
@@ -105,7 +107,7 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     Parameters
     ----------
     test
-        What the test asks of its store.
+        Requirements of the test.
     examples
         Number of examples of the set.
     shards

@@ -70,7 +70,7 @@ class OrderingReader:
     store
         Store of orderings.
     scorer
-        The model.
+        The model that scores.
     data
         The set, tokenised for this model.
     """
@@ -178,7 +178,7 @@ class SuccessorReader(ContinuationReader):
     store
         Store of successors.
     scorer
-        The model.
+        The model that scores.
     data
         The set, tokenised for this model.
     """
@@ -219,7 +219,7 @@ class VariantReader(ContinuationReader):
     store
         Store of variants.
     scorer
-        The model.
+        The model that scores.
     groups
         Tokens of the variants of each record.
     """

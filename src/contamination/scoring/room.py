@@ -102,7 +102,7 @@ def bytes_per_token(config: Any, *, row: int, itemsize: int, keeps_keys: bool = 
     Parameters
     ----------
     config, row, itemsize, keeps_keys
-        As in `batch_room`.
+        Same as in `batch_room`.
     """
     text = config.get_text_config()
     width = text.hidden_size

@@ -61,20 +61,22 @@ def score(
     Parameters
     ----------
     data
-        A set, tokenised by this scorer's tokenizer or to be; or variants of its
-        records. A row of `Store.variants` is a record that has any (`distinct` above
-        1), in canonical order: one that does not move says nothing, and is not read.
+        A set (tokenised by this scorer's tokenizer, or not tokenised yet) or variants
+        of its records. A row of `Store.variants` is a record with several distinct
+        variants (`distinct` above 1), in canonical order; a record that does not move
+        says nothing, and is not read.
     scorer
-        The model.
+        The model that scores.
     directory
         Directory of the store; it need not exist.
     plan
         Plan of orderings 0..permutations of every shard, or of all ordered pairs of a
         shard; None is the whole set in one shard. Variants have none.
     model, seed
-        As in `store_format.Header`; of variants, the order of work alone is drawn.
+        Same as in `store_format.Header`; for variants, the seed determines only the
+        order of work.
     permutations
-        Shuffled orderings of each shard; other kinds have none.
+        Number of shuffled orderings of each shard; other kinds of stores have none.
     enough
         Called after each shard with the store and the index of that shard; scoring ends
         when it returns True. The shards are then scored one after the other; None
@@ -115,7 +117,7 @@ def scoring_job(
     Parameters
     ----------
     data, scorer, directory, plan, model, seed, permutations, replace
-        As in `score`.
+        Same as in `score`.
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
@@ -153,7 +155,7 @@ def order_job(
     data
         The set, tokenised by this scorer's tokenizer.
     scorer, directory, plan, model, seed, permutations, replace
-        As in `score`.
+        Same as in `score`.
     """
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
         raise InputError(
@@ -199,7 +201,7 @@ def variant_job(
     variants
         Variants of the records of a set.
     scorer, directory, model, seed, replace
-        As in `score`.
+        Same as in `score`.
     """
     groups = token_groups(scorer.tokenizer, variants)
     lengths: list[int] = []

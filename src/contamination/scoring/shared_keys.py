@@ -26,7 +26,7 @@ def attention_mask(
     longest
         Inputs to which prefixes are padded.
     dtype
-        In which the network attends.
+        Precision in which the network attends.
     """
     rows, inputs = blocks.shape
     # The lowest number instead of minus infinity, and no boolean: every kind of
@@ -66,7 +66,7 @@ class SharedKeys(Cache):  # type: ignore[misc]
         Parameters
         ----------
         key_states, value_states
-            Those of the tokens that are read now.
+            Keys and values of the tokens that are read now.
         layer_idx
             Number of the layer.
         """

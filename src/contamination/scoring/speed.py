@@ -63,9 +63,9 @@ def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
     Parameters
     ----------
     seconds
-        Expected of the run.
+        Expected seconds of the run.
     fastest, slowest
-        Of the run, had all its work been as fast as the fastest that was measured, or
+        Seconds of the run if all its work were as fast as the fastest measured work, or
         as slow as the slowest.
     """
     return Forecast(seconds=seconds, least=fastest * FASTER, most=slowest * SLOWER)
@@ -123,7 +123,7 @@ def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
     Parameters
     ----------
     job
-        The work.
+        The work whose time is wanted.
     scorer
         The model of the job, which runs here.
     share
@@ -152,11 +152,11 @@ def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[
     Parameters
     ----------
     job
-        The work.
+        The work to sample.
     scorer
         The model of the job.
     tokens
-        That the model is to read.
+        Number of tokens that the model is to read in the whole job.
     """
     order = reading_order(job, scorer)
     warm_up(job, scorer, order)
@@ -179,7 +179,7 @@ def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> 
     Parameters
     ----------
     job
-        The work.
+        The work to sample.
     scorer
         The model of the job.
     order
@@ -201,13 +201,13 @@ def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> 
     Parameters
     ----------
     job
-        The work.
+        The work to sample.
     order
         Places in the order of work.
     beginning
-        Share of the work that lies before.
+        Share of the work that lies before the sample.
     size
-        Tokens.
+        Number of tokens to read.
     """
     places = order[int(beginning * len(order)) :]
     started = time.perf_counter()

@@ -46,7 +46,7 @@ def create_store(directory: Path, header: Header, *, replace: bool = False) -> S
     directory
         Directory of the store; it need not exist.
     header
-        What the store holds.
+        Header of the store: it names what the store holds.
     replace
         Remove a store of something else instead of raising an error.
     """
@@ -104,7 +104,7 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     directory
         Directory of the new store; a store of something else there is removed.
     permutations
-        To take along, of orderings alone.
+        Number of permutations to copy; it concerns a store of orderings alone.
     """
     sums = list(store.sums(permutations))
     summed = create_store(directory, changed(store.header, summed=True), replace=True)

@@ -45,7 +45,7 @@ class ScoredSequence(NamedTuple):
     Attributes
     ----------
     place
-        Its shard, and its number there.
+        Index of the shard, and of the sequence in the shard.
     examples
         The examples whose tokens are scored, as they were read, int32. A store of sums
         has none.
@@ -68,19 +68,19 @@ class Header:
     model, dataset
         Names for people.
     model_revision, dataset_revision
-        The identities.
+        Hashes that identify the model and the set.
     template
         Name/version of the rendering of a record.
     seed
         Seed of the orderings.
     shards
-        How many contiguous shards the set is cut into.
+        Number of contiguous shards into which the set is cut.
     example_tokens
         Number of tokens of each example, in canonical order.
     kind
         Kind of the store; `contamination.scoring.stores` has a class for each.
     tokens_per_example
-        The first tokens of each example that are scored and stored; None is all.
+        Number of first tokens of each example that are scored and stored; None is all.
     summed
         Sums stand in the place of the tokens, as
         `contamination.scoring.store.sum_store` says.
@@ -223,9 +223,9 @@ def write_part(
     header
         Header of the store.
     sequences
-        In the order of their places, at least one.
+        Sequences in the order of their places, at least one.
     served
-        What a server called the model, "" of one here.
+        Name that a server gave to the model; "" for a local model.
     """
     schema = part_schema(header)
     if served:
@@ -277,11 +277,11 @@ def write_table(
     path
         Path of the part.
     columns
-        Its values, in the order of the schema.
+        Values of each column, in the order of the schema.
     schema
-        Its columns, with the key of the store.
+        Schema of the part, with the key of the store.
     use_dictionary, column_encoding
-        As in `pyarrow.parquet.write_table`.
+        Same as in `pyarrow.parquet.write_table`.
     """
     arrays = list(map(pa.array, columns, schema.types))
     table = pa.table(arrays, schema=schema)

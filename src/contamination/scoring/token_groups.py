@@ -54,7 +54,7 @@ class Group(NamedTuple):
     record
         Index in the set, of the record or of the predecessor.
     prefix
-        What all variants begin with, less than any of them; or the predecessor.
+        Common beginning of all variants, shorter than any of them; or the predecessor.
     rests
         The distinct continuations, at least one token each.
     which

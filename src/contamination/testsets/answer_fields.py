@@ -22,7 +22,7 @@ class RightAnswer:
     marks
         The place of the right option, by the name of the field that says so.
     gold
-        As `Item.gold`.
+        Fields that name the right option, as in `Item.gold`.
     """
 
     marks: dict[str, int] = field(default_factory=dict)

@@ -116,12 +116,12 @@ def drawn_orders(
     Parameters
     ----------
     items
-        n of them.
+        The n items.
     free
         Places of each item that may change.
     permutations
-        At most so many other orders than the published one; a divisor of permutations +
-        1 in all.
+        Largest number of orders other than the published one. The number of all orders
+        of an item divides permutations + 1.
     seed
         Seed of the draws.
 
@@ -163,13 +163,13 @@ def _drawn_from(
     Parameters
     ----------
     options
-        How many options there are.
+        Number of options.
     places
         Places of the options that move.
     count
-        How many orders to return.
+        Number of orders to return.
     rng
-        Draws them, unless these are all.
+        Draws the orders, unless all of them are returned.
     """
     published = tuple(range(options))
     orders = {published: None}

@@ -53,12 +53,11 @@ class ExampleSet:
         SHA-256 of the examples and the name of their template, whatever file they came
         from.
     records
-        The fields behind each example, where they are known.
+        The fields behind each example, if they are known.
     declared
-        What is said of them, for sets of multiple-choice items.
+        What the author declared about the fields of multiple-choice items.
     started
-        Whether a tokenizer that begins texts with a special token begins every example
-        so.
+        Whether every example begins with the tokenizer's start token, if it has one.
     """
 
     name: str
@@ -99,13 +98,13 @@ def make_test_set(
     name
         Name of the set, for people.
     records
-        In canonical order.
+        Records in canonical order.
     template
-        As in `contamination.testsets.sources.open_test_set`.
+        Same as in `contamination.testsets.sources.open_test_set`.
     where
-        What error messages call the source of the records.
+        Name of the records' source in error messages.
     max_records
-        Takes so many from the start; there must be as many. None takes all.
+        Number of records to take from the start; there must be so many. None takes all.
 
     Raises
     ------

@@ -14,7 +14,7 @@ def item(
     Parameters
     ----------
     question
-        As the model is asked.
+        Question, as the model reads it.
     choices
         The texts of the options; empty where there are none.
     answer

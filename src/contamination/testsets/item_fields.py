@@ -22,11 +22,11 @@ class Layout(NamedTuple):
     Attributes
     ----------
     name
-        Name of a list, or with {} of a field for each option.
+        Name of a list; or a pattern with {} that gives a field for each option.
     counted
-        What is put there for each option; empty for a list.
+        Values of {} in the pattern, one for each option; empty for a list.
     labels
-        Labels of the options that have fields; none: letters.
+        Labels of the options that have fields; empty means letters.
     answers
         Fields that may name the right option.
     """
@@ -72,11 +72,11 @@ class Columns(NamedTuple):
     Attributes
     ----------
     columns
-        Places of the options, then of what moves along with each.
+        Places of the options, then of the values that move along with each option.
     labels
-        What the record calls the options; empty: letters.
+        Labels of the options in the record; empty means letters.
     answers
-        Names of fields that may name the right one.
+        Names of fields that may name the right option.
     """
 
     columns: list[list[Path]]

@@ -40,9 +40,10 @@ def open_items(
     what
         Name, file or directory of the set.
     template
-        How a record becomes an example; None as above.
+        How a record becomes an example; None takes the template of a registered set,
+        else OPTIONS_TEMPLATE.
     declared
-        What the author says of fields.
+        What the author declares about fields.
     where
         Further parameters of `open_test_set`.
 

@@ -103,7 +103,7 @@ class _Revisions:
     Attributes
     ----------
     line
-        Of the file at which the page starts.
+        Line of the file at which the page starts.
     is_article
         Whether it is in the namespace of articles, and no redirect.
     first
@@ -111,7 +111,7 @@ class _Revisions:
     has_earlier
         Whether that revision has a parent, which the export lacks.
     before, latest
-        Text of the last revision before the cutoff and of the last one, by day.
+        Text of the last revision before the cutoff, and of the last revision, by day.
     """
 
     line: int

@@ -137,11 +137,11 @@ def to_declare(
     name
         Name of the field.
     value
-        What it says.
+        Value of the field.
     options
         Texts of the options.
     labels
-        What the record calls them.
+        Labels of the options in the record.
     tells_apart
         Whether the field is an id that tells the records apart.
 
@@ -182,7 +182,7 @@ def tells_apart(name: str, values: Sequence[str], most_options: int) -> bool:
     name
         Name of the field.
     values
-        What it says in all records that have it.
+        Values of the field in all records that have it.
     most_options
         Largest number of options of an item.
     """

@@ -62,16 +62,17 @@ class Item:
     Attributes
     ----------
     answer
-        None where the record does not say.
+        Index of the right option; None if the record does not say.
     lettered
         A shown field names an option by its letter, wrong in another arrangement.
     record, labels
-        What it was read from, and what the record calls the options.
+        The record from which the item was read, and its labels of the options.
     columns
-        Places in the record of the options, then of what moves along with each.
+        Places of the options in the record, then of the values that move along with
+        each option.
     gold
-        Fields that name the right option, how ("label", "index" or "text"), and what
-        they say if it stands in each place.
+        Fields that name the right option; how they do so ("label", "index" or "text");
+        and their value for each place where the right option may stand.
     used
         Names of all these fields, and of the question.
     """

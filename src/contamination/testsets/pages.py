@@ -24,9 +24,9 @@ class Page:
     Attributes
     ----------
     title
-        Of the page.
+        Title of the page.
     text
-        Its text, without markup.
+        Text of the page, without markup.
     created
         The day on which the page was created.
     paraphrase

@@ -68,11 +68,11 @@ class Entry:
     Attributes
     ----------
     title
-        What the paper's tables call it.
+        Name of the set in the paper's tables.
     licence
         Licence of the data; "unknown" where it states none.
     records
-        How many there are.
+        Number of records.
     checksum
         SHA-256 of the examples in order, whatever file they come from.
     lines

@@ -80,8 +80,8 @@ def open_test_set(
         are those of whole lines (235 of MNLI, and 30 of its two sentences and its
         label).
     max_records
-        At most so many records, from the start; None takes 5,000 of a registered set,
-        as Oren do, and all of any other.
+        Largest number of records, taken from the start. None takes 5,000 of a
+        registered set, as Oren et al. do, and all of any other set.
     mirror
         Directory with files of sets, laid out like the cache; None is `data_directory`.
     revision, split
@@ -133,7 +133,7 @@ class Opened(NamedTuple):
     Attributes
     ----------
     name, where
-        What tables and messages call them.
+        Name of the set in tables, and of its source in messages.
     records
         Records of the whole file, each with its place; the first `used` are wanted.
     entry

@@ -73,13 +73,14 @@ class Template(NamedTuple):
     Attributes
     ----------
     name
-        What stores call it.
+        Name of the template in stores.
     pattern
-        Its text with {field}.
+        Text of the template, with {field}.
     parts
         A text and the field after it, in turn; None where there is none.
     braced
-        What stands in doubled braces, and so is text, whatever the record has.
+        Contents of doubled braces, which are literal text, whatever fields the record
+        has.
     """
 
     name: str
@@ -177,7 +178,7 @@ def render(records: Sequence[Record], template: str, where: str) -> tuple[str, .
     records
         Each with its place.
     template
-        Its name, a field, or its text.
+        Name of a template, name of a field, or text of a template.
     where
         What messages call the source of the records.
 

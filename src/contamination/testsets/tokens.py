@@ -95,7 +95,7 @@ def tokenize(
     tokenizer
         Tokenizer of the model.
     texts
-        In any number.
+        Any number of texts.
     special
         Whether to add the tokens that the tokenizer puts around a text.
 

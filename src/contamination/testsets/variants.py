@@ -125,14 +125,14 @@ def option_variants(
     Parameters
     ----------
     test_set
-        With records; see `contamination.testsets.options.items_of`.
+        A set with records; see `contamination.testsets.options.items_of`.
     permutations
         Arrangements other than the published one. 23 are all others of four options.
     seed
         Seed of the choice, where there are more than N.
     keep
-        Which options stay in place; see `FixedOptions` and `permitted_places`. Or the
-        places of each item among which a key has moved the options
+        Which options stay in place; see `FixedOptions` and `permitted_places`.
+        Alternatively the places of each item among which a key has moved the options
         (`contamination.seal`).
     template
         How an arrangement becomes text. None takes the set's own if that shows every
@@ -178,7 +178,7 @@ def require_arrangements(
     Parameters
     ----------
     test_set
-        What the message names.
+        The set, which the message names.
     free
         Places of each item among which its options may move.
     permutations
@@ -290,9 +290,9 @@ def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
     Parameters
     ----------
     item
-        An item, whose options alone decide, never their order.
+        The item; only its options count, not their order.
     keep
-        What keeps its place by the request.
+        Which options the request keeps in place.
     shared
         Whether another item of the set has the same options.
     """

@@ -88,7 +88,7 @@ def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
     records
         Records of the set.
     where
-        What messages call their source.
+        Name of the records' source in messages.
     """
     if entry.template is None:
         return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))

@@ -52,7 +52,7 @@ class Diagnosis:
     Attributes
     ----------
     rows
-        One for each diagnostic.
+        One row for each diagnostic.
     verdict
         "order carries information": a diagnostic rejects at LEVEL after Holm's
         correction. "suspicious": one would alone. "quiet": none would. "too few
@@ -62,9 +62,9 @@ class Diagnosis:
     what
         Was diagnosed, for people: "order of the records within 4 shards".
     counts
-        What JSON has of that: {"shards": 4}.
+        Numbers of what was diagnosed, for JSON: {"shards": 4}.
     remark
-        How many items do not move, and why; "" of records.
+        How many items do not move, and why; "" for records.
     """
 
     rows: tuple[Row, ...]
@@ -106,7 +106,7 @@ def judge(
     log_orderings
         Natural logarithm of how many orderings are possible.
     what
-        What was diagnosed, for people.
+        Name of what was diagnosed, for people.
     counts
         Numbers of what was diagnosed, for JSON.
     """
@@ -171,13 +171,13 @@ def tested_row(
     Parameters
     ----------
     diagnostic
-        Its name in the table.
+        Name of the diagnostic in the table.
     what
-        What the statistic is, for people.
+        Description of the statistic, for people.
     form
         Format of its numbers, as `format` takes it.
     values
-        Of the statistic, (m+1,), the published order first.
+        The statistic of each order, (m+1,), the published order first.
     result
         The test; None tests `values`, two-sided.
     """

@@ -24,9 +24,9 @@ class SetControls:
     Parameters
     ----------
     test_set
-        The set.
+        The set whose order is diagnosed.
     request
-        Of the audit; the name of the model in it plays no role.
+        Request of the audit; its name of the model plays no role.
     """
 
     def __init__(self, test_set: ExampleSet, request: Request) -> None:

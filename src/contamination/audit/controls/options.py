@@ -209,15 +209,15 @@ def _summed(
     Parameters
     ----------
     diagnostic
-        Its name in the table.
+        Name of the diagnostic in the table.
     what, form
-        What the statistic is and how its numbers are shown, for people.
+        Description of the statistic for people, and format of its numbers.
     values
-        Of each of n items, n times (N,), the published arrangement first.
+        The N values of each of n items, (n, N), the published arrangement first.
     scale
         Sums are divided by it where they are shown.
     nothing
-        What is said where no item has values that differ.
+        Reading to show if no item has values that differ.
     """
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
@@ -237,13 +237,13 @@ def _place(
     Parameters
     ----------
     diagnostic
-        Its name in the table.
+        Name of the diagnostic in the table.
     moving
         Items whose options may move, with their arrangements.
     what
-        What these options are, for people.
+        Description of these options, for people.
     options
-        Which option of each item it is; None where there is none.
+        Index of the option of each item; None where the item has none.
     """
     chosen = []
     for (_, arrangements), option in zip(moving, options, strict=True):
@@ -273,13 +273,13 @@ def _sorted(
     Parameters
     ----------
     diagnostic
-        Its name in the table.
+        Name of the diagnostic in the table.
     moving
         Items whose options may move, with their arrangements.
     what
-        What is correlated, for people.
+        Description of the correlated value, for people.
     values
-        Of the options of each item; None where an item has none.
+        Values of the options of each item; None where an item has none.
     either_way
         Test the size of the correlation in each item, whatever its sign.
     """

@@ -99,7 +99,7 @@ def record_rows(
     Parameters
     ----------
     texts
-        Of the records, as a model reads them.
+        Text of each record, as a model reads it.
     records
         Their fields; empty if there are none.
     orders

@@ -36,9 +36,9 @@ class SidesControl:
     Attributes
     ----------
     p_values
-        Of each baseline in `FEATURES`.
+        p-value of each baseline in `FEATURES`.
     p
-        Of the smallest, corrected for the choice.
+        Smallest of these p-values, corrected for the choice.
     """
 
     p_values: dict[str, float]
@@ -58,9 +58,9 @@ def compare_sides(
     Parameters
     ----------
     texts
-        Of all records, (n,).
+        Texts of all records, (n,).
     published, strata
-        As in `contamination.statistics.held_out.held_out_test`.
+        Same as in `contamination.statistics.held_out.held_out_test`.
     seed
         Name of the draws.
 

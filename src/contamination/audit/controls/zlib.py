@@ -80,13 +80,13 @@ def zlib_scores(
     Parameters
     ----------
     test_set
-        Those of the audit.
+        The test set of the audit.
     kind
-        Of the audit's store: "orderings", the very ones that the model is given, or
-        "successors", pairs of whole examples (a code has no first tokens) from which
-        orderings are sampled as those of the model are.
+        Kind of the audit's store. "orderings": the very orderings that the model is
+        given. "successors": pairs of whole examples (compressed text has no first
+        tokens), from which orderings are sampled as they are for the model.
     shards, permutations, seed
-        Those of the audit.
+        Shards, permutations and seed of the audit.
 
     Raises
     ------

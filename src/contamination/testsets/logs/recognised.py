@@ -16,9 +16,9 @@ def refuse_log(record: Mapping[str, Any], where: str) -> None:
     Parameters
     ----------
     record
-        Its fields.
+        Fields of the record.
     where
-        The file, as it was named.
+        Name of the file, as typed.
     """
     fields = set(record)
     if fields >= SAMPLE:
@@ -39,11 +39,11 @@ def log_as_set(where: str, harness: str, prefix: str) -> InputError:
     Parameters
     ----------
     where
-        The file, as it was named.
+        Name of the file, as typed.
     harness
-        Which wrote it.
+        Name of the harness that wrote the log.
     prefix
-        Stands before the colon of its name as a test set.
+        Prefix before the colon, by which the log is opened as a test set.
     """
     return InputError(
         f"{where}: this is a log of {harness}; name it {prefix}:{where}, which sorts its records "

@@ -34,25 +34,25 @@ class LogRecord:
     place
         File and place in it, for messages.
     model
-        Its name, from the log or the files next to it, else from the name of the file.
+        Name of the model, from the log or the files next to it, else from the name of
+        the file.
     id, number
-        What the log calls the record, and its place in the published order, from 0; ""
-        and None where the log does not say.
+        Id of the record in the log, and its place in the published order, from 0; ""
+        and None if the log does not say.
     doc
         The record: as published in logs of lm-evaluation-harness, an `item` in those of
         Inspect and lighteval, id and question in others.
     prompt
-        All that the model was shown, decoded, with the turns that it did not write
-        itself.
+        The whole prompt, decoded, with the turns that the model did not write itself.
     completion
-        What the model wrote, whole; where it chose one of several continuations by
-        their likelihood, the likeliest; "" where there is none, or no single one. No
-        reader looks at targets, scores or filtered answers for it.
+        The whole text that the model wrote. If the model chose one of several
+        continuations by their likelihood: the likeliest; "" if there is none, or no
+        single one. No reader takes it from targets, scores or filtered answers.
     epoch
         Counts answers to one record from 1.
     labels
-        The texts of the options by the labels that this prompt gave them; empty where
-        the log does not say.
+        Label -> text of the option, as this prompt labelled the options; empty if the
+        log does not say.
     """
 
     place: str
@@ -81,13 +81,13 @@ def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
     Parameters
     ----------
     kind
-        What it has to be.
+        Type to which the value must conform.
     value
         Bytes of JSON, or a mapping.
     where
         File and place.
     of
-        The format, for the message.
+        Name of the format, for the message.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def not_as(where: str, of: str, problem: object) -> InputError:
     where
         File and place.
     of
-        The format.
+        Name of the format.
     problem
         What is wrong, in a few words.
     """
