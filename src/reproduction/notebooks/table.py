@@ -20,11 +20,12 @@ class Notebook:
     Attributes
     ----------
     package
-        Of `reproduction.notebooks`; the passes over models are its `measure.measure`.
+        Subpackage of `reproduction.notebooks`; its `measure.measure` makes the passes
+        over models.
     passes
-        Which models of a run these read: "stores" (the two models, after their canary
-        sets are scored), "both", "all" (with the further sizes), "clean", or "" for no
-        passes. In a profile that trains nothing they read released models.
+        Which models of a run the passes read: "stores" (the two models, after their
+        canary sets are scored), "both", "all" (with the further sizes), "clean", or ""
+        for no passes. In a profile that trains nothing they read released models.
     needs
         The parameter of the notebook without which it makes no passes.
     reads

@@ -90,7 +90,7 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
     results
         Directory of the run's results.
     name
-        Of the files, without an ending.
+        Name of the files, without an ending.
     """
     figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
     for suffix, varying in {"svg": "Date", "png": "Software"}.items():
@@ -116,9 +116,9 @@ def panel_row(
     Parameters
     ----------
     titles
-        Of the panels, from left to right.
+        Titles of the panels, from left to right.
     size
-        Of the figure, in inches.
+        Size of the figure, in inches.
     shared
         Sharex and sharey of `subplots`.
     """
@@ -150,9 +150,9 @@ def draw_aucs(
     Parameters
     ----------
     axes
-        To draw in.
+        Axes to draw in.
     rows
-        With columns score, auc, auc_low, auc_high and that of `x`.
+        Rows with the columns score, auc, auc_low, auc_high and that of `x`.
     x
         Name of the column.
     labels
@@ -223,7 +223,7 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
     Parameters
     ----------
     axes
-        The panel.
+        Axes of the panel.
     most
         Largest -log10 p that is drawn.
     sideways
@@ -295,7 +295,7 @@ def plot_settings(
     setting
         The column of the horizontal axis.
     label
-        Of that axis.
+        Label of that axis.
     """
     size = (5.0, 3.4)
     if len(panels) > 1:

@@ -67,7 +67,7 @@ def published_p(
     Parameters
     ----------
     entry
-        The model.
+        Entry of the model.
     dataset
         Name of the registered set.
     published

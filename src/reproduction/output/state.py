@@ -82,7 +82,7 @@ def differences(run: State, reference: State, *, names: tuple[str, str]) -> list
     run, reference
         The two states, as `state_of` returns them.
     names
-        What the lines call them.
+        Names of the two states in the lines.
     """
     lines = []
     for file in sorted(run.keys() | reference.keys()):

@@ -46,7 +46,7 @@ def notebook_parameters(
     Parameters
     ----------
     source
-        The notebook.
+        File of the notebook.
     experiment
         The run, whose profile may give parameters.
     profile
@@ -128,7 +128,7 @@ def measurement_of(
     Parameters
     ----------
     source
-        The notebook.
+        File of the notebook.
     experiment
         The run.
     profile
@@ -168,7 +168,7 @@ def execute_notebook(
     Parameters
     ----------
     source
-        The notebook.
+        File of the notebook.
     experiment
         The run that it reads.
     profile

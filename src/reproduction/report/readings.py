@@ -32,9 +32,9 @@ def build_variables(
     Parameters
     ----------
     profile
-        Of the run.
+        Profile of the run.
     manifest
-        Of the run.
+        Manifest of the run.
     results
         Directory of its tables.
     published

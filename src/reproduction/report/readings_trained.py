@@ -78,9 +78,9 @@ def read_mmlu(combined: pd.DataFrame, subsets: pd.DataFrame, published: Path) ->
     Parameters
     ----------
     combined
-        `mmlu_fisher`.
+        The table `mmlu_fisher`.
     subsets
-        `mmlu_subsets`.
+        The table `mmlu_subsets`.
     published
         Directory of the papers' tables.
     """

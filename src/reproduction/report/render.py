@@ -133,7 +133,7 @@ class Source:
     results
         Directory that a run filled.
     variables
-        Of the run, by group and name.
+        Variables of the run, by group and name.
     """
 
     paper: Path
@@ -200,7 +200,7 @@ def stage(
     results
         Directory that a run filled.
     root
-        The folder.
+        Folder to write to.
     renderer
         Its name, which the documents print.
 

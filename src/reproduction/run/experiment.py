@@ -53,7 +53,7 @@ def store_plan(
     spec
         Shards and permutations of the profile.
     test
-        The test.
+        Name of the test.
     examples
         Number of examples of the set.
     """
@@ -80,7 +80,7 @@ class Experiment(RunFiles):
         dataset
             Name of the canary set.
         test
-            The test.
+            Name of the test.
         """
         plan, permutations = store_plan(
             self.profile.scoring,
@@ -105,7 +105,7 @@ class Experiment(RunFiles):
         model
             Name of the model.
         name
-            Of the canary set.
+            Name of the canary set.
         plan
             Kind of store and its shards.
         permutations
@@ -146,7 +146,7 @@ class Experiment(RunFiles):
         model
             Contaminated or clean.
         name
-            Of the canary set.
+            Name of the canary set.
         plan
             Kind and shards of the store.
         permutations
@@ -226,11 +226,11 @@ def write_measured(
     experiment
         The run.
     package
-        Of the notebook, in `reproduction.notebooks`.
+        Package of the notebook, in `reproduction.notebooks`.
     settings
-        Of the notebook, on which the tables depend.
+        Settings of the notebook, on which the tables depend.
     tables
-        By name.
+        Tables by name.
     """
     with replacing(experiment.build / "scores" / package / TABLES) as temporary:
         temporary.mkdir()
@@ -251,7 +251,7 @@ def read_measured(
     experiment
         The run.
     package
-        Of the notebook, in `reproduction.notebooks`.
+        Package of the notebook, in `reproduction.notebooks`.
     settings
         Of the notebook.
 

@@ -48,9 +48,9 @@ def fine_tune(
     texts
         Token ids, all of one length of at most the context of the model.
     directory
-        Of the new model.
+        Folder of the new model.
     learning_rate
-        Of every step.
+        Learning rate of every step.
     seed
         Draws the order of the texts.
     epochs

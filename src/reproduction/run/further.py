@@ -42,11 +42,11 @@ def plant_in_corpus(
     experiment
         The run.
     model
-        Whose tokenizer reads the sets.
+        Folder of the model whose tokenizer reads the sets.
     sets
-        To be planted, each under a name of its own.
+        Sets to plant, each under a name of its own.
     background_tokens
-        Of the documents, about.
+        Approximate number of tokens of the documents.
     rng
         Draws the orders of shuffled copies, then all places.
 

@@ -117,7 +117,7 @@ def load_each(
     Parameters
     ----------
     keys
-        Of the sets, each loaded once.
+        Keys of the sets, each loaded once.
     load
         Takes a key and returns the set.
     at_hand
@@ -269,13 +269,13 @@ class Access:
         Parameters
         ----------
         folder
-            Of the files with the scores, whose name says the options.
+            Folder of the files with the scores; its name says the options.
         scorer
-            Of the model.
+            Scorer of the model.
         texts
-            That are scored.
+            Texts to score.
         options
-            Of `stored_scores`.
+            Further arguments of `stored_scores`.
         """
         from contamination.membership.stored import stored_scores
 

@@ -44,11 +44,11 @@ def planted_copies(
     Parameters
     ----------
     name
-        Of the set.
+        Name of the set.
     planting
         Whole, shuffled or single.
     dup_count
-        How often the set is planted.
+        Number of times that the set is planted.
     records
         Token ids of each record, in canonical order.
     rng

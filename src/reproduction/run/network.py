@@ -69,7 +69,7 @@ def plain_attention(
     attention_mask
         None, for rows without padding.
     scaling
-        Of the products of queries and keys.
+        Factor of the products of queries and keys.
     """
     rows, heads, tokens, width = query.shape
     heads_per_key = heads // key.shape[1]

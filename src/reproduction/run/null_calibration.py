@@ -35,13 +35,14 @@ def null_calibration_counts(
     test
         The test whose level is calibrated.
     store
-        Its scored store.
+        The scored store of the set.
     scores
-        Of the test, (shards, orderings), as `null_calibration_p_values` takes them.
+        Scores of the test, (shards, orderings), as `null_calibration_p_values` takes
+        them.
     published
         p-value of the published order.
     orders
-        Canonical orders to draw.
+        Number of canonical orders to draw.
     alpha
         Level of the test.
 

@@ -76,7 +76,7 @@ def domain_texts(
     experiment
         The run, whose corpus is read.
     tokenizer
-        Of the models of the run.
+        Tokenizer of the run's models.
     length
         Tokens of a text; shorter documents are left out.
     texts

@@ -74,11 +74,11 @@ def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
     Parameters
     ----------
     step
-        From 0.
+        Number of the step, from 0.
     steps
         Number of all steps.
     spec
-        Of the training.
+        Hyper-parameters of the training.
     """
     if step < spec.warmup_steps:
         return spec.learning_rate * (step + 1) / spec.warmup_steps
@@ -111,13 +111,13 @@ def train(
     tokenizer
         Saved with the model.
     shape
-        Of a model that begins with random weights, or the released model.
+        Shape of a model that begins with random weights, or the released model.
     spec
         Hyper-parameters.
     directory
-        Of the model that is written, whole or not at all.
+        Folder of the model, which is written whole or not at all.
     seed
-        Of the run.
+        Seed of the run.
     label
         Title of the progress bar and of errors.
     record
@@ -311,9 +311,9 @@ def save_checkpoint(
     path
         Directory of the checkpoint.
     key
-        Of the run.
+        Key of the run.
     model, optimizer
-        Whose tensors are written.
+        Model and optimiser whose tensors are written.
     state
         Step, seconds and losses.
     """
@@ -334,9 +334,9 @@ def load_checkpoint(
     path
         Directory of the checkpoint.
     key
-        Of the run; a checkpoint of another run is not read.
+        Key of the run; a checkpoint of another run is not read.
     model, optimizer
-        That get the tensors.
+        Model and optimiser that receive the tensors.
     """
     # Unreadable or damaged: training from the start costs time, never correctness.
     with contextlib.suppress(OSError):

@@ -159,11 +159,11 @@ class Counting(Access):
         Parameters
         ----------
         entry
-            Of the registry.
+            Entry of the registry.
         count
-            Records that are made up of another file.
+            Number of records to make up if the file is absent.
         tokens
-            Of each of them, about.
+            Approximate number of tokens of each made-up record.
         """
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
@@ -202,7 +202,7 @@ class Counting(Access):
         test
             Name of the test.
         scorer
-            Of the model.
+            Scorer of the model.
         examples
             The set.
         request
@@ -226,11 +226,11 @@ class Counting(Access):
         Parameters
         ----------
         folder
-            Of the scores; its name says what they are for.
+            Folder of the scores; its name says their purpose.
         scorer
-            Of the model.
+            Scorer of the model.
         texts
-            That would be scored.
+            Texts that would be scored.
         options
             Neighbours and reference of `stored_scores`.
         """

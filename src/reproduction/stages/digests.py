@@ -28,7 +28,7 @@ class Digests:
     Parameters
     ----------
     file
-        Where they are kept; None keeps them in memory alone.
+        File of the digests; None keeps them in memory alone.
     """
 
     def __init__(self, file: Path | None = None) -> None:

@@ -88,8 +88,9 @@ class Rules:
         modules
             Code of the stage; the stamp has all that they import.
         sections
-            Of the profile; with the first comes the seed. The section of a notebook has
-            the notebook's own parameters, too.
+            Sections of the profile on which the stage depends; if there are any, the
+            seed is added. The section of a notebook includes the notebook's own
+            parameters.
         needs
             Files that the target is made from.
         without
@@ -120,7 +121,7 @@ def rules_of(
     run
         Profile and build directory.
     root
-        Of the repository.
+        Root of the repository.
     known
         Digests of modules and versions of packages.
     """
@@ -218,9 +219,9 @@ def _add_notebook(
     Parameters
     ----------
     rules
-        To add to.
+        Rules to which lines are added.
     name
-        Of the notebook.
+        Name of the notebook.
     listed
         All notebooks of the run.
     models, stores

@@ -105,7 +105,7 @@ def print_comparison(values: pd.DataFrame, results: Path, reference: Path) -> No
     Parameters
     ----------
     values
-        Of `reproduction.output.compare.compare`.
+        The table of `reproduction.output.compare.compare`.
     results, reference
         Directories of the two runs.
     """

@@ -29,9 +29,9 @@ def conclusions(
     Parameters
     ----------
     within, cross
-        The tables.
+        Tables of `within_table` and `cross_table`.
     model
-        That the conclusions are about.
+        Name of the model that the conclusions are about.
     near
         Percentage points of AUC that still count as near chance, or as no difference.
     """

@@ -138,15 +138,15 @@ def score_released(
     Parameters
     ----------
     entries
-        The models.
+        The released models.
     domains
         The public set.
     folder
-        Keeps what is scored.
+        Folder of the scores.
     settings
         Lengths and numbers of texts.
     access
-        To the models.
+        Access to the models.
 
     Returns
     -------

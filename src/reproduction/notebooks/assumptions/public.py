@@ -67,7 +67,7 @@ def load_public(
         Tokens of a text, and texts on each side, with which a plan without the files
         reckons.
     access
-        To the files.
+        Access to the files.
     """
 
     def load(domain: str) -> PublicDomain:

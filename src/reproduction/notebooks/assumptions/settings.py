@@ -20,9 +20,9 @@ class Settings(NotebookSettings):
     spare
         Most texts of a domain that models trained here read in fine-tuning.
     epochs
-        How often they read them.
+        Number of times that models read the texts.
     learning_rate
-        Of fine-tuning.
+        Learning rate of fine-tuning.
     asked
         Most texts of a domain, on each side, that the clean model also continues,
         completes and chooses.

@@ -35,7 +35,7 @@ def survey_layout(
     asked_within
         `within_table` of the scores for which the model is asked more.
     epochs
-        How often fine-tuning has read a text.
+        Number of times that fine-tuning has read a text.
     """
     control, once, again = PHASES
     headings = {control: "Control", once: "Read once", again: f"Read {epochs} times"}

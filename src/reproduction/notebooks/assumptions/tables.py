@@ -82,7 +82,7 @@ def join_models(
     tables
         Name of a model -> its table.
     columns
-        Of the joined table.
+        Columns of the joined table.
     cells
         Every model and domain, with its status.
     """
@@ -159,11 +159,11 @@ def cross_table(
     scored
         Texts of one model, with their scores.
     metrics
-        That are judged.
+        Names of the scores to judge.
     rng
         Draws the resamples.
     resamples
-        Of the bootstrap.
+        Number of resamples of the bootstrap.
 
     Returns
     -------

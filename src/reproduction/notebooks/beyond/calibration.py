@@ -80,7 +80,7 @@ def sampled_p_values(
     Parameters
     ----------
     scores
-        (r, m+1).
+        Scores of each shard, (r, m+1).
     canonical
         (b, r), the orderings that are called canonical in each trial.
     rng
@@ -112,11 +112,11 @@ def anytime_p_values(
     Parameters
     ----------
     scores
-        (r, m+1).
+        Scores of each shard, (r, m+1).
     canonical
         (b, r), the orderings that are called canonical in each trial.
     rng
-        Is not used, since the test draws nothing.
+        Not used: the test draws nothing.
     """
     shards = len(scores)
     log_e = np.stack([_log_e_values(shard.tobytes()) for shard in scores])
@@ -155,9 +155,9 @@ def heavy_tailed(
     Parameters
     ----------
     permutations
-        Numbers of them, with one array of scores each.
+        Numbers of permutations; each gets one array of scores.
     shards
-        Of each array.
+        Number of shards of each array.
     rng
         Draws the numbers.
     """
@@ -193,9 +193,9 @@ def calibration_table(
     shards
         Numbers of shards, r; those that a pool does not have are left out.
     alphas
-        levels.
+        Levels of the tests.
     trials
-        Of each setting.
+        Number of trials of each setting.
     rng
         Gives each setting (scores, r, m) a stream of its own.
     jobs
@@ -277,7 +277,7 @@ def null_p_values(
     trials
         Number of rows.
     rng
-        Draws them.
+        Draws the trials.
     """
     groups = np.array_split(np.arange(trials), max(1, trials // GROUP))
     sampling = rng.spawn(len(groups))  # what a test draws for itself moves no other draw

@@ -100,11 +100,12 @@ def power_rows(
     model
         Name of the model.
     permutations, successor_shards
-        Of the stores, as in the settings of the notebook.
+        Permutations and numbers of shards of the stores, as in the settings of the
+        notebook.
     fractions
-        Of the shards that are used, chosen at random.
+        Shares of the shards to use, chosen at random.
     replicates
-        Draws of each fraction that is not all shards.
+        Number of draws of each fraction that is not all shards.
     rng
         Draws the shards, and the orderings of successors.
 
@@ -185,7 +186,7 @@ def pools_of(
     permutations
         Numbers of shuffled orderings.
     successor_shards
-        Of the store of successors.
+        Numbers of shards of the stores of successors.
     rng
         Samples the orderings of successors, as many as the largest number of
         permutations.

@@ -90,7 +90,7 @@ def make_books(experiment: Experiment, *, words: int, count: int) -> pd.DataFram
     experiment
         The run, whose corpus is read.
     words
-        Of a book.
+        Number of words of a book.
     count
         Books of a package and kind, for validation and for the audit each.
 

@@ -26,15 +26,15 @@ class Settings(NotebookSettings):
     Attributes
     ----------
     words
-        Of a snippet.
+        Number of words of a snippet.
     snippets
-        Of a book.
+        Number of snippets of a book.
     books
-        Of each package and kind, for validation and for the audit each.
+        Number of books of each package and kind, for validation and for the audit each.
     epochs, learning_rate
-        Of the reading of books that are read again.
+        Epochs and learning rate with which some books are read again.
     neighbours
-        Of each snippet, for the score of that name.
+        Number of neighbours of each snippet, for the score of that name.
     """
 
     words: int

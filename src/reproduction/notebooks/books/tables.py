@@ -84,7 +84,7 @@ def validation_aucs(
     Parameters
     ----------
     validations
-        Of `validation_snippets`.
+        The table of `validation_snippets`.
     seed
         Draws the resamples.
     resamples

@@ -13,7 +13,7 @@ class Settings(NotebookSettings):
     ablation_sets
         Sets that are scored in several numbers of shards (Figure 3).
     shards
-        These numbers.
+        Numbers of shards in which these sets are scored.
     permutations
         Shuffled orderings of each shard.
     max_records
@@ -26,7 +26,7 @@ class Settings(NotebookSettings):
     length
         Tokens of a span.
     spans
-        Of each set.
+        Number of spans of each set.
     k
         Percentage of Min-K%.
     """

@@ -84,11 +84,11 @@ def by_permutations(
     permutations
         Numbers of permutations.
     scored
-        Of which they are subsets.
+        Number of stored permutations, from which subsets are drawn.
     shards
-        Of the stores that are read.
+        Number of shards of the stores to read.
     directory
-        Of the stores.
+        Folder of the stores.
     replicates
         Subsets of each number.
     rng

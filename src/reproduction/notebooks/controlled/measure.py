@@ -129,9 +129,9 @@ def fine_tune_runs(
     experiment
         The run of the profile.
     tokenizer
-        Of its models.
+        Tokenizer of the run's models.
     runs
-        Of all experiments.
+        Runs of all experiments.
     sets
         The contaminants.
     background
@@ -205,11 +205,11 @@ def score_runs(
     Parameters
     ----------
     runs
-        Of all experiments.
+        Runs of all experiments.
     sets
         The contaminants.
     models
-        By name of the run, and the base model.
+        Models by the name of their run, and the base model.
     parts
         Folder that keeps what is scored.
     k

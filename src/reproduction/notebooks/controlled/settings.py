@@ -11,15 +11,15 @@ class Settings(NotebookSettings):
     outliers
         Canary sets whose sources give the outlier sets.
     examples
-        Of each half of a set.
+        Number of examples in each half of a set.
     sizes
         Tokens of the mixtures that are compared.
     fixed_tokens
         The mixture, one of `sizes`, in which the other experiments are made.
     dup_counts
-        How often examples are injected in the run for duplication counts.
+        Numbers of times that examples are injected in the run for duplication counts.
     learning_rate
-        Of all runs but those that compare it.
+        Learning rate of all runs but those that compare it.
     other_rates
         Learning rates that are compared with it.
     batch_size
@@ -27,7 +27,7 @@ class Settings(NotebookSettings):
     k
         Percentage of Min-K%.
     neighbours
-        Of each text for "Neighbor"; 0 leaves it out.
+        Number of neighbours of each text for "Neighbor"; 0 leaves the score out.
     validation_files
         Canary set -> file of the data directory, instead of the set's own file.
     """

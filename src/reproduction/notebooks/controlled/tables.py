@@ -260,11 +260,11 @@ def conclusions(
     Parameters
     ----------
     table
-        Of `auc_table`.
+        The table of `auc_table`.
     slopes
-        Of `trends`.
+        The table of `trends`.
     score
-        That the conclusions are about.
+        Name of the score that the conclusions are about.
     """
     of_score = slopes[slopes["score"] == score]
     of_score = of_score.set_index(["experiment", "contaminant"])

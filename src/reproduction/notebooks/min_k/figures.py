@@ -41,7 +41,7 @@ def plot_min_k(
     held_out
         The table of sets and their held-out twins; only sets of `canaries` are drawn.
     tests
-        Those whose verdicts are drawn below.
+        Names of the tests whose verdicts are drawn below.
     fpr
         False positive rate of the thresholds.
     alpha

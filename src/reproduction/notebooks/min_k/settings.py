@@ -25,14 +25,14 @@ class Settings(NotebookSettings):
     divisions
         Divisions of the records of a set and its twin that are drawn.
     kinds, plantings, dup_counts
-        Of the sets that the clean model reads further, a set for each combination.
-        Without kinds it reads none.
+        Sets that the clean model reads further: one for each combination of kind,
+        planting and number of copies. Without kinds it reads none.
     examples
         Records of such a set.
     background_tokens
-        Of the corpus in which they are planted.
+        Number of tokens of the corpus in which these sets are planted.
     learning_rate
-        Of the model that reads them.
+        Learning rate of the model that reads these sets.
     batch_size
         Blocks of an optimiser step.
     """

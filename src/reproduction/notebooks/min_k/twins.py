@@ -35,11 +35,11 @@ class TwinSets:
     planted
         The set as it is planted, whole.
     published
-        Those of its records that are compared.
+        The records of the planted set that are compared.
     held_out
-        As many records of the same kind.
+        Equally many records of the same kind.
     kind
-        Of the records.
+        Kind of the records.
     """
 
     planted: PlantedSet

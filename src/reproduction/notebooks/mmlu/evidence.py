@@ -54,11 +54,11 @@ class Evidence:
     lines
         Rows of `reproduction.notebooks.mmlu.lines.line_table`.
     table2
-        What Table 2 prints for Fisher's method, by curve.
+        Curve -> the number that Table 2 prints for Fisher's method.
     source
-        Where the measured numbers come from, as a sentence.
+        Origin of the measured numbers, as a sentence.
     most_records
-        How many records of a subset were measured at most.
+        Largest number of records of a subset that were measured.
     """
 
     p_values: pd.DataFrame

@@ -139,11 +139,12 @@ def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.D
     Parameters
     ----------
     sets
-        Of `segmented`.
+        Sets as `segmented` returns them.
     seed
-        Of the shuffled orderings.
+        Seed of the shuffled orderings.
     shards
-        Of the sharded t-test; None for as many as leave four records in each.
+        Number of shards of the sharded t-test; None takes as many as leave four records
+        in each.
 
     Returns
     -------

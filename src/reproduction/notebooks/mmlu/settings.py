@@ -19,7 +19,8 @@ class Settings(NotebookSettings):
     max_records
         Most records of a subset, from its start.
     shards
-        Of whole orderings; None for as many as leave four records in each.
+        Number of shards of whole orderings; None takes as many as leave four records in
+        each.
     start_each
         Whether every example begins with a start token, as
         `contamination.testsets.example_set.start_each` says.

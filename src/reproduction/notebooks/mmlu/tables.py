@@ -82,7 +82,7 @@ def judge_stores(
     sets
         Segmentation -> subset -> its examples.
     permutations
-        Of each shard.
+        Number of permutations of each shard.
     published
         Directory of the papers' tables.
     """
@@ -143,15 +143,15 @@ def measured_subsets(
     cells
         The table of `measure`.
     rows
-        Of `judge_stores`.
+        The table of `judge_stores`.
     free
-        Of `model_free`.
+        The table of `model_free`.
     controls
         Names of control models that were measured.
     exclude_below
         p-value of a control below which a subset is out.
     printed
-        Of `published_subsets`.
+        The table of `published_subsets`.
     """
     rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
@@ -212,7 +212,7 @@ def fisher_table(
     Parameters
     ----------
     subsets
-        Of `published_subsets` and `measured_subsets`.
+        The tables of `published_subsets` and `measured_subsets`.
     table2
         The published Table 2.
     measured

@@ -30,7 +30,7 @@ class Controls:
     Attributes
     ----------
     sets
-        By their names in the audit.
+        Sets by their names in the audit.
     """
 
     def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
@@ -60,9 +60,9 @@ class Controls:
         Parameters
         ----------
         name
-            Of the set.
+            Name of the set.
         header
-            Of the store.
+            Header of the store.
         permutations
             Orderings of a shard besides the canonical one.
         """
@@ -83,11 +83,11 @@ class Controls:
         Parameters
         ----------
         name
-            Of the set.
+            Name of the set.
         arrangements
-            Of an item, the published one included.
+            Number of arrangements of an item, the published one included.
         seed
-            Of the arrangements.
+            Seed of the arrangements.
         """
         key = ("options", name, arrangements, seed)
         if key not in self._cached:

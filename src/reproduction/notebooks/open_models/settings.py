@@ -26,7 +26,8 @@ class Settings(NotebookSettings):
         `contamination.testsets.example_set.start_each` says; not in sets that the score
         stage has scored.
     arrangements
-        Of the options of an item, in the test of their order; the published one counts.
+        Number of arrangements of an item's options in the test of their order, the
+        published one included.
     by_line
         Whether an example is a line of the file, with all of its fields; not in canary
         sets.

@@ -88,7 +88,7 @@ def audit_models(
     cells
         The table of `measure`.
     settings
-        Those of `measure`.
+        The settings of `measure`.
     published
         Directory of the papers' tables.
     alpha
@@ -247,12 +247,12 @@ def _evidence(row: Any, log10_least: float | None, *, tests: int) -> Evidence:
     Parameters
     ----------
     row
-        Of the table.
+        A row of the table.
     log10_least
-        Of its test, if that knows its scores; None takes the bound of `log10_floor`, by
-        shards and permutations alone.
+        log10 of the least p of the row's test, if the test knows its scores; None takes
+        the bound of `log10_floor`, by shards and permutations alone.
     tests
-        In the table.
+        Number of tests in the table.
     """
     if log10_least is None:
         log10_least = log10_floor(row)

@@ -146,7 +146,8 @@ def item_sets(
     sizes
         Name of a set -> number of its items.
     packages
-        Whose docstrings become items; without any those that the corpus holds out.
+        Packages whose docstrings become items; without any, those that the corpus holds
+        out.
     longest
         Characters of an option, at most.
 
@@ -197,7 +198,7 @@ def usable(
     documents
         The docstrings.
     longest
-        Characters of a text, at most.
+        Largest number of characters of a text.
     planted
         Text of the sets that are planted elsewhere.
     read
@@ -262,11 +263,11 @@ def score_axes(
     Parameters
     ----------
     test_set
-        The set.
+        The set of items.
     scorer
         The open model.
     folder
-        Of all stores.
+        Folder of all stores.
     model
         Name of the model.
     permutations

@@ -11,17 +11,18 @@ class Settings(NotebookSettings):
     examples
         Items of a set.
     dup_counts
-        How often sets are planted.
+        Numbers of times that sets are planted.
     permutations
         Other arrangements of the options of an item.
     packages
-        Whose docstrings become items; without any those that the corpus holds out.
+        Packages whose docstrings become items; without any, those that the corpus holds
+        out.
     longest
-        Characters of an option, at most.
+        Largest number of characters of an option.
     background_tokens
-        Of the corpus in which the sets are planted.
+        Number of tokens of the corpus in which the sets are planted.
     learning_rate
-        Of the model that reads them.
+        Learning rate of the model that reads them.
     batch_size
         Blocks of an optimiser step.
     """

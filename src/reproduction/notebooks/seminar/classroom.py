@@ -52,7 +52,7 @@ class Classroom:
     Attributes
     ----------
     directory
-        Where models and stores lie; a second run with the same settings finds them
+        Folder of models and stores; a second run with the same settings finds them
         there.
     dup_counts
         Name of a test set -> how often the contaminated model has read it.
@@ -89,7 +89,7 @@ class Classroom:
         test_set
             The set.
         shards
-            Of the set.
+            Number of shards of the set.
         permutations
             Orderings of a shard besides the canonical one.
         kind
@@ -132,13 +132,13 @@ def open_classroom(
     Parameters
     ----------
     directory
-        Of models and stores.
+        Folder of models and stores.
     dup_counts
-        How often test sets are planted; set "x4" four times.
+        Numbers of times that test sets are planted; set "x4" is planted four times.
     examples
-        Of a test set.
+        Number of examples of a test set.
     documents
-        Of the corpus, of six records each.
+        Number of documents of the corpus, of six records each.
     seed
         Draws the text and the places of the copies.
 

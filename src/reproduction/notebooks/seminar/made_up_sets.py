@@ -50,13 +50,13 @@ def made_up_set(
     Parameters
     ----------
     name
-        Of the set.
+        Name of the set.
     count
-        Of its records.
+        Number of its records.
     rng
         Draws the words.
     towns
-        Of which one is drawn for each record.
+        Towns of which one is drawn for each record.
     """
     names = rng.choice(NAMES, size=count)
     trades = rng.choice(TRADES, size=count)

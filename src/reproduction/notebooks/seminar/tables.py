@@ -32,11 +32,11 @@ def power_table(
     room
         Models and sets.
     shards
-        Of orderings; pairs come in shards of ten examples or more.
+        Number of shards of orderings; pairs come in shards of ten examples or more.
     permutations
-        Of a shard.
+        Number of permutations of a shard.
     whole_set_permutations
-        Of the whole set.
+        Number of permutations of the whole set.
     """
     spec = ScoringSpec(shards, permutations, whole_set_permutations)
     rows = []
@@ -80,11 +80,11 @@ def verdict_table(
     model
         Contaminated or clean.
     sets
-        That are tested.
+        The sets to test.
     test
         Name of the test.
     shards, permutations
-        Of the store that it reads.
+        Shards and permutations of the store that the test reads.
     """
     request = Request(
         (test,),
@@ -126,9 +126,9 @@ def chosen_afterwards(
         (q, r, m+1), of a model that has not read the set, so that any ordering may be
         called canonical; an ordering has the same place in all statistics.
     trials
-        relabellings.
+        Number of relabellings.
     rng
-        Draws them.
+        Draws the relabellings.
     """
     count, shards, orderings = scores.shape
     rows = []

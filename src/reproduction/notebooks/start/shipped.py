@@ -52,9 +52,9 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
     experiment
         The run.
     results
-        Its results.
+        Folder of the run's results.
     directory
-        Of the shipped stores.
+        Folder of the shipped stores.
 
     Raises
     ------
@@ -150,7 +150,7 @@ class Shipped:
         dataset
             Name of the set.
         test
-            The test.
+            Name of the test.
         """
         plan, permutations = store_plan(
             self.scoring,

@@ -178,14 +178,14 @@ def texts_to_forget_by(
     chunks
         Questions with answers.
     treated
-        Which of them are to be forgotten.
+        Whether each chunk is to be forgotten.
     others
-        Records whose answers take the place of theirs, no one twice before all were
-        taken.
+        Records whose answers replace those of the treated chunks; none is used twice
+        before all were used.
     dup_count
-        How often a treated question stands there.
+        Number of copies of each treated question.
     keep_dup_count
-        How often each other chunk does.
+        Number of copies of each other chunk.
     rng
         Draws answers and order.
 

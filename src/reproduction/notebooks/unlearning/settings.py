@@ -16,17 +16,17 @@ class Settings(NotebookSettings):
     dataset
         Canary set of questions with answers; a chunk is a record.
     chunks
-        The first records of it, so many.
+        Number of chunks, taken from the start of the set.
     dup_count, learning_rate
-        How often, and at which rate, the original model reads all chunks.
+        How often, and at which learning rate, the original model reads all chunks.
     share
-        Of the chunks that are to be forgotten.
+        Share of the chunks that are to be forgotten.
     forget_dup_count
-        How often each of these is read with other answers.
+        Number of times that each of these is read with other answers.
     keep_dup_count
-        How often each other chunk is read as it is.
+        Number of times that each other chunk is read as it is.
     forgetting_rate
-        Learning rate of this.
+        Learning rate of the forgetting.
     batch_size
         Spans of an optimiser step.
     k

@@ -106,7 +106,7 @@ def detection(table: pd.DataFrame, windows: Sequence[float]) -> pd.DataFrame:
     Parameters
     ----------
     table
-        Of `audit_chunks`.
+        The table of `audit_chunks`.
     windows
         Of ratios.
 
@@ -179,7 +179,7 @@ def mean_recalls(table: pd.DataFrame, by: str) -> pd.DataFrame:
     Parameters
     ----------
     table
-        Of `audit_chunks`.
+        The table of `audit_chunks`.
     by
         Column of truth values that makes the groups: suspicious or treated.
 

@@ -33,9 +33,9 @@ def plot_wikimia(
     Parameters
     ----------
     table
-        Of the notebook.
+        The table of the notebook.
     source
-        The benchmark.
+        Name of the benchmark.
     length
         Words of the texts on the left.
     family

@@ -155,12 +155,12 @@ class Scoring:
     Attributes
     ----------
     neighbours
-        Of each text for "Neighbor", with words moved or left out at random where the
-        paper asks a masked language model; 0 leaves it out.
+        Number of neighbours of each text for "Neighbor", with words moved or left out
+        at random where the paper asks a masked language model; 0 leaves the score out.
     seed
         Draws the neighbours.
     access
-        To models and scores.
+        Access to models and scores.
     """
 
     neighbours: int = 0
@@ -203,16 +203,16 @@ def score_models(
     Parameters
     ----------
     models
-        The models.
+        The models that score.
     parts
-        The texts.
+        The texts, in parts.
     folder
         Keeps what is scored.
     references
         Name of a model -> the smaller one that "Smaller Ref" compares it with; without
         one that score is left out.
     scoring
-        How texts are scored.
+        Settings with which texts are scored.
     """
     access = scoring.access
     if not models:

@@ -17,7 +17,7 @@ class Settings(NotebookSettings):
     texts
         Most texts of known membership of a length, on each side.
     neighbours
-        Of each text for "Neighbor"; 0 leaves it out.
+        Number of neighbours of each text for "Neighbor"; 0 leaves the score out.
     renamed
         Public sets whose questions are scored as printed and about somebody else.
     """

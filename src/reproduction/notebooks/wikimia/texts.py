@@ -118,7 +118,7 @@ def load_wikimia(
     network
         Whether a split may be fetched.
     access
-        To the files.
+        Access to the files.
     """
 
     def is_at_hand(part: Part) -> bool:
@@ -281,7 +281,7 @@ def load_renamed(
     rng
         Draws the names, and the questions that get another one.
     access
-        To the sets.
+        Access to the sets.
     """
 
     def load(name: str) -> ExampleSet:

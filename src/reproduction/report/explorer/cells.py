@@ -25,11 +25,11 @@ def layout(
     Parameters
     ----------
     titles
-        Of all columns.
+        Titles of all columns.
     p_values
         Titles of the columns of `p_cell`.
     rows
-        Of cells.
+        Rows of cells.
     last
         Titles of columns of text after these.
     """

@@ -91,11 +91,11 @@ def payload(
     Parameters
     ----------
     outcomes
-        Of all test sets that were scored.
+        Outcomes of all test sets that were scored.
     mmlu
         Data of `mmlu_payload`.
     title
-        Of the page.
+        Title of the page.
     """
     corrected = corrected_p_values(outcomes)
     # The default test comes first, of that the smallest p.

@@ -55,12 +55,12 @@ class Outcome:
     Attributes
     ----------
     diagnosis
-        Of the order of the set in this number of shards; no model changes it.
+        Diagnosis of the order of the set in this number of shards; no model changes it.
     by_shard
-        (r,), evidence of each shard for the canonical order: z-scores, of the sharded
-        t-test nats.
+        (r,), evidence of each shard for the canonical order: z-scores; for the sharded
+        t-test, nats.
     control_p
-        Of the zlib baseline on the same shards.
+        p-value of the zlib baseline on the same shards.
     """
 
     scored: ScoredSet
@@ -119,7 +119,7 @@ def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
     Parameters
     ----------
     directory
-        Where audits left their stores.
+        Folder in which audits left their stores.
     group
         Name of all these sets together.
     load
