@@ -1,4 +1,4 @@
-"""What a batch costs a GPU by arithmetic: operations, bytes and products of the shapes of gpu.py.
+"""The cost of a batch on a GPU by arithmetic: operations, bytes and products of gpu.py's shapes.
 
     .venv/bin/python benchmarks/gpu_counts.py > docs/measurements/gpu_counts.csv
 
@@ -113,7 +113,7 @@ def bytes_of(tensor: Tensor) -> int:
 
 
 def layers_counted(shape: Shape, layers: int) -> tuple[Count, torch.nn.Module]:
-    """Return the count of a network with so many layers, and its output layer."""
+    """Return the count of a network with this number of layers, and its output layer."""
     config = copy.deepcopy(shape.config)
     config.num_hidden_layers = layers
     with torch.device("meta"):

@@ -1,4 +1,4 @@
-"""Where a GPU spends its time while it scores, for benchmarks/gpu.py."""
+"""A profile of the time that a GPU spends on scoring, for benchmarks/gpu.py."""
 
 import time
 from collections import Counter

@@ -71,7 +71,7 @@ def audit_here(directory: Path, permutations: int) -> None:
 
 
 def write_here(directory: Path, tokens: int) -> None:
-    """Write a store of about so many random log-probabilities."""
+    """Write a store of about `tokens` random log-probabilities."""
     from contamination.scoring.store import create_store
     from contamination.scoring.store_format import Header
     from contamination.scoring.work import LARGEST_PART
@@ -143,7 +143,7 @@ def measure_audits() -> list[dict]:
 
 
 def measure_store(tokens: int) -> list[dict]:
-    """Return a row for each test of a store of so many tokens."""
+    """Return a row for each test of a store of `tokens` tokens."""
     with tempfile.TemporaryDirectory() as folder:
         run("write", Path(folder), tokens)
         return [run("read", Path(folder), test) for test in STORE_TESTS]

@@ -144,7 +144,7 @@ def by_model(
 
 
 def restrictions(test_set: ExampleSet, keep: str) -> dict[str, Sequence[int]]:
-    """Name the restrictions that keep so much, and the records that each of them takes."""
+    """Name the restrictions of the kind `keep`, and the records that each of them takes."""
     if keep == "moves":
         return {keep: range(len(test_set.records))}
     every = range(len(test_set.records))

@@ -1,4 +1,4 @@
-"""What a test costs as records, shards, orderings, models and cards grow.
+"""The cost of a test as records, shards, orderings, models and cards grow.
 
     .venv/bin/python benchmarks/scale.py --model MODEL      (measures, then draws)
     .venv/bin/python benchmarks/scale.py                    (draws what was measured)

@@ -1,4 +1,4 @@
-"""Where the time of successor scoring goes, beside that of whole orderings.
+"""A profile of the time of successor scoring, compared with that of whole orderings.
 
 python benchmarks/successor_cost.py [TOKENS OF AN EXAMPLE]
 

@@ -73,7 +73,7 @@ def prepare(folder: Path) -> None:
 
 
 def fork(work: Callable[[], object], log: Path, *, kill_after: float | None = None) -> bool:
-    """Run `work` in a process of its own; return whether it was killed after so many seconds."""
+    """Run `work` in a process of its own; return whether it was killed."""
     child = os.fork()
     if child == 0:
         with log.open("w", encoding="utf-8") as file:

@@ -43,7 +43,7 @@ KEYS = ["part", "width", "dup_count", "candidate"]
 
 
 def _stream(experiment: Experiment, name: str, size: int, shard: int) -> np.random.Generator:
-    """Of the orderings sampled of a shard, the same for every candidate with shards of a size."""
+    """Return the stream that samples orderings of a shard, one for all candidates of this size."""
     revision = experiment.test_set(name).revision
     return random_stream(experiment.profile.seed, "frontier", revision, size, shard)
 

@@ -1,4 +1,4 @@
-"""What a rehearsal has to leave: all ran, what failed says why, what was planted is found."""
+"""Checks of a rehearsal: all ran, failures state a reason, and planted sets are found."""
 
 import re
 import sys

@@ -41,7 +41,7 @@ PROFILE = ROOT / "profiles" / "open.yaml"
 BUILD = ROOT / "build" / "rehearsal"
 RESULTS = ROOT / "results" / "rehearsal"
 CACHE = BUILD / "cache"
-# At most so much of what the notebooks of the profile ask for, so that it takes minutes.
+# Upper limits on the parameters of the profile's notebooks, so that a run takes minutes.
 LIMITS = {
     "permutations": 3,
     "resamples": 20,

@@ -1,4 +1,4 @@
-"""Which extra of the distribution brings a package.
+"""The extra of the distribution that brings a package.
 
 `pip install contamination` is the core alone. The core computes statistics and p-values
 of stored log-probabilities. Models, data sets of the hub, endpoints and the beacons of

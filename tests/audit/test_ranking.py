@@ -116,7 +116,7 @@ def test_a_statistic_that_raises_the_published_ordering_comes_last(tmp_path, wri
     out = call("leaderboard", stores, "--own", f"{path}:cheat", "--alpha", "1e-4")[1]
     rows = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
     assert rows.index("cheat") == len(rows) - 1
-    assert re.findall(r"^(\w+): it rejects so many sets", out, re.MULTILINE) == ["cheat"]
+    assert re.findall(r"^(\w+): it rejects too many sets", out, re.MULTILINE) == ["cheat"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from itertools import chain, pairwise
 # on a set of u times as many records. Below a half it is not the test of this set that
 # was asked for.
 LEAST_USABLE = 0.5
-SAME = 0.9  # of the texts: one that so many prompts get does not depend on them
+SAME = 0.9  # share of prompts: a text that they all get does not depend on them
 # A run of letters and digits, or one character of scripts that put no space between
 # words.
 _UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0e7f"
@@ -52,7 +52,7 @@ def letter_of(answer: str) -> str | None:
 
 @dataclass(frozen=True)
 class Usable:
-    """How many texts there are, and how many are of no use.
+    """Counts of the texts of a model, and of those that are of no use.
 
     Attributes
     ----------

@@ -139,7 +139,7 @@ class GenerationAudit:
 
     @property
     def quiz(self) -> bool:
-        """Whether a letter is asked for, not continuations."""
+        """Whether prompts ask for a letter instead of a continuation."""
         return self.next_record or self.request.axis == "options"
 
     @cached_property
@@ -182,14 +182,14 @@ class GenerationAudit:
 
     @cached_property
     def prompts(self) -> tuple[str, ...]:
-        """What the model continues: each record as it is, or the questions."""
+        """Texts that the model continues: each record as it is, or the questions."""
         if self.quiz:
             return tuple(question.text for question in self.questions)
         return self.test_set.examples
 
     @cached_property
     def effective_sampling(self) -> Sampling:
-        """How the texts are sampled, with the seed of the request."""
+        """The sampling of the texts, with the seed of the request."""
         sampling = self.sampling
         if sampling is None:
             sampling = ONE_LETTER if self.quiz else Sampling()
@@ -197,12 +197,12 @@ class GenerationAudit:
 
     @property
     def model(self) -> str:
-        """What tables and stores call the model."""
+        """Name of the model in tables and stores."""
         return self.request.name or self.generator.name
 
     @cached_property
     def folder(self) -> Path:
-        """Where the texts are kept: by what is asked, and how.
+        """Folder of the texts, named by kind of prompt, protocol and sampling.
 
         A test of another number of records is one more test. So its store lies beside
         the first, where each result tells of the other.

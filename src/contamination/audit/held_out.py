@@ -51,7 +51,7 @@ LEAST_TOKENS = 2  # of a record: the first token has no score of its own
 
 @dataclass(frozen=True)
 class SidesRequest:
-    """How two sides are compared.
+    """The request of a comparison of two sides.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""What objects to a p-value: the order without a model, controls, sides that differ.
+"""Objections to a p-value: the order without a model, controls, sides that differ.
 
-Oren et al. (section 4.3) leave out sets that a model prefers which cannot have read
-them. An objection takes the words "proven" and "evidence" away from a small p-value; it
-never makes a large one small.
+Oren et al. (section 4.3) leave out sets that are also preferred by a model that cannot
+have read them. An objection takes the words "proven" and "evidence" away from a small
+p-value; it never makes a large one small.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Conclusion = Literal[
     "cannot say",
 ]
 CONTROL_LEVEL = 0.05  # a control rejects at this level, or at alpha if that is larger
-# By how much they object.
+# In the order of their weight, the least first.
 ORDERS: tuple["OrderState", ...] = (
     "quiet",
     "suspicious",

@@ -1,4 +1,4 @@
-"""What an audit has to score, and the stores that it fills.
+"""The scoring that an audit needs, and the stores that it fills.
 
 Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 tokenised once for each model: what was planned is what is scored.

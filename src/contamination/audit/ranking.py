@@ -30,8 +30,8 @@ CLEAN = "clean"
 FACTS = "stores.json"
 COLUMNS = ("test", "model", "dataset", "dup_count", "p", "log10_p", "status")
 OK = "ok"
-# A statistic does not keep its level if it rejects so many clean sets that an exact one does so
-# less often than this.
+# A statistic does not keep its level if an exact one would reject this number of clean sets or
+# more with a smaller probability than this.
 CHANCE = 0.001
 
 
@@ -55,7 +55,7 @@ def score_statistics(
         mean_log10_p and rejected of them under the contaminated model, false_positives of as many
         under the clean one, and keeps_level. Statistics of fewer sets, which need tokens that a
         store of sums lacks, come later: their means are of other sets. Last come those that
-        reject so many clean sets that they do not keep their level.
+        reject too many clean sets to keep their level.
     results : `COLUMNS`, a row per statistic, model and set; a status says why there is no p-value.
 
     Raises

@@ -194,7 +194,7 @@ class Request:
 
     @property
     def keep(self) -> "FixedOptions":
-        """What keeps its place among the options."""
+        """The options that keep their place."""
         from contamination.testsets.variants import FixedOptions
 
         return FixedOptions(self.keep_answer, habits=not self.drawn)

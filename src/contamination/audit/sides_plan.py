@@ -1,4 +1,4 @@
-"""What a comparison of two sides has to score: tokens, FLOPs and time, before it is paid for."""
+"""The cost of a comparison of two sides, predicted: tokens, FLOPs and time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -145,7 +145,7 @@ class TextReader:
         self.scores = scores
 
     def read_sample(self, places: Sequence[Place], tokens: int) -> int:
-        """Score the first of these texts, about so many tokens, and return how many."""
+        """Score the first texts, about `tokens` tokens, and return the number of tokens read."""
         sample: list[np.ndarray] = []
         left = tokens
         for place in places:

@@ -30,7 +30,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class SidesHeader(BaseModel):
-    """What was scored: a model, both sides, and the scores that were asked for.
+    """The header of a store of two sides: model, both sides, and requested scores.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class SidesHeader(BaseModel):
 
 
 class SidesTest(BaseModel):
-    """How the scores were tested.
+    """The settings of a test of the scores.
 
     Attributes
     ----------

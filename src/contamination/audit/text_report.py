@@ -144,7 +144,7 @@ def _limits(finding: Finding) -> list[str]:
             "normal; sharded_exact is exact"
         )
     if result.log10_p <= NEAR_FLOOR * log10_floor(result):
-        lines.append(f"{name}: no smaller p exists for so many shards and orderings")
+        lines.append(f"{name}: this is the smallest p that these shards and orderings permit")
     if finding.error is not None and finding.error >= LARGE_ERROR:
         lines.append(
             f"{name}: other sampled orderings would move log10 p by about {finding.error:.1f}"

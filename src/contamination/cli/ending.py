@@ -1,4 +1,4 @@
-"""How every command of this project ends: with one status, its output printed.
+"""The end of every command of this project: one status, all output printed.
 
 Only a verdict is 1 or 3, and a command returns it as an `ExitStatus`. Whatever else
 happens, from a closed output to a bug, has a status of its own here, so that no fault

@@ -1,4 +1,4 @@
-"""What a command tells a person who types it for the first time."""
+"""Hints for a person who types a command for the first time."""
 
 import os
 import sys

@@ -65,7 +65,7 @@ def leaderboard(
     say("Smaller is more evidence. Means over fewer sets are of other sets: compare equal numbers.")
     for name in ranking.loc[~ranking["keeps_level"], "test"]:
         say(
-            f"{name}: it rejects so many sets of the clean model that its p-values are not valid; "
+            f"{name}: it rejects too many sets of the clean model, so its p-values are not valid; "
             "treat the published ordering as all others"
         )
     for name, reason in missing:

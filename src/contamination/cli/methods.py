@@ -1,4 +1,4 @@
-"""How a command tests a model: by log-probabilities, or by texts that it writes."""
+"""The methods of testing a model: by log-probabilities, or by texts that it writes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Method(Protocol):
 
     @property
     def choice(self) -> ModelChoice:
-        """How the model is loaded or reached."""
+        """How to load or reach the model."""
 
     def open_model(self, name: str) -> Any:
         """Return the scorer or the generator of a model."""

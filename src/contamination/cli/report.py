@@ -1,4 +1,4 @@
-"""What `test` and `score` print for people: p-values, cost, plans."""
+"""The output of `test` and `score` for people: p-values, cost, plans."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

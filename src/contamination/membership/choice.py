@@ -1,4 +1,4 @@
-"""Which option does a model prefer: the published one, or the one it was not shown?
+"""Scores by the option that a model prefers, or writes when it was not shown.
 
 - DE-COP of Duarte et al. (2024; Fu, section 4.3.1, A4): a text stands among its paraphrases, and
   the model is asked for the letter of the text as it was published. In an item of a test set the
@@ -8,7 +8,7 @@
   and the model is to write it. It cannot be inferred from the question.
 
 A model may prefer a published text because it is better written. So a share says something only
-beside that of texts that were surely not read.
+in comparison with that of texts that were surely not read.
 """
 
 from collections.abc import Sequence

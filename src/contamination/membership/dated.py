@@ -42,7 +42,7 @@ GAP = "created between the last day of members and the cutoff"
 
 @dataclass(frozen=True)
 class Rules:
-    """Which pages are taken; raises InputError for rules that contradict each other.
+    """The rules by which pages are taken; raises InputError if they contradict each other.
 
     Attributes
     ----------

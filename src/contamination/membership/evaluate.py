@@ -1,4 +1,4 @@
-"""How well a score separates members from non-members: ROC, AUC, TPR and thresholds.
+"""The separation of members from non-members by a score: ROC, AUC, TPR and thresholds.
 
 Larger scores stand for members; the direction is part of the score and is never chosen
 on the data that it is judged by. Nor is a threshold: it is fitted on a validation split

@@ -28,7 +28,7 @@ HEADER_FILE = "completions.json"
 
 @dataclass(frozen=True)
 class CompletionHeader:
-    """What was asked: of which model, about which set, and how.
+    """The header of a store of texts: model, set, prompts and sampling.
 
     `prompts` is the SHA-256 of all of them, in canonical order, and `count` their
     number. The fields before them are as in

@@ -1,4 +1,4 @@
-"""What the configuration of a model says: its kind, its context and its size."""
+"""The configuration of a model: its kind, its context and its size."""
 
 from collections.abc import Mapping
 from pathlib import Path

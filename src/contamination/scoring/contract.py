@@ -1,4 +1,4 @@
-"""What a model must offer to be audited (Oren, section 2: log-probabilities, nothing else)."""
+"""The interface of a model that can be audited (Oren, section 2: log-probabilities alone)."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol

@@ -1,4 +1,4 @@
-"""What scoring will cost: tokens and FLOPs, predicted before the run.
+"""The cost of scoring, predicted before the run: tokens and FLOPs.
 
 Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight
 that a token meets, and four per layer, channel and token attended to. `speed` measures
@@ -19,7 +19,7 @@ from contamination.testsets.orderings import shard_bounds
 
 @dataclass(frozen=True)
 class Workload:
-    """What a plan asks of any model.
+    """The work of a plan, whichever the model: sequences, tokens and forward passes.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a forward pass costs: weights met by each token, by each scored token, and attention.
+    """Sizes that give the cost of a forward pass: weights of layers and head, and attention.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ def workload(
 
 
 def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
-    """Count what scoring continuations of these lengths takes after a prefix of so many tokens.
+    """Count the work of scoring continuations of these lengths after a prefix of `prefix` tokens.
 
     A model here reads the prefix once. A server without a cache reads it again with
     each of them, in a request for each.
@@ -130,7 +130,7 @@ def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
-    """Count what scoring sequences takes.
+    """Count the work of scoring sequences.
 
     It takes less where windows are equal: a model here reads those of one part once.
 

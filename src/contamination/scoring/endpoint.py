@@ -169,7 +169,7 @@ class EndpointScorer:
 
     @property
     def served(self) -> str:
-        """What the server called the model in its answers; "" before the first."""
+        """Name that the server gave to the model in its answers; "" before the first."""
         return self.client.served
 
     @property

@@ -1,4 +1,4 @@
-"""What servers say when they refuse a request, and which refusals last."""
+"""Words by which servers refuse a request, and the refusals that last."""
 
 import re
 
@@ -8,8 +8,7 @@ from contamination.errors import InputError
 
 TEMPORARY = {408, 409, 429}  # and everything from 500 on but the next two
 LASTING = {501, 505}
-# What servers say, whatever the status, of a refusal that lasts, and of what is behind
-# it.
+# Words of servers, whatever the status, for a refusal that lasts, and for its cause.
 WORDS_OF_NAN = re.compile(r"\bnan\b|not JSON compliant", re.I)
 WORDS_OF_QUOTA = re.compile("insufficient_quota|exceeded your current quota", re.I)
 WORDS_THAT_LAST = re.compile(

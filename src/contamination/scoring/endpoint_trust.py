@@ -227,7 +227,7 @@ def require_agreement(pairs: Sequence[tuple[float, float]]) -> None:
 
 
 class Trust:
-    """What a server's answers to the probes have shown so far.
+    """The findings from a server's answers to the probes so far.
 
     Attributes
     ----------

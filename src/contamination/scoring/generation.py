@@ -44,7 +44,7 @@ BYTES_PER_CHARACTER = 12  # in JSON, at most: two escapes
 
 @dataclass(frozen=True)
 class Sampling:
-    """How much is written after each prompt; InputError for what cannot be.
+    """The number and length of texts after each prompt; raises InputError for impossible ones.
 
     `samples` texts of up to `tokens` tokens, at a `temperature` that divides the logits
     (0 takes the likeliest token), with noise from `seed`.
@@ -262,7 +262,7 @@ class EndpointGenerator:
 
     @property
     def served(self) -> str:
-        """What the server called the model."""
+        """Name that the server gave to the model."""
         return self.client.served
 
     def generate(self, prompts: Sequence[str], sampling: Sampling) -> list[list[str]]:

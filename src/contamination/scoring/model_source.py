@@ -12,7 +12,7 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
 @dataclass(frozen=True)
 class ModelSource:
-    """Where a model comes from and how it is to be loaded.
+    """The place of a model, and how to load it.
 
     Attributes
     ----------

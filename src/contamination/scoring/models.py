@@ -81,9 +81,7 @@ class ModelEntry:
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def dup_count(self, dataset: str) -> int | None:
-        """How often a set was planted in its canonical order.
-
-        It is None where that is not known.
+        """Return how often a set was planted in its canonical order; None if unknown.
 
         A file counts as the planted set that is named after its folder and its stem.
         """
@@ -193,7 +191,7 @@ def _download(entry: ModelEntry, folder: Path, wheels: Path) -> None:
 
 
 def label(model: str) -> str:
-    """What tables and stores call a model: a hub id as it is, a path by its last part.
+    """Return the name of a model in tables and stores: a hub id, or the last part of a path.
 
     Of a GGUF file that is its name and its quantisation; a model in wheels has a name
     of its own.

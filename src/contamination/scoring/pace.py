@@ -1,4 +1,4 @@
-"""How fast a model was read on this machine before, so that a dry run need not open it.
+"""The pace at which this machine read a model before, so that a dry run need not open it.
 
 A run of scoring leaves here how long it took, and a dry run that had to read samples
 leaves its forecast: one small file in the user's cache for each model, machine, way of
@@ -34,7 +34,7 @@ def _today() -> str:
 
 @dataclass(frozen=True)
 class Pace:
-    """How long some work takes, and how much it is.
+    """The time that some work takes, and its size.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which store a test reads: its kind, how many shards, how much of every example.
+"""The store that a test reads: its kind, its shards, and its tokens of every example.
 
 The one rule of how many shards a test gets is `plan_store`.
 """
@@ -21,7 +21,7 @@ MOST_SHARDS = 50
 
 @dataclass(frozen=True, kw_only=True)
 class StoreNeed:
-    """What a test asks of the store that it reads.
+    """The store that a test needs.
 
     Attributes
     ----------

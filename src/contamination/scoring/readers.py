@@ -1,4 +1,4 @@
-"""How the sequences of each kind of store are read by a model.
+"""Readers of the sequences of each kind of store.
 
 A number may depend on when and where it was computed: a float on its place in the
 batch, an answer on the requests before it. So the sequences of a shard are scored in a
@@ -26,13 +26,13 @@ FEWEST_SHARED = 2  # continuations, whose prefix then is shared
 
 
 class Reader(Protocol):
-    """How a model reads the sequences of a store."""
+    """Reads the sequences of a store with a model."""
 
     def read(self, places: Sequence[Place]) -> Iterator[ScoredSequence]:
         """Yield these sequences with their log-probabilities, in any order."""
 
     def read_sample(self, places: Sequence[Place], tokens: int) -> int:
-        """Read the first of these sequences for the clock alone, about so many tokens of them.
+        """Read about `tokens` tokens of these sequences for the clock alone.
 
         Return the tokens that were read, of the first sequence at least a part.
         """

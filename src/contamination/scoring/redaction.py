@@ -42,7 +42,7 @@ def _is_encoded_in(run: str, key: str, times: int) -> bool:
 
 
 def _holds(text: str, key: str, times: int) -> bool:
-    """Return whether a text holds a key; or is encoded more than so many times over."""
+    """Return whether a text holds a key, or is encoded more than `times` times over."""
     if len(text) < len(key):
         return False
     plain = _without_escapes(text)

@@ -1,4 +1,4 @@
-"""What fits into memory: the weights of a model, and how much a GPU reads at a time.
+"""The room in memory for the weights of a model, and for the batches that a GPU reads.
 
 The tokens of a batch follow from the free memory of the card by a law of bytes.
 

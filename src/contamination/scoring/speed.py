@@ -1,4 +1,4 @@
-"""How long a job of scoring will take here: some of its own batches are read against the clock.
+"""The time that a job of scoring will take here, from samples of its own batches.
 
 A sample is what the job reads one after the other, so it has the shapes of the run:
 shared prefixes, lengths, padding. How far the samples differ, and how far runs have
@@ -46,7 +46,7 @@ class Forecast:
         )
 
     def scaled(self, factor: float) -> "Forecast":
-        """Return the forecast of so many times the work."""
+        """Return the forecast of `factor` times the work."""
         return Forecast(
             seconds=self.seconds * factor,
             least=self.least * factor,
@@ -72,10 +72,10 @@ def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
 
 
 class SampleReader(Protocol):
-    """How pieces of some work are read for the clock; see `readers.Reader`."""
+    """Reads pieces of some work for the clock; see `readers.Reader`."""
 
     def read_sample(self, places: Sequence[Place], tokens: int) -> int:
-        """Read the first of these pieces, about so many tokens, and return how many."""
+        """Read the first pieces, about `tokens` tokens, and return the number of tokens read."""
 
     def tokens_of(self, place: Place) -> int:
         """Return the tokens that a model here reads for a piece."""
@@ -196,7 +196,7 @@ def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> 
 
 
 def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> Sample:
-    """Read about so many tokens of the work, from a place in it on.
+    """Read about `size` tokens of the work, from a place in it on.
 
     Parameters
     ----------

@@ -109,7 +109,7 @@ def padded(rows: Sequence[Sequence[int] | np.ndarray], value: int) -> np.ndarray
 def take_batch(left: list[Window], batch_tokens: int) -> list[Window]:
     """Take the longest windows from the end of a list that is sorted by their width.
 
-    They are of at most so many tokens, padding included; one window may have more.
+    They have at most `batch_tokens` tokens, padding included; one window may have more.
     """
     width = left[-1].width
     size = max(1, batch_tokens // width)

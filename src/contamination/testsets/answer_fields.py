@@ -1,4 +1,4 @@
-"""What the fields of a record say of the right option of an item."""
+"""Fields of a record that name the right option of an item."""
 
 import itertools
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ Gold = tuple[Path, str, Sequence[Any]]
 
 @dataclass
 class RightAnswer:
-    """What fields say of the right option.
+    """The right option of an item, according to the fields of its record.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ MOST_TEXT = 40  # characters of a text in a message
 
 @dataclass(frozen=True)
 class Declared:
-    """What an author says of fields, by name; `choices.correct` is one within `choices`.
+    """Declarations of an author about fields; `choices.correct` is a field within `choices`.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def make_test_set(
     where
         Name of the records' source in error messages.
     max_records
-        Number of records to take from the start; there must be so many. None takes all.
+        Number of records to take from the start; the set must have them. None takes all.
 
     Raises
     ------

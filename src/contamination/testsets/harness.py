@@ -1,4 +1,4 @@
-"""What evaluation harnesses have, as test sets: their tasks and their logs.
+"""Tasks and logs of evaluation harnesses, as test sets.
 
 - `lm-eval:TASK`: a task of lm-evaluation-harness, by its name or its .yaml file.
 - `lm-eval-samples:FILE`: `samples_*.jsonl`, which it writes if asked to log samples.

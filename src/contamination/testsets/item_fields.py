@@ -1,4 +1,4 @@
-"""Where in a record the options of an item and its right answer are."""
+"""Places of the options of an item, and of its right answer, in a record."""
 
 import copy
 import functools
@@ -17,7 +17,7 @@ ANSWERS = ("answerKey", "answer", "answer_index", "answer_idx")
 
 
 class Layout(NamedTuple):
-    """What a kind of data sets calls the options of an item.
+    """The names that a kind of data sets gives to the options of an item.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Layout(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """What messages call it: the list, or the field of the first option."""
+        """The name in messages: the list, or the field of the first option."""
         return self.name.format(*self.counted[:1])
 
 
@@ -67,7 +67,7 @@ SCHEMES = ", ".join(layout.shown for layout in LAYOUTS)
 
 
 class Columns(NamedTuple):
-    """Where the options of a record are.
+    """The places of the options in a record.
 
     Attributes
     ----------

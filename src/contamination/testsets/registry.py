@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 REGISTRY = Path(__file__).with_name("registry.yaml")
 REGISTRY_VARIABLE = "CONTAMINATION_REGISTRY"
-FIRST = 5000  # Oren take at most so many examples of a set, from its start
+FIRST = 5000  # Oren et al. take at most this number of examples, from the start of a set
 
 Fields = dict[str, Any]
 

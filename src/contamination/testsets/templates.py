@@ -100,7 +100,7 @@ class Template(NamedTuple):
 
     @property
     def described(self) -> str:
-        """What messages call it."""
+        """The name of the template in messages."""
         return f"template {self.name[:MOST_SHOWN]!r}"
 
 

@@ -38,7 +38,7 @@ MOST_VARIANTS = 10_000_000  # different texts of a set: they are drawn in two mi
 
 @dataclass(frozen=True)
 class FixedOptions:
-    """Which options stay in place, in addition to those that an item fixes.
+    """The options that stay in place, in addition to those that an item fixes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a rendered page has to be before it replaces the last one: whole."""
+"""Checks that a rendered page is whole before it replaces the last one."""
 
 import re
 from collections.abc import Iterator

@@ -141,7 +141,7 @@ def fill_blocks(
     context
         Tokens of a block.
     tokens
-        Of the whole text, about; None for as many as there are.
+        Approximate number of tokens of the whole text; None takes as many as there are.
 
     Raises
     ------

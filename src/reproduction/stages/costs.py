@@ -340,10 +340,10 @@ def print_costs(experiment: Experiment) -> None:
     total["model"] = f"{len(fitting)} models"
     rows = [_cost_cells(row) for row in [*table.to_dict("records"), total]]
     columns = ("model", "GB", "tokens", "FLOPs", "hours")
-    print_table(columns, rows, title=f"What PROFILE={profile} takes, about")
+    print_table(columns, rows, title=f"Estimated cost of PROFILE={profile}")
     print(
-        "GB: weights of models that no folder has, two bytes a parameter\ntokens: at "
-        "most so many, estimated where a set is not at hand; a model reads equal "
+        "GB: weights of models that no folder has, two bytes a parameter\ntokens: an "
+        "upper limit, estimated where a set is not at hand; a model reads equal "
         "orderings of small shards once\nhours: computed, not measured: FLOPs over "
         f"{SHARE:.0%} of {rate / 1e12:,.3g} TFLOP/s on each of {len(devices)} devices "
         f"of {min(devices) / 1e9:,.0f} GB, without downloads\ntoo large: "

@@ -36,7 +36,7 @@ def step_of(arguments: list[str]) -> str:
 
 @dataclass
 class Run:
-    """What the file of a run of make says so far.
+    """The contents of the file of a run of make so far.
 
     Attributes
     ----------

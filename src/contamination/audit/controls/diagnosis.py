@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What the order of a set's records, or of their options, gives away.
+    """The information in the order of a set's records, or of their options.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What all kinds of stores have in common: a directory of parts, bound to a header.
+"""The common base of all kinds of stores: a directory of parts, bound to a header.
 
 A store has a header (`store.json`) that says what was scored, Parquet parts, and a
 `run-*.json` for every run that has added parts. What no part holds is missing, so an

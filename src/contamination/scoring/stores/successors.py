@@ -113,7 +113,7 @@ class SuccessorStore(Store):
         return tokens
 
     def _check_kept(self, tokens_per_example: int) -> None:
-        """Raise InputError unless the store keeps so many tokens of an example."""
+        """Raise InputError unless the store keeps this number of tokens of an example."""
         limit = self.header.tokens_per_example
         most = tokens_per_example if limit is None else limit
         if not 1 <= tokens_per_example <= most:

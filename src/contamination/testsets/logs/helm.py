@@ -31,7 +31,7 @@ class Text(Part):
 
 
 class Perturbation(Part):
-    """How a question was changed."""
+    """The change of a question."""
 
     name: str = ""
 
@@ -45,14 +45,14 @@ class Instance(Part):
 
 
 class Request(Part):
-    """What the model was sent."""
+    """The request that the model received."""
 
     prompt: str = ""
     messages: list[Any] | None = None
 
 
 class Result(Part):
-    """What the model said."""
+    """The answer of the model."""
 
     completions: list[Text] | None = None
 
@@ -72,7 +72,7 @@ class State(Part):
 
 
 class Adapter(Part):
-    """How the model was asked."""
+    """The form in which the model was asked."""
 
     model: Name
 

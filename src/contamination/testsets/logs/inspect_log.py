@@ -46,7 +46,7 @@ class Choice(Part):
 
 
 class Output(Part):
-    """What a call returned; older logs have no `completion`."""
+    """The result of a call; older logs have no `completion`."""
 
     completion: str | None = None
     choices: list[Choice] | None = None
@@ -79,7 +79,7 @@ class Config(Part):
 
 
 class About(Part):
-    """What was run."""
+    """The evaluation that was run."""
 
     model: Name
     dataset: Dataset = Dataset()
@@ -87,7 +87,7 @@ class About(Part):
 
 
 class Totals(Part):
-    """How many samples were run, each epoch by itself."""
+    """Number of samples that were run, counted anew in each epoch."""
 
     total_samples: int | None = None
 

@@ -34,7 +34,7 @@ OLDER_FIELDS = frozenset({"full_prompt", "predictions", "gold_index"})
 
 
 class Doc(Part):
-    """What was asked. A file has nulls where it pads a list."""
+    """The question. A file has nulls where it pads a list."""
 
     id: str
     query: str
@@ -44,7 +44,7 @@ class Doc(Part):
 
 
 class Response(Part):
-    """What the model said: texts, or the log-probability of each choice."""
+    """The answer of the model: texts, or the log-probability of each choice."""
 
     input: Any = None
     text: list[str | None] | str | None = None

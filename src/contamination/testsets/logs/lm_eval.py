@@ -47,7 +47,7 @@ class Sample(Part):
 
 
 class Counts(Part):
-    """How many documents a task has, and how many were asked."""
+    """Number of documents of a task, and of those that were asked."""
 
     effective: int | None = None
 

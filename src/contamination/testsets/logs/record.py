@@ -1,4 +1,4 @@
-"""What every reader of logs returns, and how parts of a log are checked."""
+"""The record that every reader of logs returns, and the checks of parts of a log."""
 
 import json
 from collections.abc import Iterator, Mapping
