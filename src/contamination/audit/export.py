@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contamination.audit.objections import ZLIB_BASELINE
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 from contamination.errors import InputError, csv_text, printable
 
@@ -236,7 +237,7 @@ def _details(result: Result) -> str:
     for diagnosis in result["diagnosis"]:
         controls.append(f"order without a model: {diagnosis['verdict']}")
     for baseline in result["control"]:
-        controls.append(f"a compressor: p = {baseline['p']:.3g}")
+        controls.append(f"{ZLIB_BASELINE}: p = {baseline['p']:.3g}")
     control = result.get("control_model")
     if control:
         p_values = ", ".join(f"{test['p']:.3g}" for test in control["results"])

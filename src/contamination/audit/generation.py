@@ -32,7 +32,7 @@ from contamination.audit.result import Audit
 from contamination.randomness import random_stream
 from contamination.testsets.option_texts import LETTERS
 
-COMPRESSED = 250  # records of a shard under the compressor, which takes n^2 steps
+COMPRESSED = 250  # records of a shard under the zlib baseline, which takes n^2 steps
 VALID_LETTERS = LETTERS[:CHOICES]
 
 

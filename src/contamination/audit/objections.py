@@ -30,7 +30,7 @@ ORDERS: tuple["OrderState", ...] = (
     "too few records",
     "order carries information",
 )
-ZLIB_BASELINE = "a compressor"  # for people: the control that every p-value has
+ZLIB_BASELINE = "the zlib baseline"  # for people: the control that every p-value has
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Evidence:
     order
         State of what the test permutes, by diagnostics without a model.
     controls
-        Uncorrected p under what cannot have read the set, by name: a compressor, a
-        model.
+        Name -> uncorrected p, for each control that cannot have read the set: the zlib
+        baseline, a model.
     ordering_bias
         Whether the way people write options could explain a small p; excluding that
         takes a control model.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from contamination.audit.decision import Verdict, log10_floor
 from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
+from contamination.audit.objections import ZLIB_BASELINE
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def _zlib_baselines(findings: Sequence[Finding]) -> list[str]:
                     tests.append(finding.result.test)
             tested = f" ({', '.join(tests)})"
         lines.append(
-            f"a compressor, which has seen nothing{tested}: p = {baseline.p:.3g}",
+            f"{ZLIB_BASELINE}, which has read nothing{tested}: p = {baseline.p:.3g}",
         )
     return lines
 

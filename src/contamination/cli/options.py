@@ -113,7 +113,7 @@ OrderOfRecords = Annotated[
     Literal["published", "drawn"],
     option(
         "drawn: state that the order of records was drawn at random. Its diagnosis and the "
-        "compressor are then remarks, and the verdict names the statement.",
+        "zlib baseline are then remarks, and the verdict names the statement.",
         "--order",
         group=WHAT,
     ),

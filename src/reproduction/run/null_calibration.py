@@ -1,4 +1,4 @@
-"""Null calibration: canonical orders drawn anew, where H0 holds by construction.
+"""Null calibration: redrawn canonical orders, for which H0 holds by construction.
 
 A control that costs no scoring (`contamination.audit.null_calibration`). Draws are
 independent given the scores, also over sets, so the interval of the binomial law holds

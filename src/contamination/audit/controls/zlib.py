@@ -1,7 +1,7 @@
 """The zlib baseline: a control that has seen no test set, in the place of the model.
 
 Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated
-rejects. A compressor knows nothing but the text in its window, so an order that it
+rejects. zlib knows nothing but the text in its window, so an order that it
 prefers is one that the records themselves give away. Its window here is the example
 before: a neighbour that shares words with the next example makes it shorter, and
 nothing further away counts. Of the arrangements of an item's options, it reads each

@@ -33,7 +33,7 @@ def survey_layout(
     within
         `within_table` of one model.
     asked_within
-        `within_table` of the scores for which the model is asked more.
+        `within_table` of the scores that need further prompts.
     epochs
         Number of times that fine-tuning has read a text.
     """

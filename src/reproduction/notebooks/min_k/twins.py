@@ -4,7 +4,7 @@ The corpus stage shuffles all records of a kind and deals them out, the first to
 canary sets. The twins are drawn from what is left, by a random stream of their own: so
 every division of the records of a set and its twin was as likely as the real one, and
 the p-value of `contamination.statistics.held_out` is exact. A record whose text comes
-twice among all of its kind is compared nowhere, since it could be on both sides: which
+twice among all of its kind is excluded, since it could be on both sides: which
 texts these are does not depend on the draw. A set from a file has no twin, since it
 takes the first records of the file, which is no draw.
 

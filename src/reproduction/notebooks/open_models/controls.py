@@ -1,7 +1,7 @@
 """The controls of an audit: the sets alone, and models that cannot have read them.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Where an
-audit has none, a compressor takes its place.
+audit has none, the zlib baseline takes its place.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ class Controls:
         header: Header,
         permutations: int,
     ) -> np.ndarray:
-        """Return the compressor's scores of the orderings of a store, (r, m + 1).
+        """Return the zlib baseline's scores of the orderings of a store, (r, m + 1).
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Controls:
         return np.asarray(self._cached[key])
 
     def of_options(self, name: str, *, arrangements: int, seed: int) -> Row:
-        """Return the verdict on the arrangements of a set, and the compressor's p-value.
+        """Return the verdict on the arrangements of a set, and the p-value of the zlib baseline.
 
         Parameters
         ----------

@@ -273,7 +273,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     Order is the verdict on the records. A model's p-value is bold where Holm's
     correction leaves p <= alpha, or says "failed" or "not run here". After it come the
     paper's value, the verdict on an audited model (on all tests of a set), and last the
-    compressor where it is the control.
+    zlib baseline where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == ZLIB_BASELINE)

@@ -174,9 +174,8 @@ def verdicts() -> Solution:
     right = dict.fromkeys("ABCD", "no evidence")
     right |= {"A": "contaminated", "C": "the order carries information"}
     return right, {
-        "Look at C again: what do the diagnostics and the compressor say, which have "
-        "read "
-        "no training data?": right | {"C": "contaminated"},
+        "Look at C again: what do the diagnostics and the zlib baseline say, which have "
+        "read no training data?": right | {"C": "contaminated"},
         "Look at D again: how many sets were tested?": right | {"D": "contaminated"},
         "Look at B again: a large p-value proves nothing.": right | {"B": "not contaminated"},
         "Small p, and diagnostics and control quiet: contaminated. Small p, but they "
