@@ -43,6 +43,13 @@ def test_the_help_of_a_test_has_groups(call, group) -> None:
     assert group in call("test", "--help")[1]
 
 
+@pytest.mark.parametrize("command", ["audit", "verify", "data fetch"])
+def test_help_shows_the_type_of_one_value(call, command) -> None:
+    shown = call(*command.split(), "--help")[1]
+    assert "<list" not in shown
+    assert "<str>" in shown or "<path>" in shown
+
+
 def test_the_membership_table_has_five_scores_and_no_empty_row() -> None:
     import pandas as pd
 

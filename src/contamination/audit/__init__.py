@@ -8,7 +8,7 @@
     print(run_audit("gpt2", "my_test_set.jsonl", request).summary())
 
 `registry.TESTS` is the registry of tests. Experiments, reports and commands may call
-this room.
+this subpackage.
 """
 
 from importlib import import_module

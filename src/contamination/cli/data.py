@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from contamination.cli.help import Command
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table
 from contamination.errors import InputError
@@ -32,7 +33,7 @@ Mirror = Annotated[
 ]
 
 
-@data.command("list")
+@data.command("list", cls=Command)
 def list_sets(names: Names = None, mirror: Mirror = None) -> None:
     """List registered sets, their licences, and where they are.
 
@@ -47,7 +48,7 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
     print_table(("name", "records", "licence", "where"), rows, text=("licence", "where"))
 
 
-@data.command("fetch")
+@data.command("fetch", cls=Command)
 def fetch_sets(
     names: Annotated[list[str], typer.Argument(help="Registered names, families or hub ids.")],
     again: Annotated[bool, option("Fetch sets again that are in the cache.", "--again")] = False,
@@ -60,7 +61,7 @@ def fetch_sets(
         print(f"{entry.name}: {fetch(entry, again=again)}", flush=True)
 
 
-@data.command("check")
+@data.command("check", cls=Command)
 def check_sets(names: Names = None, mirror: Mirror = None) -> None:
     """Compare the sets on this machine with the registry.
 

@@ -1,5 +1,6 @@
 """Commands whose help has groups, and which understand other programs' spellings."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,8 @@ import typer.core
 from contamination.cli.options import GROUPS
 from contamination.errors import InputError
 
+# The type of what may be repeated, as typer shows it: <list[str]> or <list[Path]>.
+LIST_TYPE = re.compile(r"<list\[(\w+)\]>")
 # Spellings of lm-evaluation-harness, transformers and OpenAI, by our own.
 SPELLINGS = {
     "--limit": "--max-records",
@@ -34,11 +37,13 @@ class Command(typer.core.TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
+            name, text = record
+            row = (_with_type_of_one(name), text)
             if parameter.param_type_name == "argument":
-                arguments.append(record)
+                arguments.append(row)
             else:
                 group = getattr(parameter, "rich_help_panel", None)
-                groups[group or "Options"].append(record)
+                groups[group or "Options"].append(row)
         for heading, records in {"Arguments": arguments, **groups}.items():
             if records:
                 with formatter.section(heading):
@@ -71,3 +76,15 @@ class Command(typer.core.TyperCommand):
             else:
                 words.append(word)
         return models + words
+
+
+def _with_type_of_one(name: str) -> str:
+    """Return the name of a parameter with the type of one value: `--test <str>`.
+
+    >>> _with_type_of_one("--output <list[Path]>")
+    '--output <path>'
+    """
+    match = LIST_TYPE.search(name)
+    if match is None:
+        return name
+    return name.replace(match[0], f"<{match[1].lower()}>")

@@ -4,5 +4,5 @@ Unlike the tests of `contamination.statistics` none of these comes with a guaran
 score says how familiar a text looks, and what it is worth is found out on texts of
 which the truth is known. Start with `api`, a table with a column per score; `scores` is
 their registry, and `evaluate` says how well they do. Experiments and the command line
-call this room; it calls scoring and test sets.
+call this subpackage; it calls scoring and test sets.
 """

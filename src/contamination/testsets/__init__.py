@@ -2,5 +2,5 @@
 
 `open_test_set` opens one by registered name, file, directory or data set of the hub,
 and proves that it arrived whole; `ordering` shuffles a shard; `tokenize` keeps every
-ordering the same tokens. Every room above may call it: it knows no model.
+ordering the same tokens. Every subpackage above may call it: it knows no model.
 """

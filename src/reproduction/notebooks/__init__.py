@@ -1,5 +1,5 @@
 """One package for each notebook: what is computed, its tables, its figures.
 
-Experiments call the rooms below and never each other; notebooks, the report and
+Experiments call the subpackages below and never each other; notebooks, the report and
 commands call them.
 """

@@ -17,8 +17,9 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
     found = closure([TRAINING])
     scoring = {name for name in found if name.startswith("contamination.scoring.")}
     assert scoring == {"contamination.scoring.processes", "contamination.scoring.status"}
-    rooms = {".".join(name.split(".")[:2]) for name in found if "." in name}
-    assert not rooms & {"contamination.audit", "contamination.statistics", "reproduction.notebooks"}
+    packages = {".".join(name.split(".")[:2]) for name in found if "." in name}
+    heavy = {"contamination.audit", "contamination.statistics", "reproduction.notebooks"}
+    assert not packages & heavy
 
 
 def test_versions_and_the_files_that_a_module_reads_count() -> None:
