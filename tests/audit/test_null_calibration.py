@@ -31,7 +31,7 @@ def test_every_choice_of_shuffled_orderings_is_drawn_as_often(name):
     test = TESTS[name]
     rng = np.random.default_rng(1)
     each = [
-        test.statistic(relabel_canonical(scores[:, 1:], chosen), rng).p
+        test.to_result(relabel_canonical(scores[:, 1:], chosen), rng).p
         for chosen in itertools.product(range(3), repeat=2)
     ]
     found = redrawn(test, scores, 4_500)
@@ -58,7 +58,7 @@ def test_weights_that_look_at_the_canonical_order_are_found_out():
         high = values[:, 0] > values.mean(axis=1)
         return sharded_exact_test(values[high]) if high.any() else SimpleNamespace(p=1.0)
 
-    defective = replace(TESTS["sharded_t"], statistic=chosen_shards)
+    defective = replace(TESTS["sharded_t"], to_result=chosen_shards)
     with pytest.raises(AssertionError):
         check_level(redrawn(defective, scores, 600), 0.05)
 

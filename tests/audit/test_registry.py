@@ -103,7 +103,7 @@ def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path)
     assert found.p == sharded_exact_test(scores, weights="equal").p
     # A quiet item of another opinion has no vote as loud as that of the others.
     loud = np.array([[5.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0.1, 0, 0]])
-    assert test.judge(store, loud).p < sharded_exact_test(loud).p
+    assert test.result_from_scores(store, loud).p < sharded_exact_test(loud).p
 
 
 @pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))

@@ -51,7 +51,7 @@ def null_calibration_p_values(
     p_values = []
     for columns in canonical:
         relabelled = statistics.relabel_canonical(shuffled, columns)
-        p_values.append(test.statistic(relabelled, rng).p)
+        p_values.append(test.to_result(relabelled, rng).p)
     return np.array(p_values)
 
 

@@ -114,7 +114,7 @@ def _reads(test: Test, header: Header) -> bool:
     reads_whole_set = test.shard_size is None
     if header.kind == "orderings" and reads_whole_set != (header.shards == 1):
         return False
-    needs_tokens = test.tokens_per_example is None and not test.sums
+    needs_tokens = test.tokens_per_example is None and not test.needs_sums_only
     return not (needs_tokens and header.summed)
 
 

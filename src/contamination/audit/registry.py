@@ -26,9 +26,9 @@ from contamination.audit.shard_scores import (
     StoreScores,
     min_p_orderings,
     min_p_successors,
+    ordering_log_probs,
     store_stream,
     successors,
-    summed,
 )
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MIN_P_DRAWS = 20_000  # from the joint law of several statistics
 
-Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
+ToResult = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
 
 
 # --- from the scores of all shards to a result ----------------------------------------
@@ -89,8 +89,9 @@ class Test(StoreNeed):
         Name of the test on the command line and in tables.
     label, colour, marker
         Appearance of the test in figures and in the explorer.
-    statistic
-        Makes the result of the scores of all shards, with draws from a stream.
+    to_result
+        Function that returns the result from the scores of all shards and a random
+        stream.
     b
         The choice among `TOKEN_SCORES`, or of `COUNTED` for pairs, that was made in
         advance.
@@ -106,24 +107,24 @@ class Test(StoreNeed):
     colour: str
     marker: str
     help: str
-    statistic: Statistic = _exact
+    to_result: ToResult = _exact
     b: str | None = None
     from_store: StoreScores | None = None
 
     @property
     def stops(self) -> bool:
         """Whether shards can be judged one after the other, as in the exact test."""
-        return self.statistic is _exact
+        return self.to_result is _exact
 
     @property
     def is_t_test(self) -> bool:
-        """Whether the statistic is the sharded t-test."""
-        return self.statistic is _sharded_t
+        """Whether the test is the sharded t-test."""
+        return self.to_result is _sharded_t
 
     @property
-    def sums(self) -> bool:
+    def needs_sums_only(self) -> bool:
         """Whether the test needs no more of an ordering than its log-probability."""
-        return TOKEN_SCORES.get((self.name, self.b)) is summed
+        return TOKEN_SCORES.get((self.name, self.b)) is ordering_log_probs
 
     def shard_scores(
         self,
@@ -156,7 +157,7 @@ class Test(StoreNeed):
 
         if self.kind == "alternatives":
             return store.variants()
-        if self.sums:
+        if self.needs_sums_only:
             # part by part, whatever shard a part belongs to
             return store.log_probs(permutations)
         of_shards = []
@@ -183,11 +184,11 @@ class Test(StoreNeed):
 
     def result(self, store: "Store", permutations: int) -> "TestResult":
         """Return the result of the test on a store that holds what the test needs."""
-        return self.judge(store, self.scores(store, permutations))
+        return self.result_from_scores(store, self.scores(store, permutations))
 
-    def judge(self, store: "Store", scores: "np.ndarray") -> "TestResult":
+    def result_from_scores(self, store: "Store", scores: "np.ndarray") -> "TestResult":
         """Return the result of the test for the `scores` of its store."""
-        result = self.statistic(scores, store_stream(store, "joint law"))
+        result = self.to_result(scores, store_stream(store, "joint law"))
         return replace(result, test=self.name)
 
 
@@ -202,7 +203,7 @@ _REGISTRY = (
         colour="#E69F00",
         marker="s",
         help="the whole set in one sequence",
-        statistic=_permutation,
+        to_result=_permutation,
         shard_size=None,
     ),
     Test(
@@ -211,7 +212,7 @@ _REGISTRY = (
         colour="#0072B2",
         marker="o",
         help="the paper's own t-test over shards",
-        statistic=_sharded_t,
+        to_result=_sharded_t,
     ),
     Test(
         name="sharded_exact",
@@ -253,7 +254,7 @@ _REGISTRY = (
         colour="#000000",
         marker="*",
         help=f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
-        statistic=_best_successors,
+        to_result=_best_successors,
         from_store=min_p_successors,
         kind="successors",
         # whole examples, for the statistic that counts all tokens
@@ -267,7 +268,7 @@ _REGISTRY = (
         marker="h",
         help="the published order of the options of every item",
         kind="alternatives",
-        statistic=_exact_on_options,
+        to_result=_exact_on_options,
         shard_size=None,
     ),
 )

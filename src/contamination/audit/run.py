@@ -276,7 +276,7 @@ def _test_store(name: str, store: Store, permutations: int) -> Finding:
     """Return the finding of a test of the registry, without controls."""
     test = TESTS[name]
     scores = test.scores(store, permutations)
-    result = test.judge(store, scores)
+    result = test.result_from_scores(store, scores)
     error = None
     if name in SAMPLED and result.log10_p < FAR:
         error = statistics.sampling_error(scores)

@@ -34,7 +34,7 @@ StoreScores = Callable[["Store", int, int], "np.ndarray"]
 # --- of whole orderings ---------------------------------------------------------------
 
 
-def summed(tokens: "ShardTokens") -> "np.ndarray":
+def ordering_log_probs(tokens: "ShardTokens") -> "np.ndarray":
     """Return the log-probability of every ordering (nats), (m+1,), as in Oren."""
     return tokens.sums()
 
@@ -67,9 +67,9 @@ def boundary(tokens_per_example: int) -> TokenScores:
 # Scores (m+1,) of a shard from its tokens in whole orderings, by test and choice of b
 # in `COUNTED`.
 TOKEN_SCORES: dict[tuple[str, str | None], TokenScores] = {
-    ("permutation", None): summed,
-    ("sharded_t", None): summed,
-    ("sharded_exact", None): summed,
+    ("permutation", None): ordering_log_probs,
+    ("sharded_t", None): ordering_log_probs,
+    ("sharded_exact", None): ordering_log_probs,
     ("token_standardised", None): standardised,
 }
 for _name, _tokens in COUNTED.items():

@@ -155,7 +155,7 @@ def _test_fractions(
         draws = 1 if size == count else replicates
         for replicate in range(draws):
             chosen = rng.permutation(count)[:size]
-            result = TESTS[name].statistic(scored.scores[chosen], rng)
+            result = TESTS[name].to_result(scored.scores[chosen], rng)
             yield {
                 "fraction": fraction,
                 "replicate": replicate,

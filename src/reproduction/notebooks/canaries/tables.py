@@ -75,7 +75,7 @@ def _test_set(
     test = TESTS[name]
     store, permutations = experiment.store_for(model, spec.name, test)
     scores = test.scores(store, permutations)
-    result = test.judge(store, scores)
+    result = test.result_from_scores(store, scores)
     row: dict[str, Any] = {
         "model": model,
         "dataset": spec.name,

@@ -206,7 +206,7 @@ def _store_outcomes(
     outcomes = []
     for name in names:
         scores = TESTS[name].scores(store, permutations)
-        result = TESTS[name].judge(store, scores)
+        result = TESTS[name].result_from_scores(store, scores)
         if name == "sharded_t":
             by_shard = scores[:, 0] - scores[:, 1:].mean(axis=1)
         else:
