@@ -1,4 +1,4 @@
-"""The passes of a notebook over texts, dealt tasks and a failure, in one process or several."""
+"""A notebook's passes over texts, distributed tasks and a failure, in one process or several."""
 
 from pathlib import Path
 from unittest.mock import patch
@@ -10,7 +10,7 @@ from contamination.errors import InputError
 from contamination.membership.stored import stored_scores
 from contamination.scoring import loading, local, room
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal, processes, share
+from contamination.scoring.processes import distribute, gather, processes
 from fakes.data_fixtures import WORDS
 from fakes.made_up_scorer import MadeUpScorer
 
@@ -29,7 +29,7 @@ def run(model: Path, folder: Path) -> dict:
     scorer = TransformersScorer(model, batch_tokens=64)
     table = stored_scores(folder / "parts", scorer, texts(), columns=COLUMNS, neighbours=1, seed=3)
     rank = processes().process_index
-    dealt = deal("square", [lambda i=i: (i * i, rank) for i in range(TASKS)])
+    dealt = distribute("square", [lambda i=i: (i * i, rank) for i in range(TASKS)])
 
     def fails_last() -> None:
         if rank == processes().num_processes - 1:
@@ -39,7 +39,7 @@ def run(model: Path, folder: Path) -> dict:
     problems = []
     for _ in range(2):
         try:
-            share(fails_last)
+            gather(fails_last)
         except InputError as error:
             problems.append(str(error))
     # A model that is spread over all devices works in the first process.

@@ -30,8 +30,15 @@ WORDS = "bag_of_words"
 BASELINES = {WORDS: "Bag of words", "dates": "Dates", "length": "Length"}
 SCORED = ("benchmark", "split", "status", "member", "fold", *BASELINES)
 FIELDS = (
-    *("benchmark", "split", "baseline", "members", "non_members"),
-    *("auc", "auc_low", "auc_high", "status"),
+    "benchmark",
+    "split",
+    "baseline",
+    "members",
+    "non_members",
+    "auc",
+    "auc_low",
+    "auc_high",
+    "status",
 )
 FOLDS = 10
 # Four digits that stand alone: not those of 20481 bytes.

@@ -14,7 +14,7 @@ from contamination.files import replacing, sha256_of
 from contamination.membership.api import DEFAULT_COLUMNS, Text, membership_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
-from contamination.scoring.processes import deal, processes
+from contamination.scoring.processes import distribute, processes
 from contamination.scoring.work import cut_into_parts
 from contamination.testsets.tokens import tokenize
 
@@ -84,7 +84,7 @@ def stored_scores(
 
     spread = any(getattr(model, "spread", False) for model in scorers)
     tasks = [partial(scored, path, rows) for path, rows in parts.items()]
-    tables = deal(directory.name, tasks, alone=spread)
+    tables = distribute(directory.name, tasks, alone=spread)
     return pd.concat(tables).sort_index().rename_axis("text")
 
 

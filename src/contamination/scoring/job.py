@@ -18,7 +18,7 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import mine, processes, share, together
+from contamination.scoring.processes import gather, own_parts, processes, run_in_all
 from contamination.scoring.readers import Reader
 from contamination.scoring.run_record import recorded
 from contamination.scoring.store import open_store
@@ -81,16 +81,16 @@ class ScoringJob:
         store is one of something else, a log-probability is not finite, or the disk is
         full.
         """
-        parts = share(self.plan_parts)[0]
-        together(self.open_store)
-        together(partial(self.load_network, parts))
+        parts = gather(self.plan_parts)[0]
+        run_in_all(self.open_store)
+        run_in_all(partial(self.load_network, parts))
         self.served_before = self.store.served()
         stages = [parts] if enough is None else self.parts_by_shard(parts)
         started = time.perf_counter()
         with self.record(parts), self.progress_bar(parts) as bar:
             for shard, stage in enumerate(stages):
                 if stage:
-                    share(partial(self.score_parts, stage, bar))
+                    gather(partial(self.score_parts, stage, bar))
                 if enough is not None and enough(self.store, shard):
                     break
         if parts:
@@ -161,7 +161,7 @@ class ScoringJob:
 
     def parts_of_mine(self, parts: Sequence[Part]) -> Sequence[Part]:
         """Return the parts that are this process's share."""
-        return mine(parts, alone=self.alone)
+        return own_parts(parts, alone=self.alone)
 
     def parts_by_shard(self, parts: Sequence[Part]) -> list[list[Part]]:
         """Return the parts of each shard, cut where they reach into another one."""

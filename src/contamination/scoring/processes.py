@@ -50,11 +50,11 @@ def processes() -> PartialState:
     return state
 
 
-def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
+def own_parts(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
     """Return the parts of a work that are this process's: every n-th, so that all end together.
 
-    With `alone` all of them are the first one's, as for a model that is spread over all
-    devices.
+    With `alone` the first process gets all of them, as for a model that is spread over
+    all devices.
     """
     state = processes()
     if alone:
@@ -62,11 +62,11 @@ def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
     return parts[state.process_index :: state.num_processes]
 
 
-def share(work: Callable[[], T]) -> list[T]:
-    """Do the share of this process, wait for the others, and return the results of all, in order.
+def gather(work: Callable[[], T]) -> list[T]:
+    """Do this process's work, wait for the others, and return the results of all, in order.
 
-    Where one fails all raise: that one its own error, the others an InputError that
-    names it. So they stay together, whether they go on with another model or end.
+    If one fails, all raise: that one its own error, the others an InputError that names
+    it. So they stay together, whether they go on with another model or end.
     Raises InputError if another process has ended.
     """
     state = processes()
@@ -94,46 +94,44 @@ def share(work: Callable[[], T]) -> list[T]:
     return [result for result, _ in outcomes]
 
 
-def together(work: Callable[[], T]) -> T:
+def run_in_all(work: Callable[[], T]) -> T:
     """Do the same in all processes, and return this process's result.
 
-    Where one fails all raise, as in `share`.
+    If one process fails, all raise, as in `gather`.
     """
     results: list[T] = []
 
     def keep_result() -> None:  # that of another process need not travel
         results.append(work())
 
-    share(keep_result)
+    gather(keep_result)
     return results[0]
 
 
-def deal(
+def distribute(
     label: str,
     tasks: Sequence[Callable[[], T]],
     *,
     alone: bool = False,
 ) -> list[T]:
-    """Do each task in one process, every n-th in the same.
+    """Distribute tasks over the processes, and return all results in the order of the tasks.
 
-    Return all results, in their order.
-
-    Results do not depend on the number of processes. Where one process fails all raise,
-    as in `share`.
+    Each process does every n-th task. Results do not depend on the number of processes.
+    If one process fails, all raise, as in `gather`.
 
     Parameters
     ----------
     label
-        What is done, in the bar of the first process.
+        Title of the progress bar of the first process.
     tasks
-        To do.
+        Functions without arguments, one for each task.
     alone
-        The first process does them all, as in `mine`.
+        Whether the first process does all tasks, as in `own_parts`.
     """
     state = processes()
     hidden = None if state.is_main_process else True  # None: on a terminal alone
-    own = tqdm(mine(tasks, alone=alone), label, leave=False, disable=hidden)
-    results = share(lambda: [task() for task in own])
+    own = tqdm(own_parts(tasks, alone=alone), label, leave=False, disable=hidden)
+    results = gather(lambda: [task() for task in own])
     if alone:
         return results[0]
     size = state.num_processes

@@ -13,7 +13,7 @@ from uuid import uuid4
 from contamination.device import describe
 from contamination.files import write_json
 from contamination.scoring.contract import Scorer
-from contamination.scoring.processes import processes, share
+from contamination.scoring.processes import gather, processes
 from contamination.scoring.store_format import count_values
 from contamination.scoring.stores.base import Store
 
@@ -27,7 +27,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     Its seconds are null if the run was killed; `noise` is of an endpoint, in nats a
     token. Process 0 alone writes it.
     """
-    devices = share(partial(_device_name, scorer))
+    devices = gather(partial(_device_name, scorer))
     if not processes().is_main_process:
         yield
         return

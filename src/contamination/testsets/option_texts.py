@@ -62,11 +62,23 @@ _WORDS_OF_NUMBERS = (
     "|november|december|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|am|pm|bce?|ad|ce"
 )
 _NUMBER = re.compile(rf"\d|\b({_WORDS_OF_NUMBERS})\b", re.IGNORECASE)
-# Beside names of options: "option_2", "both A and C", "the second".
-_BESIDE_NAMES = {
-    *("option", "options", "choice", "choices", "answer", "answers"),
-    *("ending", "sol", "op"),
-    *("and", "or", "both", "the", "is", "correct"),
+# Words that accompany names of options: "option_2", "both A and C", "the second".
+_ACCOMPANYING_WORDS = {
+    "option",
+    "options",
+    "choice",
+    "choices",
+    "answer",
+    "answers",
+    "ending",
+    "sol",
+    "op",
+    "and",
+    "or",
+    "both",
+    "the",
+    "is",
+    "correct",
 }
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
@@ -165,7 +177,7 @@ def to_declare(
     names = " ".join((*numbered, *LETTERS[:count], *ROMAN[:count], *ORDINALS, *options))
     known = {*_WORD.findall(names.casefold())}
     letters = {*LETTERS[:count].lower()}
-    words = {*_WORD.findall(str(value).casefold())} - _BESIDE_NAMES
+    words = {*_WORD.findall(str(value).casefold())} - _ACCOMPANYING_WORDS
     if words and all(word in known or {*word} <= letters for word in words):
         return "answer"
     return None

@@ -44,8 +44,16 @@ from contamination.testsets.option_texts import (
 from contamination.testsets.templates import kept_text, no_text
 
 QUESTIONS = (
-    *("question", "question_stem", "input", "ctx", "goal", "sentence"),
-    *("query", "premise", "startphrase", "prompt"),
+    "question",
+    "question_stem",
+    "input",
+    "ctx",
+    "goal",
+    "sentence",
+    "query",
+    "premise",
+    "startphrase",
+    "prompt",
 )
 # As `Declared.other`: every field but those that are about options. No command line can
 # hold it.

@@ -149,10 +149,10 @@ def load_each(
                 unreachable = status
     # a notebook is one process, and has no torch
     if os.environ.get("WORLD_SIZE", "1") != "1":
-        from contamination.scoring.processes import share
+        from contamination.scoring.processes import gather
 
         problems = {key: value for key, value in sets.items() if isinstance(value, str)}
-        for problems_of_process in share(lambda: problems):
+        for problems_of_process in gather(lambda: problems):
             # a set that one process cannot open, none scores
             sets |= problems_of_process
     return sets
@@ -210,9 +210,9 @@ class Access:
     def open_model(self, entry: ModelEntry) -> Scorer:
         """Open a model in all processes, its weights still unread, or raise in all."""
         from contamination.scoring import local
-        from contamination.scoring.processes import together
+        from contamination.scoring.processes import run_in_all
 
-        return together(lambda: local.open_scorer(entry))
+        return run_in_all(lambda: local.open_scorer(entry))
 
     def parameters(self, scorer: Scorer) -> Row:
         """Return the parameters of an open model as a column, if they can be counted."""

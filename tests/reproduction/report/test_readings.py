@@ -15,7 +15,7 @@ from fakes.data_fixtures import ROOT
 from fakes.made_up_run import PAPER, variables_used
 from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS
 from reproduction.notebooks.min_k.held_out_tables import FURTHER
-from reproduction.notebooks.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
+from reproduction.notebooks.mmlu.columns import FISHER_COLUMNS, SUBSET_COLUMNS
 from reproduction.notebooks.open_models.tables import COLUMNS
 from reproduction.notebooks.papers.measure import COLUMNS as PAPERS
 from reproduction.notebooks.table import NOTEBOOKS

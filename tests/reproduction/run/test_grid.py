@@ -144,5 +144,5 @@ def test_sets_that_cannot_be_had_are_reasons_and_the_hub_is_asked_once() -> None
 def test_what_another_process_cannot_open_is_lost_here_too(monkeypatch) -> None:
     elsewhere = {"b": "failed: no room"}
     monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.setattr("contamination.scoring.processes.share", lambda work: [work(), elsewhere])
+    monkeypatch.setattr("contamination.scoring.processes.gather", lambda work: [work(), elsewhere])
     assert load_each("ab", str.encode) == {"a": b"a", "b": "failed: no room"}

@@ -18,7 +18,7 @@ from contamination.membership.columns import OF_TEXTS
 from contamination.randomness import random_stream
 from contamination.scoring.generation import LocalGenerator
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from reproduction.notebooks.assumptions.labels import ROWS
 from reproduction.notebooks.assumptions.phases import KEYS, PHASES
 from reproduction.run.texts import Domain, Texts
@@ -71,7 +71,7 @@ def score_asked(
             tasks.append(partial(_score, name, after, of_after, seed=seed))
     if not tasks:
         return pd.DataFrame(columns=[*KEYS, *ROWS])
-    scores = pd.concat(deal("asked texts", tasks), ignore_index=True)
+    scores = pd.concat(distribute("asked texts", tasks), ignore_index=True)
     # The control's non-members have been scored by this model.
     untouched = scores[(scores["phase"] == once) & ~scores["member"]]
     return pd.concat([scores, untouched.assign(phase=control)], ignore_index=True)

@@ -300,7 +300,7 @@ def _fine_tune(
     settings: Settings,
 ) -> None:
     """Let every model read all texts some more times; write it to the folder."""
-    from contamination.scoring.processes import deal
+    from contamination.scoring.processes import distribute
     from reproduction.run.fine_tuning import fine_tune
 
     texts = list(chain.from_iterable(tuned.values()))
@@ -316,7 +316,7 @@ def _fine_tune(
             epochs=settings.epochs,
         )
         tasks.append(task)
-    deal("fine-tune", tasks)
+    distribute("fine-tune", tasks)
 
 
 def score_phases(

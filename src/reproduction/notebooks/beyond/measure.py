@@ -20,7 +20,7 @@ from contamination.audit.request import Request
 from contamination.scoring.generation import Generator, LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from contamination.statistics import TestResult
 from contamination.statistics.results import outcome_row
 from reproduction.notebooks.beyond import tables
@@ -79,7 +79,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     jobs = []
     for generator, name in product(generators, settings.generated_datasets):
         jobs.append(partial(score_texts, experiment, generator, name))
-    rows = chain.from_iterable(deal("texts", jobs))
+    rows = chain.from_iterable(distribute("texts", jobs))
     generated = pd.DataFrame(rows, columns=tables.GENERATED)
     return {
         "orders": pd.concat(scored, ignore_index=True),

@@ -21,7 +21,7 @@ from contamination.errors import InputError
 from contamination.membership.api import cut_spans
 from contamination.membership.stored import stored_scores
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from reproduction.notebooks.books.settings import (
     AGAIN,
     ELSEWHERE,
@@ -66,7 +66,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         seed=experiment.profile.seed,
         epochs=settings.epochs,
     )
-    (model,) = deal("fine-tune", [task])
+    (model,) = distribute("fine-tune", [task])
     scores = stored_scores(
         parts_of(experiment, "books"),
         TransformersScorer(model),

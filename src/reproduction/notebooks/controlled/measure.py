@@ -23,7 +23,7 @@ from contamination.errors import InputError
 from contamination.membership.stored import stored_scores
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.controlled import tables
 from reproduction.notebooks.controlled.contaminants import (
@@ -175,7 +175,7 @@ def fine_tune_runs(
             epochs=1,
             batch_size=batch_size,
         )
-    trained = deal("train further", list(tasks.values()))
+    trained = distribute("train further", list(tasks.values()))
     return {tables.BASE: base} | dict(zip(tasks, trained, strict=True))
 
 

@@ -21,7 +21,7 @@ from contamination.audit.registry import TESTS
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from contamination.scoring.score import score
 from contamination.statistics import adjust
 from contamination.statistics.results import TestResult
@@ -106,7 +106,7 @@ def _train_further(
         seed=seed,
         batch_size=settings.batch_size,
     )
-    (folder,) = deal("plant", [task])
+    (folder,) = distribute("plant", [task])
     return folder
 
 

@@ -20,6 +20,7 @@ from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
 from contamination.statistics.results import outcome_row
 from contamination.tables import format_estimate, format_p, lay_out
+from reproduction.notebooks.mmlu.columns import FISHER_COLUMNS, ROWS, SUBSET_COLUMNS, TYPES
 from reproduction.notebooks.mmlu.measure import (
     COMPRESSOR,
     FAMILY,
@@ -36,30 +37,7 @@ from reproduction.output.published import (
 from reproduction.run.experiment import Experiment, named_models
 from reproduction.run.grid import Row, p_or_status
 
-ROWS = (
-    *("model", "subset", "segmentation", "examples", "test", "shards", "permutations"),
-    *("statistic", "p", "log10_p", "published_p", "tokens_scored"),
-)
 TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
-SUBSET_COLUMNS = (
-    *("model", "source", "test", "subset", "examples", "shards", "permutations"),
-    *("p", "log10_p", "published_p", "excluded", "reason", "status"),
-)
-TYPES = dict.fromkeys(("examples", "shards", "permutations"), "Int64")
-TYPES |= dict.fromkeys(("p", "log10_p", "published_p"), "float64")
-FISHER_COLUMNS = (
-    *(
-        "model",
-        "source",
-        "test",
-        "subsets_kept",
-        "statistic",
-        "p",
-        "log10_p",
-        "published_p",
-    ),
-    *("cauchy_p", "harmonic_mean_p", "status"),
-)
 
 
 def judge_stores(

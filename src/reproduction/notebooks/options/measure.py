@@ -21,7 +21,7 @@ from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -87,7 +87,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         seed=seed,
         batch_size=settings.batch_size,
     )
-    (planted,) = deal("plant", [task])
+    (planted,) = distribute("plant", [task])
     scorers = {
         tables.PLANTED: TransformersScorer(planted),
         tables.CLEAN: TransformersScorer(clean),

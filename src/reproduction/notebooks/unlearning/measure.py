@@ -23,7 +23,7 @@ from contamination.membership.rouge import rouge_l
 from contamination.randomness import random_stream
 from contamination.scoring.generation import LocalGenerator, Sampling
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.processes import deal
+from contamination.scoring.processes import distribute
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.unlearning.settings import (
     CLEAN,
@@ -64,7 +64,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         rng=rng,
     )
     task = partial(_train_models, experiment, settings, to_learn, to_forget)
-    deal("fine-tune", [task])
+    distribute("fine-tune", [task])
     folder = experiment.build / "unlearning"
     scorers = {
         ORIGINAL: TransformersScorer(folder / ORIGINAL),
@@ -75,7 +75,7 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
     require_same_tokens(tokenizers, chunks)
     ask = partial(ask_model, chunks=chunks, k=settings.k)
     tasks = [partial(ask, scorer) for scorer in scorers.values()]
-    answers = dict(zip(scorers, deal("ask", tasks), strict=True))
+    answers = dict(zip(scorers, distribute("ask", tasks), strict=True))
     counts = {
         "chunks": len(chunks),
         "treated": treated.sum(),

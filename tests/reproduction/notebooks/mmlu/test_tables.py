@@ -10,11 +10,11 @@ from scipy import stats
 from contamination.statistics import cauchy, harmonic_mean
 from contamination.tables import read_csv
 from fakes.data_fixtures import ROOT
+from reproduction.notebooks.mmlu.columns import ROWS
 from reproduction.notebooks.mmlu.lines import line_table, outcomes
 from reproduction.notebooks.mmlu.measure import COMPRESSOR, MODEL_FREE, NOTHING
 from reproduction.notebooks.mmlu.released import released_panels, released_rows
 from reproduction.notebooks.mmlu.tables import (
-    ROWS,
     fisher_table,
     measured_subsets,
     published_subsets,
