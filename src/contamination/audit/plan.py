@@ -4,10 +4,10 @@ Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 tokenised once for each model: what was planned is what is scored.
 """
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from dataclasses import replace as changed
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -216,7 +216,7 @@ class Work:
         for pace in paces:
             flops += pace.flops
             time += pace.time
-        return changed(
+        return dataclasses.replace(
             plan,
             flops=flops,
             seconds=time.seconds,

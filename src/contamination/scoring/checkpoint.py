@@ -121,7 +121,7 @@ def unchanged(model: Path, *, code: bool = False) -> Iterator[None]:
     except InputError as error:  # perhaps for a file that was half written
         failure = error
     if _states(model, code) != before:
-        raise changed(model) from failure
+        raise changed_files_error(model) from failure
     if failure is not None:
         raise failure
 
@@ -139,7 +139,7 @@ def settled_states(model: Path, *, code: bool = False) -> dict[Path, FileState] 
     return states
 
 
-def changed(model: Path) -> InputError:
+def changed_files_error(model: Path) -> InputError:
     """Return the error for files that are no longer those which name the model."""
     return InputError(
         f"{model}: its files have changed since this run named the model by them; copy "

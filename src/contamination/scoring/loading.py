@@ -24,7 +24,7 @@ from contamination.scoring import checkpoint
 from contamination.scoring.checkpoint import (
     ADAPTER,
     INDEX,
-    changed,
+    changed_files_error,
     others_of,
     unmerged,
     weights_of,
@@ -308,7 +308,7 @@ def load_named(
         if states is not None and states == settled_states(source):
             return
         if revision != identity(source, config, dtype, start):
-            raise changed(Path(source.name))
+            raise changed_files_error(Path(source.name))
 
     with explain_load_errors(source.name), unchanged(source):
         try:

@@ -4,8 +4,8 @@ One store holds the per-token log-probabilities of one test set under one model 
 number of shards. Its header names the kind, and the kind its class.
 """
 
+import dataclasses
 import shutil
-from dataclasses import replace as changed
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +107,7 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
         Number of permutations to copy; it concerns a store of orderings alone.
     """
     sums = list(store.sums(permutations))
-    summed = create_store(directory, changed(store.header, summed=True), replace=True)
+    summed = create_store(directory, dataclasses.replace(store.header, summed=True), replace=True)
     no_examples = np.empty(0, np.int32)
     places = store.places(permutations)
     rows = zip(places, sums, strict=True)

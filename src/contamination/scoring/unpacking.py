@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from contamination.files import locked, replacing, sha256_of
 from contamination.scoring import loading
-from contamination.scoring.checkpoint import changed
+from contamination.scoring.checkpoint import changed_files_error
 from contamination.scoring.configuration import load_config
 from contamination.scoring.load_errors import explain_load_errors
 from contamination.scoring.model_source import ModelSource
@@ -80,7 +80,7 @@ def _unpack_into(
             network = loading.load_network(usual, config, dtype, torch.device("cpu"))
             key_now = _key(file, dtype)
         if key_now != key:
-            raise changed(file)
+            raise changed_files_error(file)
         with explain_load_errors(source.name):
             network.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)

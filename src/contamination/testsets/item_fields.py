@@ -196,7 +196,7 @@ def value_at(record: Any, path: Path) -> Any:
     return functools.reduce(operator.getitem, path, record)
 
 
-def changed(record: Record, values: Mapping[Path, Any]) -> dict[str, Any]:
+def with_values(record: Record, values: Mapping[Path, Any]) -> dict[str, Any]:
     """Return a record with other values at some places."""
     copied = copy.deepcopy(dict(record))
     for path, value in values.items():

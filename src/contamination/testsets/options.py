@@ -27,12 +27,12 @@ from contamination.testsets.item_fields import (
     SCHEMES,
     Path,
     Record,
-    changed,
     dotted,
     fields_of,
     find_columns,
     places_of,
     value_at,
+    with_values,
 )
 from contamination.testsets.option_texts import (
     LETTERS,
@@ -123,11 +123,11 @@ class Item:
             for path, way, says in self.gold:
                 if way != "text":
                     values[path] = says[place]
-        return changed(self.record, values)
+        return with_values(self.record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the record with these texts in the places of its options."""
-        return changed(self.record, dict(zip(self.columns[0], texts, strict=True)))
+        return with_values(self.record, dict(zip(self.columns[0], texts, strict=True)))
 
 
 def items_of(
