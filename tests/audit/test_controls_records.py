@@ -4,7 +4,7 @@ from operator import itemgetter
 import numpy as np
 import pytest
 
-from contamination.audit.controls.diagnosis import MOST_DIAGNOSTICS, Row, judge
+from contamination.audit.controls.diagnosis import MOST_DIAGNOSTICS, DiagnosticRow, judge
 from contamination.audit.controls.records import (
     codes,
     diagnose_order,
@@ -189,8 +189,8 @@ def test_ids_matter_only_in_the_text(records):
     ],
 )
 def test_the_verdict_follows_the_corrected_p_values(p, log_orderings, verdict, named):
-    rows = [Row("silent", reading="it does not apply")]
-    rows += [Row(name, p=each) for name, each in zip("abc", p, strict=False)]
+    rows = [DiagnosticRow("silent", reading="it does not apply")]
+    rows += [DiagnosticRow(name, p=each) for name, each in zip("abc", p, strict=False)]
     found = judge(rows, log_orderings, "order", {})
     assert found.verdict == verdict
     reasons = "\n".join(found.reasons)

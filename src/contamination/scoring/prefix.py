@@ -91,7 +91,7 @@ class Piece(NamedTuple):
         return [longer[start:stop] for start, stop in pairwise(ends)]
 
 
-class Row(NamedTuple):
+class ContinuationRow(NamedTuple):
     """Continuations that follow one another behind the prefix of a piece."""
 
     piece: int
@@ -99,7 +99,7 @@ class Row(NamedTuple):
 
 
 # Group, number of the continuation in it, its values.
-Scored = tuple[int, int, np.ndarray]
+ScoredContinuation = tuple[int, int, np.ndarray]
 
 
 def continuation_logprobs(
@@ -163,7 +163,7 @@ def _within_batches(piece: Piece, batch_tokens: int) -> Iterator[Piece]:
     yield piece.part(slice(begin, None))
 
 
-def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
+def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]:
     """Score together the pieces whose prefix can be shared, and the others one by one."""
     if not isinstance(scorer, TransformersScorer):
         yield from _plain(scorer, pieces)
@@ -194,7 +194,7 @@ def _reach(scorer: TransformersScorer) -> int:
     return int(min([scorer.context, *filter(None, windows)]))
 
 
-def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
+def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]:
     """Score each continuation behind a copy of its prefix."""
     tokens = sum(piece.span * len(piece.continuations) for piece in pieces)
     parts = 1 + tokens // (PLAIN_BATCHES * scorer.batch_tokens)
@@ -202,7 +202,7 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
         yield from _concatenated(scorer, pieces[first::parts])
 
 
-def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
+def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]:
     """Score the concatenations of prefixes and continuations."""
     # Of each sequence: piece, number of the continuation.
     owners: list[tuple[Piece, int]] = []
@@ -264,12 +264,12 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     return all(error.mean() <= ROUGH_NATS for error in errors)
 
 
-def _by_place(scored: Iterator[Scored]) -> dict[tuple[int, int], np.ndarray]:
+def _by_place(scored: Iterator[ScoredContinuation]) -> dict[tuple[int, int], np.ndarray]:
     """Return the values by group and number of the continuation."""
     return {(group, member): values for group, member, values in scored}
 
 
-def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Scored]:
+def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[ScoredContinuation]:
     """Score pieces in batches, each prefix read once."""
     windows = [Window(number, 0, 0, piece.width) for number, piece in enumerate(pieces)]
 
@@ -307,9 +307,9 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
     hidden = _read_prefixes(scorer, pieces, widths, keys)
     firsts = padded([_first_tokens(piece) for piece in pieces], 0)
     values = [scorer.head(hidden, scorer.send(firsts).to(hidden.device)).flatten()]
-    rows: list[Row] = []
+    rows: list[ContinuationRow] = []
     for number, piece in enumerate(pieces):
-        rows += [Row(number, continuations) for continuations in piece.rows()]
+        rows += [ContinuationRow(number, continuations) for continuations in piece.rows()]
     if rows:
         values.append(_continue_rows(scorer, rows, widths, keys))
     order = _order_of_tokens(pieces, firsts)
@@ -338,7 +338,7 @@ def _read_prefixes(
 
 
 def _continue_rows(
-    scorer: TransformersScorer, rows: list[Row], widths: np.ndarray, keys: SharedKeys
+    scorer: TransformersScorer, rows: list[ContinuationRow], widths: np.ndarray, keys: SharedKeys
 ) -> Tensor:
     """Return the log-probabilities of all tokens but the first of each continuation, in order."""
     owners = np.array([row.piece for row in rows])

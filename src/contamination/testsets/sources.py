@@ -119,7 +119,7 @@ def is_mirrored(what: str) -> bool:
     return not (is_path(what) or Path(what).suffix in FORMATS)
 
 
-def refuse_log(opened: "Opened") -> None:
+def refuse_log(opened: "OpenedRecords") -> None:
     """Raise InputError for records of a log that was named as a file of records."""
     from contamination.testsets.logs import recognised
 
@@ -127,7 +127,7 @@ def refuse_log(opened: "Opened") -> None:
         recognised.refuse_log(opened.records[0][1], opened.where)
 
 
-class Opened(NamedTuple):
+class OpenedRecords(NamedTuple):
     """Records that were found, before they are rendered.
 
     Attributes
@@ -154,7 +154,7 @@ def open_records(
     mirror: Path | str | None = None,
     revision: str | None = None,
     split: str | None = None,
-) -> Opened:
+) -> OpenedRecords:
     """Find the records of a test set and verify them.
 
     Parameters
@@ -219,10 +219,10 @@ def open_records(
             parameter="split" if split else "revision",
         )
     used = len(records) if max_records is None else min(max_records, len(records))
-    return Opened(name, where, records, used, entry)
+    return OpenedRecords(name, where, records, used, entry)
 
 
-def _with_lines(opened: Opened) -> list[Record]:
+def _with_lines(opened: OpenedRecords) -> list[Record]:
     """Add to each record its `line` in the file; that of other files is JSON.
 
     Raises InputError where the registry has another checksum of the lines

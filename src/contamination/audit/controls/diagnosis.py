@@ -28,7 +28,7 @@ MOST_DIAGNOSTICS = 9  # rows that can have a p-value, at most
 LEVEL = 0.01  # of the verdict
 
 
-class Row(NamedTuple):
+class DiagnosticRow(NamedTuple):
     """A row of the table of a `Diagnosis`; one that does not apply has no p.
 
     `observed` and `expected` (mean over the orderings) are in the units that the
@@ -67,7 +67,7 @@ class Diagnosis:
         How many items do not move, and why; "" for records.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[DiagnosticRow, ...]
     verdict: OrderState
     reasons: tuple[str, ...]
     what: str
@@ -95,7 +95,7 @@ class Diagnosis:
 
 
 def judge(
-    rows: Iterable[Row], log_orderings: float, what: str, counts: Mapping[str, int]
+    rows: Iterable[DiagnosticRow], log_orderings: float, what: str, counts: Mapping[str, int]
 ) -> Diagnosis:
     """Return the diagnosis of some rows at LEVEL, after Holm's correction.
 
@@ -127,7 +127,7 @@ def judge(
     return Diagnosis(corrected, "quiet", (reason,), what, counts)
 
 
-def _holm(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _holm(rows: Sequence[DiagnosticRow]) -> tuple[DiagnosticRow, ...]:
     """Return the rows with p after Holm's correction over those that have a p."""
     tested = [row.p for row in rows if not math.isnan(row.p)]
     if not tested:
@@ -142,16 +142,16 @@ def _holm(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(corrected)
 
 
-def _smallest_first(rows: Iterable[Row]) -> list[Row]:
+def _smallest_first(rows: Iterable[DiagnosticRow]) -> list[DiagnosticRow]:
     """Return rows by p; of equal ones the first stays first."""
     return sorted(rows, key=_p_of)
 
 
-def _p_of(row: Row) -> float:
+def _p_of(row: DiagnosticRow) -> float:
     return row.p
 
 
-def _readings(rows: Iterable[Row]) -> tuple[str, ...]:
+def _readings(rows: Iterable[DiagnosticRow]) -> tuple[str, ...]:
     """Return a line on each of some rows, the smallest p first."""
     lines = []
     for row in _smallest_first(rows):
@@ -165,7 +165,7 @@ def tested_row(
     form: str,
     values: NDArray[np.float64],
     result: PValue | None = None,
-) -> Row:
+) -> DiagnosticRow:
     """Return a row that shows a statistic of the published order beside its mean.
 
     Parameters
@@ -186,7 +186,7 @@ def tested_row(
     observed = float(values[0])
     expected = float(values.mean())
     reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    return Row(
+    return DiagnosticRow(
         diagnostic=diagnostic,
         observed=observed,
         expected=expected,

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from contamination.audit.controls.diagnosis import (
     Diagnosis,
-    Row,
+    DiagnosticRow,
     judge,
     tested_row,
     tf_idf,
@@ -92,7 +92,7 @@ def diagnose_arrangements(
     return replace(diagnosis, remark=variants.items_that_stay(items, keep))
 
 
-def option_rows(moving: Moving) -> Iterator[Row]:
+def option_rows(moving: Moving) -> Iterator[DiagnosticRow]:
     """Yield the rows of the table of a `Diagnosis` of options.
 
     A row has a p-value if it applies to any item that moves.
@@ -152,7 +152,7 @@ def _longest(sizes: Sequence[int]) -> int | None:
     return sizes.index(most)
 
 
-def _likeness(moving: Moving) -> Row:
+def _likeness(moving: Moving) -> DiagnosticRow:
     """Return a row on options that share words, which stand side by side or apart."""
     texts: list[str] = []
     for item, _ in moving:
@@ -173,7 +173,7 @@ def _likeness(moving: Moving) -> Row:
     return _summed("similarity", what, ".3f", values, PERCENT * pairs, nothing)
 
 
-def _builds(moving: Moving) -> Row:
+def _builds(moving: Moving) -> DiagnosticRow:
     """Return a row on options that come before those that say the same and more."""
     values = []
     pairs = 0
@@ -203,7 +203,7 @@ def _summed(
     values: Sequence[ArrayLike],
     scale: float,
     nothing: str,
-) -> Row:
+) -> DiagnosticRow:
     """Return a row that tests the sums of values over items.
 
     Parameters
@@ -221,7 +221,7 @@ def _summed(
     """
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
-        return Row(diagnostic, reading=nothing)
+        return DiagnosticRow(diagnostic, reading=nothing)
     shown = array.sum(axis=0) / scale
     return tested_row(diagnostic, what, form, shown, option_order.sum_test(array))
 
@@ -231,7 +231,7 @@ def _place(
     what: str,
     moving: Moving,
     options: Sequence[int | None],
-) -> Row:
+) -> DiagnosticRow:
     """Return a row on whether one option of each item stands at some letter too often.
 
     Parameters
@@ -254,7 +254,7 @@ def _place(
     stands = [places == (rows == option).argmax(axis=1) for rows, option in chosen]
     values = np.array(stands, dtype=int)
     if not len(values) or not np.ptp(values, axis=2).any():
-        return Row(diagnostic, reading=f"no {what} that move")
+        return DiagnosticRow(diagnostic, reading=f"no {what} that move")
     which, result = option_order.largest_test(values.transpose(1, 0, 2))
     where = f"{what} that stand at {chr(ord('A') + which)}"
     return tested_row(diagnostic, where, ".1%", values[:, which].mean(axis=0), result)
@@ -267,7 +267,7 @@ def _sorted(
     values: Iterable[Sequence[Any] | None],
     *,
     either_way: bool = False,
-) -> Row:
+) -> DiagnosticRow:
     """Return a row on Kendall's rank correlation of place and a value of each option.
 
     Parameters

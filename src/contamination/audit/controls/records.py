@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from contamination.audit.controls.diagnosis import (
     Diagnosis,
-    Row,
+    DiagnosticRow,
     judge,
     tested_row,
     tf_idf,
@@ -93,7 +93,7 @@ def record_rows(
     texts: Sequence[str],
     records: Sequence[Record],
     orders: Orders,
-) -> Iterator[Row]:
+) -> Iterator[DiagnosticRow]:
     """Yield the rows of the table of a `Diagnosis` of records.
 
     Parameters
@@ -131,7 +131,7 @@ def record_rows(
     yield _row_of_ids(texts, records, orders)
 
 
-def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
+def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[DiagnosticRow]:
     """Yield rows on records near their likes: duplicates, near-duplicates, topics."""
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
@@ -168,19 +168,19 @@ def _rows_of_likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
 
 def _row_of_twins(
     diagnostic: str, what: str, twins: int, records: int, shares: NDArray[np.float64]
-) -> Row:
+) -> DiagnosticRow:
     """Return a row on the shares of neighbours that match, (m+1,), if any records do."""
     if not twins:
-        return Row(diagnostic, 0.0, reading=f"no records {what}")
+        return DiagnosticRow(diagnostic, 0.0, reading=f"no records {what}")
     reading = f"{twins} of {records} records {what}; share of neighbours that match"
     return tested_row(diagnostic, reading, ".2%", shares)
 
 
-def _row_of_labels(records: Sequence[Record], orders: Orders) -> Row:
+def _row_of_labels(records: Sequence[Record], orders: Orders) -> DiagnosticRow:
     """Return a row on runs of one label."""
     labelled = label_codes(records)
     if labelled is None:
-        return Row("label_runs", reading="no field looks like a label")
+        return DiagnosticRow("label_runs", reading="no field looks like a label")
     field, labels = labelled
     shares = order.equal_neighbours(labels, *orders)
     return tested_row(
@@ -191,11 +191,11 @@ def _row_of_labels(records: Sequence[Record], orders: Orders) -> Row:
     )
 
 
-def _row_of_ids(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> Row:
+def _row_of_ids(texts: Sequence[str], records: Sequence[Record], orders: Orders) -> DiagnosticRow:
     """Return a row on numbers in the texts that rise or fall with the position."""
     columns = shown_numbers(texts, records)
     if not columns:
-        return Row("sequential_id", reading="no ids that the texts show")
+        return DiagnosticRow("sequential_id", reading="no ids that the texts show")
     trends = np.array([order.trend(column, *orders) for column in columns.values()])
     best = int(np.argmax(np.abs(trends[:, 0])))
     name = list(columns)[best]

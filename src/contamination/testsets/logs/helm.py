@@ -12,9 +12,9 @@ from typing import Any
 from contamination.errors import InputError
 from contamination.testsets.logs.record import (
     Log,
+    LogPart,
     LogRecord,
     Name,
-    Part,
     number_of,
     parsed,
     text_of,
@@ -24,19 +24,19 @@ NAME = "HELM"
 FIELD = "request_states"
 
 
-class Text(Part):
+class Text(LogPart):
     """A question, or one of its references."""
 
     text: str = ""
 
 
-class Perturbation(Part):
+class Perturbation(LogPart):
     """The change of a question."""
 
     name: str = ""
 
 
-class Instance(Part):
+class Instance(LogPart):
     """A question."""
 
     id: str
@@ -44,20 +44,20 @@ class Instance(Part):
     perturbation: Perturbation | None = None
 
 
-class Request(Part):
+class Request(LogPart):
     """The request that the model received."""
 
     prompt: str = ""
     messages: list[Any] | None = None
 
 
-class Result(Part):
+class Result(LogPart):
     """The answer of the model."""
 
     completions: list[Text] | None = None
 
 
-class State(Part):
+class State(LogPart):
     """A question and its answer.
 
     `reference_index` is given where each option is a request.
@@ -71,13 +71,13 @@ class State(Part):
     output_mapping: dict[str, str] | None = None
 
 
-class Adapter(Part):
+class Adapter(LogPart):
     """The form in which the model was asked."""
 
     model: Name
 
 
-class Whole(Part):
+class Whole(LogPart):
     """The file."""
 
     adapter_spec: Adapter

@@ -12,9 +12,9 @@ from contamination.errors import InputError
 from contamination.testsets.harness_items import sample_item
 from contamination.testsets.logs.record import (
     Log,
+    LogPart,
     LogRecord,
     Name,
-    Part,
     parsed,
     text_of,
 )
@@ -31,7 +31,7 @@ CUT_SHORT = (
 )
 
 
-class Message(Part):
+class Message(LogPart):
     """A turn; `source` is "generate" where the model wrote it."""
 
     role: str = ""
@@ -39,20 +39,20 @@ class Message(Part):
     source: str | None = None
 
 
-class Choice(Part):
+class Choice(LogPart):
     """One of the answers of a call."""
 
     message: Message = Message()
 
 
-class Output(Part):
+class Output(LogPart):
     """The result of a call; older logs have no `completion`."""
 
     completion: str | None = None
     choices: list[Choice] | None = None
 
 
-class Sample(Part):
+class Sample(LogPart):
     """A sample, one file of a log."""
 
     id: int | str
@@ -65,20 +65,20 @@ class Sample(Part):
     attachments: dict[str, str] | None = None
 
 
-class Dataset(Part):
+class Dataset(LogPart):
     """The data set of a run: its ids in the order of the run."""
 
     sample_ids: list[int | str] | None = None
     shuffled: bool | None = None
 
 
-class Config(Part):
+class Config(LogPart):
     """The settings of a run."""
 
     epochs: int | None = None
 
 
-class About(Part):
+class About(LogPart):
     """The evaluation that was run."""
 
     model: Name
@@ -86,13 +86,13 @@ class About(Part):
     config: Config = Config()
 
 
-class Totals(Part):
+class Totals(LogPart):
     """Number of samples that were run, counted anew in each epoch."""
 
     total_samples: int | None = None
 
 
-class LogHeader(Part):
+class LogHeader(LogPart):
     """A log without its samples."""
 
     eval: About

@@ -19,8 +19,8 @@ from contamination.files import writable
 from contamination.testsets.harness_items import item
 from contamination.testsets.logs.record import (
     Log,
+    LogPart,
     LogRecord,
-    Part,
     not_as,
     number_of,
     parsed,
@@ -33,7 +33,7 @@ FIELDS = ({"doc", "model_response"}, {"__doc__", "__model_response__"})
 OLDER_FIELDS = frozenset({"full_prompt", "predictions", "gold_index"})
 
 
-class Doc(Part):
+class Doc(LogPart):
     """The question. A file has nulls where it pads a list."""
 
     id: str
@@ -43,7 +43,7 @@ class Doc(Part):
     fewshot_samples: list[Any] | None = None
 
 
-class Response(Part):
+class Response(LogPart):
     """The answer of the model: texts, or the log-probability of each choice."""
 
     input: Any = None
@@ -51,7 +51,7 @@ class Response(Part):
     logprobs: list[float | None] | None = None
 
 
-class Detail(Part):
+class Detail(LogPart):
     """A row."""
 
     doc: Doc = Field(validation_alias=AliasChoices("doc", "__doc__"))

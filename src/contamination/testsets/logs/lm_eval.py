@@ -15,9 +15,9 @@ from pydantic import Field
 from contamination.files import writable
 from contamination.testsets.logs.record import (
     Log,
+    LogPart,
     LogRecord,
     Name,
-    Part,
     leaves,
     not_as,
     parsed,
@@ -30,7 +30,7 @@ FIELD = "arguments"  # which no other format has
 _LAST_NUMBER = re.compile(r"\d+$")
 
 
-class Sample(Part):
+class Sample(LogPart):
     """A document, what a model was sent for it, and what it said.
 
     `arguments` are those of each request, by name ("gen_args_0") or, in older versions,
@@ -46,13 +46,13 @@ class Sample(Part):
     filter: str = ""
 
 
-class Counts(Part):
+class Counts(LogPart):
     """Number of documents of a task, and of those that were asked."""
 
     effective: int | None = None
 
 
-class Results(Part):
+class Results(LogPart):
     """The file of results, next to that of the samples."""
 
     model_name: Name | None = None

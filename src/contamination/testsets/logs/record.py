@@ -13,10 +13,10 @@ from contamination.files import writable
 from contamination.testsets.records import read_text
 
 MOST_SHOWN = 100  # characters of another program's message
-_P = TypeVar("_P", bound="Part")
+_P = TypeVar("_P", bound="LogPart")
 
 
-class Part(BaseModel):
+class LogPart(BaseModel):
     """A part of a log: the fields that are read, with their types.
 
     Others are left alone.

@@ -11,9 +11,9 @@ from pydantic import field_validator
 from contamination.files import writable
 from contamination.testsets.logs.record import (
     Log,
+    LogPart,
     LogRecord,
     Name,
-    Part,
     number_of,
     parsed,
 )
@@ -23,7 +23,7 @@ FIELDS = frozenset({"id", "answer"})  # which every row has
 NAME = "a table with `id`, `answer` and, of several, `model`"
 
 
-class Row(Part):
+class Row(LogPart):
     """One answer; null is none."""
 
     id: str

@@ -54,7 +54,7 @@ def _nothing_asked() -> pd.DataFrame:
 
 
 @dataclass
-class Scored:
+class ScoredTexts:
     """Texts that were scored.
 
     Attributes
@@ -90,7 +90,7 @@ def measure(
     asked : the table of `score_asked`; released models are not asked.
     """
     seed = experiment.profile.seed
-    scored = Scored()
+    scored = ScoredTexts()
     if settings.models:
         benchmark = PUBLIC
         scored = score_released(
@@ -128,7 +128,7 @@ def score_released(
     folder: Path,
     settings: Settings,
     access: Access = ACCESS,
-) -> Scored:
+) -> ScoredTexts:
     """Score public texts under released models.
 
     A text is the beginning of a document, of `settings.length` tokens of the model's
@@ -154,7 +154,7 @@ def score_released(
         Its splits are as the first model that scored them has read them; those of a
         domain that no model scored are its first documents as they are.
     """
-    scored = Scored()
+    scored = ScoredTexts()
     splits: dict[str, Row] = {}
 
     def domains_of(entry: ModelEntry) -> Iterator[tuple[Row, PublicDomain | str]]:
@@ -236,7 +236,7 @@ def _decoded(name: str, domain: Domain, tokenizer: Any) -> Row:
     return _split(name, members, non_members)
 
 
-def _score_trained(experiment: Experiment, settings: Settings) -> Scored:
+def _score_trained(experiment: Experiment, settings: Settings) -> ScoredTexts:
     """Score the texts of a run before and after fine-tuning, as `score_released`.
 
     Each model is fine-tuned in one process. Domains without members, or without others,
@@ -257,7 +257,7 @@ def _score_trained(experiment: Experiment, settings: Settings) -> Scored:
     folder = experiment.build / "finetuned"
     if tuned:
         _fine_tune(experiment, names, tuned, folder, settings)
-    scored = Scored()
+    scored = ScoredTexts()
     for name in names:
         before = TransformersScorer(experiment.model(name))
         after = TransformersScorer(folder / name) if tuned else None

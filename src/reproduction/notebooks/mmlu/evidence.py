@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class MmluEvidence:
     """The p-values of every subset, and what its order gives away.
 
     Attributes
@@ -99,7 +99,7 @@ def load_evidence(
     measurements: Path | str,
     released: Path | str,
     results: Path | str,
-) -> Evidence:
+) -> MmluEvidence:
     """Read all p-values of the subsets of MMLU.
 
     Parameters
@@ -131,7 +131,7 @@ def load_evidence(
     p_values = p_values.drop_duplicates(["curve", "subset"], keep="last")
     most = int(lines.loc[lines["segmentation"] == "record", "examples"].max())
     where = "in this run" if own else "for docs/mmlu.md, not in this run"
-    return Evidence(
+    return MmluEvidence(
         p_values=p_values,
         lines=lines,
         table2=_printed_combination(published),

@@ -172,7 +172,7 @@ def _circle(label: str, colour: str, face: str) -> Line2D:
 def plot_places(audited: pd.DataFrame, places: pd.DataFrame) -> Figure:
     """Draw the ECDF of every audited model, and one subset's place on it.
 
-    `audited` comes from `Evidence.audited`, `places` from `subset.places_of`. A hollow
+    `audited` comes from `MmluEvidence.audited`, `places` from `subset.places_of`. A hollow
     circle: the subset is not among those of this curve.
     """
     figure, axes = plt.subplots(figsize=(6.4, 4.2))

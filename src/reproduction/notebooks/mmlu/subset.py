@@ -1,6 +1,6 @@
 """One subset of MMLU at a time: a view for each question that a reader has of it.
 
-Every view takes `Evidence` and the name of a subset, and returns a table or a sentence.
+Every view takes `MmluEvidence` and the name of a subset, and returns a table or a sentence.
 It raises InputError for a name that is none of the subsets. The notebook explore_mmlu
 calls them one by one, and the page of a run shows the same.
 """
@@ -15,14 +15,14 @@ from contamination.tables import MISSING, Layout, format_p, lay_out
 from contamination.testsets.sources import available, open_test_set
 from reproduction.notebooks.mmlu.evidence import (
     PUBLISHED_RULE,
-    Evidence,
+    MmluEvidence,
     check_subset,
     curve_of,
 )
 from reproduction.notebooks.mmlu.measure import FAMILY, SEGMENTATIONS
 
 
-def p_values_of(evidence: Evidence, subset: str) -> pd.DataFrame:
+def p_values_of(evidence: MmluEvidence, subset: str) -> pd.DataFrame:
     """Return the p-value of every model: columns curve, kind, log10_p and excluded.
 
     `kind` is "published", "control" (published as well, of a model that cannot know
@@ -36,7 +36,7 @@ def p_values_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     return rows[["curve", "kind", "log10_p", "excluded"]]
 
 
-def exclusion_of(evidence: Evidence, subset: str) -> str:
+def exclusion_of(evidence: MmluEvidence, subset: str) -> str:
     """Return who excludes a subset and why, or that it is kept, in sentences."""
     rows = evidence.of_subset(subset)
     sentences = []
@@ -62,7 +62,7 @@ def _verdict_of_the_paper(reason: str) -> str:
     )
 
 
-def segmentation_of(evidence: Evidence, subset: str) -> Layout:
+def segmentation_of(evidence: MmluEvidence, subset: str) -> Layout:
     """Lay out what its examples give away, by record and by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
@@ -94,7 +94,7 @@ def _p_text(log10_p: float) -> str:
     return format_p(10.0**log10_p, log10_p)
 
 
-def lines_of(evidence: Evidence, subset: str) -> str:
+def lines_of(evidence: MmluEvidence, subset: str) -> str:
     """Return how its records lie in lines, and which models have no p-value by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
@@ -112,7 +112,7 @@ def lines_of(evidence: Evidence, subset: str) -> str:
     return f"{facts} By line, only our clean model was asked."
 
 
-def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
+def places_of(evidence: MmluEvidence, subset: str) -> pd.DataFrame:
     """Return its place among the subsets that each audited model keeps.
 
     Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a
@@ -138,7 +138,7 @@ def places_of(evidence: Evidence, subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
+def leave_one_out(evidence: MmluEvidence, subset: str) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, with this subset and without it.
 
     Columns curve, log10_p_with, log10_p_without and others (how many others are kept).
@@ -164,7 +164,7 @@ def leave_one_out(evidence: Evidence, subset: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def combination_layout(evidence: Evidence, subset: str) -> Layout:
+def combination_layout(evidence: MmluEvidence, subset: str) -> Layout:
     """Lay out the contribution of one subset: `places_of` and `leave_one_out`."""
     rows = places_of(evidence, subset).merge(leave_one_out(evidence, subset), on="curve")
     return lay_out(rows, {"curve": "Model"}, _combination_cells)
@@ -180,7 +180,7 @@ def _combination_cells(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def examples_of(evidence: Evidence, subset: str) -> list[str]:
+def examples_of(evidence: MmluEvidence, subset: str) -> list[str]:
     """Return the text of its examples, as many as were measured.
 
     Nothing is fetched: there are none if its file is not at hand. Raises InputError if

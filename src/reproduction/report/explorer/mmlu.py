@@ -15,7 +15,7 @@ from contamination.audit.registry import DEFAULT_TESTS
 from contamination.statistics import dkw_band, ecdf, fisher
 from contamination.tables import MISSING
 from contamination.testsets.registry import entries
-from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, Evidence
+from reproduction.notebooks.mmlu.evidence import PUBLISHED_RULE, MmluEvidence
 from reproduction.notebooks.mmlu.measure import FAMILY, subset_names, title
 from reproduction.notebooks.mmlu.subset import (
     audit_command,
@@ -33,7 +33,7 @@ BAND = 0.95  # of the band around uniform p-values, as in Figure 4 of notebook 0
 SMALLEST = -300.0  # log10 of the smallest p-value that a curve shows as a number
 
 
-def mmlu_payload(evidence: Evidence) -> dict[str, Any]:
+def mmlu_payload(evidence: MmluEvidence) -> dict[str, Any]:
     """Return the data of MMLU on the page.
 
     A curve is an audited model of Table 4, or a model that was measured in one test.
@@ -61,7 +61,7 @@ def mmlu_payload(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def _subset_table(evidence: Evidence, names: Sequence[str]) -> dict[str, Any]:
+def _subset_table(evidence: MmluEvidence, names: Sequence[str]) -> dict[str, Any]:
     """Lay out a row for each subset, p-values first, for narrow screens."""
     p_values = _wide_p_values(evidence)
     excluded = _who_excludes(evidence)
@@ -76,7 +76,7 @@ def _subset_table(evidence: Evidence, names: Sequence[str]) -> dict[str, Any]:
     return layout(("Subset",), list(p_values), rows, last)
 
 
-def _wide_p_values(evidence: Evidence) -> pd.DataFrame:
+def _wide_p_values(evidence: MmluEvidence) -> pd.DataFrame:
     """Return log10 p by subset: published, default test, control by line."""
     rows = evidence.p_values
     default = rows["test"].isin(DEFAULT_TESTS)
@@ -93,7 +93,7 @@ def _wide_p_values(evidence: Evidence) -> pd.DataFrame:
     return wide.reindex(subset_names())
 
 
-def _who_excludes(evidence: Evidence) -> dict[str, str]:
+def _who_excludes(evidence: MmluEvidence) -> dict[str, str]:
     """Name by subset who excludes it: the paper, or our controls in a test."""
     excluded = evidence.p_values[evidence.p_values["excluded"]]
     excluded = excluded.drop_duplicates(["subset", "rule"])
@@ -102,7 +102,7 @@ def _who_excludes(evidence: Evidence) -> dict[str, str]:
     return joined
 
 
-def _curves(evidence: Evidence) -> list[dict[str, Any]]:
+def _curves(evidence: MmluEvidence) -> list[dict[str, Any]]:
     """Return each audited model with its p-values, the kept subsets and their ECDF."""
     curves = []
     groups = evidence.audited().groupby("curve", sort=False)
@@ -139,7 +139,7 @@ def _band(curves: Sequence[dict[str, Any]]) -> list[dict[str, float]]:
 
 
 def _fisher_table(
-    evidence: Evidence,
+    evidence: MmluEvidence,
     curves: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """Lay out Fisher's p of the kept subsets of every curve, and that of Table 2."""
@@ -153,7 +153,7 @@ def _fisher_table(
     return layout(("Model", "Kept", "Table 2"), ("Fisher's p",), rows)
 
 
-def _subset(evidence: Evidence, name: str) -> dict[str, Any]:
+def _subset(evidence: MmluEvidence, name: str) -> dict[str, Any]:
     """Return the data of the panel of one subset."""
     p_values = p_values_of(evidence, name)
     texts = [p_cell(log10_p)["text"] for log10_p in p_values["log10_p"]]

@@ -11,7 +11,7 @@ from contamination.statistics import fisher
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu import subset as views
-from reproduction.notebooks.mmlu.evidence import Evidence, load_evidence
+from reproduction.notebooks.mmlu.evidence import MmluEvidence, load_evidence
 from reproduction.notebooks.mmlu.figures import plot_places, plot_subset
 from reproduction.notebooks.mmlu.subset import (
     combination_layout,
@@ -33,12 +33,12 @@ KEPT, EXCLUDED = "anatomy", "high_school_european_history"
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> MmluEvidence:
     nothing = tmp_path_factory.mktemp("nothing")
     return load_evidence(PUBLISHED, MEASUREMENTS, RELEASED, nothing)
 
 
-def test_p_values_are_those_of_table_4_and_of_the_measurements(evidence: Evidence) -> None:
+def test_p_values_are_those_of_table_4_and_of_the_measurements(evidence: MmluEvidence) -> None:
     found = p_values_of(evidence, KEPT).set_index("curve")
     row = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset").loc[KEPT]
     assert found.loc["Mistral-7B", "log10_p"] == pytest.approx(np.log10(row["mistral_7b"]))
@@ -49,7 +49,7 @@ def test_p_values_are_those_of_table_4_and_of_the_measurements(evidence: Evidenc
     assert found["kind"].value_counts().to_dict() == {"measured": 5, "published": 3, "control": 2}
 
 
-def test_an_exclusion_names_the_controls_that_reject(evidence: Evidence) -> None:
+def test_an_exclusion_names_the_controls_that_reject(evidence: MmluEvidence) -> None:
     said = exclusion_of(evidence, EXCLUDED)
     assert "excludes" in said
     assert "BioMedLM" in said
@@ -59,7 +59,7 @@ def test_an_exclusion_names_the_controls_that_reject(evidence: Evidence) -> None
 
 
 @pytest.mark.parametrize("name", [KEPT, EXCLUDED])
-def test_one_subset_is_left_out_and_no_other(evidence: Evidence, name: str) -> None:
+def test_one_subset_is_left_out_and_no_other(evidence: MmluEvidence, name: str) -> None:
     found = leave_one_out(evidence, name).set_index("curve")
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")
     quiet = (table4[["biomedlm", "gpt2_xl"]] >= 0.05).all(axis=1)
@@ -72,7 +72,7 @@ def test_one_subset_is_left_out_and_no_other(evidence: Evidence, name: str) -> N
     assert 10 ** row["log10_p_with"] == pytest.approx(fisher(log10_p=np.log10(everything)).p)
 
 
-def test_its_place_counts_the_kept_subsets_up_to_it(evidence: Evidence) -> None:
+def test_its_place_counts_the_kept_subsets_up_to_it(evidence: MmluEvidence) -> None:
     place = places_of(evidence, EXCLUDED).set_index("curve").loc["Mistral-7B"]
     assert place["rank"] == 0
     assert place["subsets"] == 43
@@ -83,7 +83,7 @@ def test_its_place_counts_the_kept_subsets_up_to_it(evidence: Evidence) -> None:
     assert place["kept"]
 
 
-def test_by_record_and_by_line(evidence: Evidence) -> None:
+def test_by_record_and_by_line(evidence: MmluEvidence) -> None:
     table = segmentation_of(evidence, EXCLUDED)
     assert list(table["Read by"]) == ["record", "line"]
     lines = evidence.lines.query("subset == @EXCLUDED and segmentation == 'line'")
@@ -91,7 +91,7 @@ def test_by_record_and_by_line(evidence: Evidence) -> None:
     assert "6.7 lines" in lines_of(evidence, EXCLUDED)
 
 
-def test_figures_show_every_model_and_every_place(evidence: Evidence) -> None:
+def test_figures_show_every_model_and_every_place(evidence: MmluEvidence) -> None:
     rows = p_values_of(evidence, EXCLUDED)
     axes = plot_subset(rows).axes[0]
     drawn = np.concatenate([np.asarray(each.get_offsets()) for each in axes.collections])
@@ -104,7 +104,7 @@ def test_figures_show_every_model_and_every_place(evidence: Evidence) -> None:
 
 
 def test_examples_are_those_of_files_at_hand(
-    monkeypatch: pytest.MonkeyPatch, evidence: Evidence
+    monkeypatch: pytest.MonkeyPatch, evidence: MmluEvidence
 ) -> None:
     def open_test_set(name: str, *, max_records: int) -> ExampleSet:
         assert max_records == 150  # as many as were measured
@@ -117,7 +117,9 @@ def test_examples_are_those_of_files_at_hand(
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_name_that_is_no_subset_is_named_with_those_that_are(view, evidence: Evidence) -> None:
+def test_a_name_that_is_no_subset_is_named_with_those_that_are(
+    view, evidence: MmluEvidence
+) -> None:
     with pytest.raises(InputError) as raised:
         view(evidence, "anatomie")
     assert "anatomie" in str(raised.value)

@@ -8,7 +8,7 @@ import pytest
 from contamination.files import write_text
 from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
-from reproduction.notebooks.mmlu.evidence import Evidence, load_evidence
+from reproduction.notebooks.mmlu.evidence import MmluEvidence, load_evidence
 from reproduction.report.explorer.mmlu import mmlu_payload
 from reproduction.report.explorer.page import payload, render
 from reproduction.report.explorer.scored import Outcome, ScoredSet, find_outcomes, find_sets
@@ -27,7 +27,7 @@ def outcomes(found: list[ScoredSet]) -> list[Outcome]:
 
 
 @pytest.fixture(scope="session")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> MmluEvidence:
     """Return what the tables of the repository say, as a run sees it that measured nothing."""
     return load_evidence(
         published=ROOT / "data" / "published",
@@ -38,7 +38,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 
 
 @pytest.fixture(scope="session")
-def mmlu(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def mmlu(evidence: MmluEvidence, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the tables of the repository; no examples, whatever lies on this machine."""
     nothing = tmp_path_factory.mktemp("nothing")
     with pytest.MonkeyPatch.context() as patch:

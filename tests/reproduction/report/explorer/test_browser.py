@@ -13,7 +13,7 @@ from selenium.webdriver import Keys
 from contamination.files import write_text
 from fakes.browser import READY, Browser
 from fakes.made_up_sets import HOSTILE
-from reproduction.notebooks.mmlu.evidence import Evidence
+from reproduction.notebooks.mmlu.evidence import MmluEvidence
 from reproduction.notebooks.mmlu.subset import leave_one_out
 from reproduction.report.explorer.page import frame
 
@@ -128,7 +128,7 @@ def test_a_click_opens_a_subset_at_every_width(tab: Browser, page: Path, width: 
     assert hidden == 0
 
 
-def test_the_panel_draws_every_model_and_its_places(tab: Browser, evidence: Evidence) -> None:
+def test_the_panel_draws_every_model_and_its_places(tab: Browser, evidence: MmluEvidence) -> None:
     click(tab, "subsets", "Anatomy")
     rows = evidence.p_values.query("subset == 'anatomy'")
     places = evidence.audited().query("subset == 'anatomy'")
@@ -139,7 +139,7 @@ def test_the_panel_draws_every_model_and_its_places(tab: Browser, evidence: Evid
 
 @pytest.mark.parametrize("name", ["anatomy", "high_school_european_history", "professional_law"])
 def test_the_browser_leaves_one_out_as_the_tables_do(
-    tab: Browser, page: Path, evidence: Evidence, name: str
+    tab: Browser, page: Path, evidence: MmluEvidence, name: str
 ) -> None:
     assert tab.open(page, f"#mmlu/{name}") == "ready"
     table = leave_one_out(evidence, name).set_index("curve")
@@ -150,7 +150,7 @@ def test_the_browser_leaves_one_out_as_the_tables_do(
         assert values == pytest.approx(list(expected), rel=1e-9)
 
 
-def test_a_tick_moves_the_combination(tab: Browser, page: Path, evidence: Evidence) -> None:
+def test_a_tick_moves_the_combination(tab: Browser, page: Path, evidence: MmluEvidence) -> None:
     tab.open(page, ANATOMY)
     tick(tab, "astronomy")  # which the paper excludes
     with_it, without_it = combined(tab)["LLaMA2-7B"]

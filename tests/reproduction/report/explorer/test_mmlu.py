@@ -10,7 +10,7 @@ import pytest
 from contamination.statistics import fisher
 from contamination.tables import write_csv
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.mmlu.evidence import Evidence, load_evidence
+from reproduction.notebooks.mmlu.evidence import MmluEvidence, load_evidence
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.explorer.mmlu import mmlu_payload
@@ -97,7 +97,7 @@ def test_a_run_of_a_released_model_does_not_show_it_twice() -> None:
 
 
 def test_the_panel_of_every_subset_names_what_is_missing(
-    mmlu: dict[str, Any], evidence: Evidence
+    mmlu: dict[str, Any], evidence: MmluEvidence
 ) -> None:
     for name in mmlu["names"]:
         shown = mmlu["subsets"][name]
