@@ -80,15 +80,16 @@ class StoreWork:
     Attributes
     ----------
     store
-        Its kind and shards.
+        Kind and shards of the store.
     directory
-        Where it lies.
+        Folder of the store.
     work
         Tokens and forward passes of the whole store.
     missing_share
-        Of the work, from 0 to 1.
+        Share of the work that is missing, from 0 to 1.
     variants
-        Of the records, if the store holds them; None for orders of the records.
+        Variants of the records, if the store holds them; None for orders of the
+        records.
     """
 
     store: StorePlan

@@ -103,11 +103,11 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
     Parameters
     ----------
     store
-        Of successors.
+        A store of successors.
     shard
-        Its index.
+        Index of the shard.
     permutations
-        Not used, since pairs give any ordering.
+        Not used: pairs give any ordering.
     """
     import numpy as np
 
@@ -140,7 +140,7 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
     Parameters
     ----------
     store
-        Whose seed and set name the stream.
+        The store whose seed and set name the stream.
     name
         Name of the draws.
     keys

@@ -203,11 +203,11 @@ def has_other_number(directory: Path, test_set: ExampleSet, model_revision: str)
     Parameters
     ----------
     directory
-        Of the store, if there is one.
+        Folder of the store, if there is one.
     test_set
         The set, as it is rendered now.
     model_revision
-        Of what would write now.
+        Revision of the model that would write now.
     """
     stored: dict[str, Any] = {}
     with suppress(InputError):  # a damaged header is told where the store is opened

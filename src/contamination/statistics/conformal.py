@@ -66,7 +66,7 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     Parameters
     ----------
     scores, published
-        As in `conformal_p_values`.
+        Same as in `conformal_p_values`.
     level
         At most with this probability, fewer records were read than the bound says.
 

@@ -91,9 +91,9 @@ class HeldOutResult(PValue):
     Attributes
     ----------
     test
-        Its name in tables.
+        Name of the test in tables.
     names
-        Of the q scores.
+        Names of the q scores.
     best
         The one with the smallest p-value of its own. The p-value has paid for the
         choice.
@@ -143,9 +143,9 @@ def held_out_test(
         (n,), numbers or texts: the division was drawn within them. A pair of a record
         and its twin is a stratum of two. By default all records are one stratum.
     names
-        Of the scores; "0", "1" and so on if not given.
+        Names of the scores; "0", "1" and so on if not given.
     statistic
-        Of `STATISTICS`: "mean", "rank" or "tail". Choose it before you look.
+        Name from `STATISTICS`: "mean", "rank" or "tail". Choose it before you look.
     resamples
         Number of drawn divisions; no p is below 1 / (resamples + 1).
     rng
@@ -232,7 +232,7 @@ def sides_test(
     features
         (q, n), numbers of records, such as their lengths.
     published, strata
-        As in `held_out_test`.
+        Same as in `held_out_test`.
     similarity
         (n, n), inner products of vectors of the records, such as weights of their
         words. The distance between the mean vectors of the two sides is then one more
@@ -246,8 +246,8 @@ def sides_test(
     Returns
     -------
     p_values
-        Of each feature, then that of the distance, and last that of the marks, if there
-        are any.
+        p-value of each feature, then that of the distance, and last that of the marks,
+        if there are any.
     p
         Of the smallest of them, by the law of the smallest under the same draws
         (min-p).

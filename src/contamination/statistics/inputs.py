@@ -109,9 +109,9 @@ def as_numbers(
     Parameters
     ----------
     values
-        To check.
+        Values to check.
     name
-        What messages call them.
+        Name of the values in messages.
     least, most
         Limits of each, both allowed.
 
@@ -143,9 +143,9 @@ def as_array(
     Parameters
     ----------
     values
-        To check.
+        Values to check.
     name
-        What messages call them.
+        Name of the values in messages.
     shape
         Shape that they must have; None is any length.
 
@@ -173,9 +173,9 @@ def as_whole_numbers(
     Parameters
     ----------
     values
-        To check.
+        Values to check.
     name
-        What messages call them.
+        Name of the values in messages.
     shape
         Shape that they must have; None is any length.
     least, most
@@ -210,7 +210,7 @@ def as_booleans(
     values
         Each true or false, or 1 or 0.
     name
-        What messages call them.
+        Name of the values in messages.
     shape
         Shape that they must have; None is any length.
 
@@ -242,9 +242,9 @@ def as_count(value: int, name: str, least: int, most: int = _LARGEST_COUNT) -> i
     Parameters
     ----------
     value
-        To check.
+        Value to check.
     name
-        What messages call it.
+        Name of the value in messages.
     least, most
         Limits, both allowed.
 
@@ -307,9 +307,9 @@ def as_number(value: float, name: str, least: float, most: float) -> float:
     Parameters
     ----------
     value
-        To check.
+        Value to check.
     name
-        What messages call it.
+        Name of the value in messages.
     least, most
         Limits, both allowed.
 

@@ -337,7 +337,7 @@ def normal_deviates(
     sums
         (n,), in units of the null sd of the sum.
     z, tilts
-        Those of the statistic, as in `ladder`, in the same units.
+        Deviates and tilts of the statistic, as in `ladder`, in the same units.
 
     Notes
     -----

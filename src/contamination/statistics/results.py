@@ -22,7 +22,7 @@ class PValue:
     Attributes
     ----------
     statistic
-        What p is of, in the units that its function names.
+        Statistic to which p belongs, in the units that its function names.
     p, log10_p
         p-value in (0, 1], and its decimal logarithm.
 
@@ -55,7 +55,7 @@ class TestResult(PValue):
     Attributes
     ----------
     test
-        Its name, as in the result tables.
+        Name of the test, as in the result tables.
     shards, permutations
         r and m, shuffled orderings per shard. In a quiz, the number of questions and
         K - 1, the other choices of a question.

@@ -130,7 +130,7 @@ def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     Parameters
     ----------
     log_probs
-        As in `sharded_exact_test`; columns 1 to m are independent draws.
+        Same as in `sharded_exact_test`; columns 1 to m are independent draws.
     blocks
         2 to 1,000. There are no more blocks than shuffled orderings.
 
@@ -229,7 +229,7 @@ def sharded_exact_monte_carlo(
     Parameters
     ----------
     log_probs, weights
-        As in `sharded_exact_test`, with the same H0.
+        Same as in `sharded_exact_test`, with the same H0.
     resamples
         Number of draws of the canonical indices, 1 or more.
     rng

@@ -126,7 +126,7 @@ class ShuffledScores:
     Parameters
     ----------
     log_probs
-        As in `simulated_p_values`.
+        Same as in `simulated_p_values`.
     """
 
     def __init__(self, log_probs: ArrayLike) -> None:

@@ -110,7 +110,7 @@ def boundary_scores(
     Parameters
     ----------
     logprobs, leading, resolution
-        As in `token_standardised_scores`.
+        Same as in `token_standardised_scores`.
     position
         (T,), place of each token within its example, from 0.
     tokens_per_example
@@ -158,7 +158,7 @@ def centred_tokens(
     Parameters
     ----------
     logprobs, leading
-        As in `token_standardised_scores`.
+        Same as in `token_standardised_scores`.
     resolution
         nats. A token that moves by no more is 0 throughout: the engine cannot tell its
         log-probabilities apart.

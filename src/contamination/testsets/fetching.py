@@ -192,13 +192,13 @@ def read_repository(
     Parameters
     ----------
     folder
-        The directory.
+        The directory to read.
     config
         Name of the configuration; None where there is one.
     split
         Name of the split. Its files come in the order of their names.
     where
-        What messages call the directory.
+        Name of the directory in messages.
     fetch
         Called with the patterns of these files, before they are read; None where they
         lie on this machine.

@@ -69,9 +69,9 @@ def facts(
     Parameters
     ----------
     root
-        Of the repository.
+        Root of the repository.
     start
-        modules.
+        Modules at which the closure starts.
     without
         Modules through which the closure does not go.
     known

@@ -44,7 +44,7 @@ def contaminant_sets(
     experiment
         The run.
     tokenizer
-        Of its models.
+        Tokenizer of the run's models.
     settings
         Outliers, examples of each half, and files of further text.
     rng
@@ -133,7 +133,7 @@ def collect_background(
     experiment
         The run.
     tokenizer
-        Of its models.
+        Tokenizer of the run's models.
     sets
         Contaminants, which are left out.
     tokens

@@ -45,7 +45,7 @@ def measure_held_out(
     experiment
         The run.
     settings
-        Of the notebook.
+        Settings of the notebook.
     scorers
         Of the contaminated and the clean model.
 

@@ -66,7 +66,7 @@ def held_out_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
     Parameters
     ----------
     table
-        Of `with_order_tests`.
+        The table of `with_order_tests`.
     alpha
         A p-value is bold where Holm's correction leaves at most this.
     """
@@ -109,7 +109,7 @@ def found_by_planting(table: pd.DataFrame, *, alpha: float) -> pd.DataFrame:
     Parameters
     ----------
     table
-        Of `with_order_tests`.
+        The table of `with_order_tests`.
     alpha
         Level.
 

@@ -154,7 +154,7 @@ def shares_and_p_values(
     Parameters
     ----------
     table
-        Of `min_k_baseline`.
+        The table of `min_k_baseline`.
     canaries
         The table of notebook 01.
     model

@@ -31,9 +31,9 @@ def line_table(
     Parameters
     ----------
     free
-        Of `model_free`.
+        The table of `model_free`.
     measured
-        Of `judge_stores`.
+        The table of `judge_stores`.
     table4
         The published Table 4.
     exclude_below

@@ -59,13 +59,13 @@ class Place:
     Attributes
     ----------
     what
-        That is measured, one of `UNITS`.
+        Kind of number, a key of `UNITS`.
     model, row, column
-        Of a number.
+        Model, row and column of a number.
     number
         Column of the number.
     table
-        Of the paper; "" in our tables.
+        Name of the paper's table; "" in our tables.
     """
 
     what: str
