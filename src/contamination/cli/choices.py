@@ -1,4 +1,4 @@
-"""What was typed about set, model and texts to write, and how each is opened."""
+"""Options as typed for set, model, seal and texts, and how to open what they name."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +61,7 @@ OF_LOCAL_MODELS = (
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """How a model is loaded, or reached.
+    """Options by which a model is loaded or reached.
 
     Raises InputError for a choice that the way to the model has no use for.
     """
@@ -106,7 +106,7 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class SealChoice:
-    """What an author states of a set when it is sealed or committed to."""
+    """Statements of an author about a set that is sealed or committed to."""
 
     template: str | None = None
     axis: Literal["order", "both"] = "both"
@@ -138,7 +138,7 @@ class SealChoice:
 
 @dataclass(frozen=True)
 class TextChoice:
-    """What a model is asked to write."""
+    """Options of the texts that a model is to write."""
 
     quiz: bool = False
     samples: int = 16
@@ -257,9 +257,9 @@ def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer"
     Parameters
     ----------
     control
-        As typed.
+        Name of the control, as typed.
     choice
-        How it is loaded or reached, as the model is.
+        How to load or reach the control; it is the choice of the model.
     model
         The scorer of the model.
     """
@@ -284,7 +284,7 @@ def open_generator(
     model
         Hub id, directory, GGUF file, or its name at the endpoint.
     choice
-        How it is loaded or reached.
+        How to load or reach the model.
     asks_letters
         Whether the question is the whole prompt of a chat.
 

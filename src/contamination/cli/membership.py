@@ -82,7 +82,7 @@ def membership(
     asked: Annotated[
         list[str] | None,
         option(
-            "Score for which the model is asked more, many times as slow: "
+            "Score that needs further prompts, many times as slow: "
             f"{', '.join(OF_TEXTS)}, and of items {', '.join(OF_ITEMS)}; may be repeated.",
             "--score",
             group=o.WHAT,
@@ -230,7 +230,7 @@ def _asked_scores(
     items: Sequence["Item"],
     seed: int,
 ) -> "pd.DataFrame":
-    """Compute the scores of texts and of items for which the model is asked more."""
+    """Compute the scores of texts and of items that need further prompts."""
     import pandas as pd
 
     from contamination.membership.asked import item_scores, text_scores

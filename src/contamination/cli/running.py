@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedModel:
     """A model that was opened.
 
     Attributes
     ----------
     name
-        As typed.
+        Name of the model, as typed.
     request
-        What is tested.
+        What to test under this model.
     model
-        Its scorer or its generator.
+        Scorer or generator of the model.
     """
 
     name: str
@@ -52,7 +52,7 @@ def open_set_with_variants(
     request
         Says what is tested.
     arrangements
-        Of the options of an item, the published one included.
+        Number of arrangements of an item's options, the published one included.
 
     Raises
     ------
@@ -74,15 +74,15 @@ def open_models(
     names: Sequence[str],
     requests: Sequence[Request],
     method: Method,
-) -> list[Opened]:
+) -> list[OpenedModel]:
     """Open the model and its control.
 
     Parameters
     ----------
     names
-        Of the model and, after it, of its control, as typed.
+        Name of the model and, after it, of the control, as typed.
     requests
-        One for each.
+        One request for each model.
     method
         The method by which they are tested.
 
@@ -91,19 +91,19 @@ def open_models(
     InputError
         If a model cannot be opened, or a control has the weights of the model.
     """
-    opened = list[Opened]()
+    opened = list[OpenedModel]()
     for name, request in zip(names, requests, strict=True):
         model = method.open_model(name)
         if any(model.revision == before.model.revision for before in opened):
             raise InputError(
                 f"--control {name} has the weights of MODEL: name another model",
             )
-        opened.append(Opened(name, request, model))
+        opened.append(OpenedModel(name, request, model))
     return opened
 
 
 def print_dry_run(
-    opened: list[Opened],
+    opened: list[OpenedModel],
     method: Method,
     text: TextChoice | None,
     *,
@@ -115,15 +115,15 @@ def print_dry_run(
     Parameters
     ----------
     opened
-        The models.
+        The models, opened.
     method
         The method by which they are tested.
     text
-        What they are asked to write; None if they are scored.
+        What the models are to write; None if they are scored.
     as_json
         Print JSON instead of tables.
     sides
-        What a comparison of two sides scores besides; None if there is none.
+        Plan of a comparison of two sides; None if there is none.
     """
     from contamination.scoring.processes import processes
 
@@ -137,7 +137,7 @@ def print_dry_run(
         print_generation_plans(plans, text, as_json=as_json)
 
 
-def plan_models(opened: list[Opened], method: Method) -> "dict[str, ScoringPlan]":
+def plan_models(opened: list[OpenedModel], method: Method) -> "dict[str, ScoringPlan]":
     """Return the plan of each work, by the model and, of several works, by the axis."""
     plans = dict[str, "ScoringPlan"]()
     while opened:
@@ -151,7 +151,7 @@ def plan_models(opened: list[Opened], method: Method) -> "dict[str, ScoringPlan]
     return plans
 
 
-def audit_models(opened: list[Opened], method: Method) -> "Audit":
+def audit_models(opened: list[OpenedModel], method: Method) -> "Audit":
     """Return the audit of the model, with that of its control.
 
     `opened` is emptied: the weights of one model are released before the next are

@@ -311,11 +311,11 @@ def check_access(
     Parameters
     ----------
     text
-        What the model is asked to write.
+        What the model is to write.
     model
-        How it is loaded or reached.
+        How to load or reach the model.
     request
-        What is tested.
+        What to test.
     writes
         Whether the model gives text alone.
     """

@@ -19,11 +19,11 @@ def refuse_unused(request: Request, *, writes: bool = False) -> None:
     Parameters
     ----------
     request
-        What is tested.
+        The request of the tests.
     writes
         Whether the model gives text alone.
     """
-    typed = changed(request, ("tests", "permutations", "shards", "arrangements"))
+    typed = typed_options(request, ("tests", "permutations", "shards", "arrangements"))
     if writes and typed:
         flag = flag_of(typed[0])
         raise InputError(f"{flag} goes with log-probabilities: leave it out with --access generate")
@@ -34,7 +34,7 @@ def refuse_unused(request: Request, *, writes: bool = False) -> None:
 
 def refuse_unused_fields(chosen_set: SetChoice, request: Request) -> None:
     """Raise InputError for fields of options where only the order of records is tested."""
-    typed = changed(chosen_set, ("answer", "options", "other"))
+    typed = typed_options(chosen_set, ("answer", "options", "other"))
     if typed and request.axis == "order":
         raise InputError(f"--{typed[0]} goes with --axis options or both: give both options")
 
@@ -58,12 +58,13 @@ def refuse_unused_of_seal(choice: SealChoice, *, stated_before: bool) -> None:
     Parameters
     ----------
     choice
-        What was typed about the seal.
+        The statements of the author, as typed.
     stated_before
-        Whether an earlier command has stated it all, and this one goes on with that.
+        Whether an earlier command has taken all statements, and this one goes on with
+        them.
     """
     if stated_before:
-        typed = changed(choice, SealChoice.__dataclass_fields__)
+        typed = typed_options(choice, SealChoice.__dataclass_fields__)
         if typed:
             raise InputError(
                 f"{flag_of(typed[0])} is stated when a set is sealed or committed to, with "
@@ -71,8 +72,8 @@ def refuse_unused_of_seal(choice: SealChoice, *, stated_before: bool) -> None:
             )
         return
     request = choice.request
-    _refuse_unused_in_tests(changed(request, ("permutations", "shards")), request.order_tests)
-    of_items = changed(choice, OF_ITEMS)
+    _refuse_unused_in_tests(typed_options(request, ("permutations", "shards")), request.order_tests)
+    of_items = typed_options(choice, OF_ITEMS)
     if of_items and choice.axis == "order":
         flag = flag_of(of_items[0])
         raise InputError(f"{flag} goes with --axis both: leave it out with --axis order")
@@ -107,7 +108,7 @@ def refuse_unused_of_membership(
         raise InputError("--all does nothing with --json, which has all scores: leave it out")
 
 
-def changed(choice: Any, names: Iterable[str]) -> list[str]:
+def typed_options(choice: Any, names: Iterable[str]) -> list[str]:
     """Return those of the fields of a dataclass that do not have their default."""
     defaults = type(choice).__dataclass_fields__
     return [name for name in names if getattr(choice, name) != defaults[name].default]
@@ -119,7 +120,7 @@ def _refuse_unused_in_tests(typed: Sequence[str], tests: Sequence[str]) -> None:
     Parameters
     ----------
     typed
-        Those of the two options that were typed.
+        Which of the two options were typed.
     tests
         Names of the tests of the order of records.
     """

@@ -1,4 +1,4 @@
-"""Names and units of the scores for which a model is asked more than one pass.
+"""Names and units of the scores that need more than one pass of a model.
 
 The help of the command reads them, so nothing heavy is imported here.
 """

@@ -103,9 +103,10 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
     Parameters
     ----------
     scorer
-        That of the model.
+        Scorer of the model.
     request
-        Says where stores lie, and what they call the model; the seal states the rest.
+        Gives the folder of the stores, and the name of the model in them; the seal
+        states the rest.
     sealed
         The verified set.
 
@@ -133,7 +134,7 @@ def audit_sealed(work: Work, sealed: SealedSet, *, compared: bool = False) -> Au
     Parameters
     ----------
     work
-        Of `sealed_works`.
+        The work that `sealed_works` returned.
     sealed
         The verified set.
     compared
@@ -226,13 +227,13 @@ def sealed_generations(
     Parameters
     ----------
     generator
-        That of the model.
+        Generator of the model.
     request
-        Says where stores lie, and what they call the model.
+        Gives the folder of the stores, and the name of the model in them.
     sealed
         The verified set.
     sampling, next_record
-        Of the texts about the order; see `GenerationAudit`.
+        How to sample the texts about the order; see `GenerationAudit`.
 
     Raises
     ------
@@ -328,11 +329,12 @@ def records_needed(effect: float, variants: int, *, level: float) -> int:
     Parameters
     ----------
     effect
-        By how many standard deviations, of the score over a record's variants, reading
-        the published one raises its score.
+        Number of standard deviations (of the score over a record's variants) by which
+        reading the published variant raises its score.
     variants
-        Of each record, the published one included. Two are a sign test, whose law is
-        that of fair coins; of more, the sum of scores is taken as normal.
+        Number of variants of each record, the published one included. Two make a sign
+        test, whose law is that of fair coins; with more, the sum of scores is taken as
+        normal.
     level
         Level at which the test rejects.
 

@@ -31,16 +31,16 @@ class Division(NamedTuple):
 
 
 def divide(drawn: Sequence[Drawn], seed: bytes, hold_out: int | None) -> Division:
-    """Return the sides of a drawn set: so many of its records are held back.
+    """Return the sides of a drawn set, of which `hold_out` records are held back.
 
     Parameters
     ----------
     drawn
         All records, as `contamination.seal.draws.draw` returns them.
     seed
-        Of all draws.
+        Seed of all draws.
     hold_out
-        Number of records that stay back; None: none.
+        Number of records to hold back; None holds none back.
 
     >>> from contamination.seal.draws import draw
     >>> drawn = draw([Variants({"text": letter}) for letter in "abcd"], seed=bytes(16))
@@ -63,9 +63,9 @@ def least_p(records: int, hold_out: int) -> float:
     Parameters
     ----------
     records
-        On both sides together.
+        Number of records on both sides together.
     hold_out
-        Of these, how many are held back.
+        Number of these records that are held back.
 
     >>> least_p(40, 1)
     0.025
@@ -85,11 +85,11 @@ def check_division(
     Parameters
     ----------
     prepared
-        The records.
+        The records, with their variants.
     stated
-        What the author states.
+        The statement of the author.
     where
-        The name of their source in messages.
+        Name of the records' source in messages.
     """
     if stated.hold_out is None:
         return

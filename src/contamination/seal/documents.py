@@ -30,14 +30,14 @@ class Commitment(Statement):
 
 
 class Seal(Commitment):
-    """What is published with a set: the commitment, a signature, the set's SHA-256."""
+    """The document that is published with a set: the commitment, a signature, the set's SHA-256."""
 
     signature: str | None
     sha256: _Hex64
 
     @property
     def guarantee(self) -> str:
-        """What a p-value of the set rests on, and what has to be checked for that."""
+        """The basis of a p-value of the set, and what has to be checked for it."""
         if self.beacon_round is None:
             return (
                 "sealed in one step: the p-value holds if the author drew one key and "
@@ -52,7 +52,7 @@ class Seal(Commitment):
 
 
 class Key(BaseModel):
-    """What the author keeps: the secret, the statement, and the records in order."""
+    """The document that the author keeps: the secret, the statement, and the records in order."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 

@@ -57,31 +57,33 @@ class Statement(BaseModel):
     Attributes
     ----------
     name, date
-        Of the benchmark, with one commitment for each name; by default today (UTC).
+        Name of the benchmark, with one commitment for each name, and date; by default
+        today (UTC).
     template
-        How a record becomes an example; it has to show options that may move, and
+        How a record becomes an example; it must show options that may move, and
         wordings.
     options, declared
         Whether the options of items are permuted, too, and how they are found. All may
         move, numbers as well, but those that are about others: see `permitted_places`.
     wordings_of
-        The field that a wording fills; None: there are none. A record may then have a
-        field `wordings`: a list of all its wordings, each a whole text of that field,
-        equally many in all records that have any.
+        The field that a wording fills; None if there are no wordings. A record may then
+        have a field `wordings`: a list of all its wordings, each a whole text of that
+        field, equally many in all records that have any.
     answers_of
-        Likewise the field that an answer fills, and a field `answers`: all right
-        answers of a record, texts or whole numbers, each as that field would name it
-        alone.
+        Likewise the field that an answer fills. A record may then have a field
+        `answers`: all its right answers, texts or whole numbers, each as that field
+        would name it alone.
     tests, shards, permutations, arrangements, level
-        What a model is tested by, so that nobody chooses it after the draw; as in
-        `contamination.audit.request.Request`.
+        Tests of a model and their settings, so that nobody chooses them after the draw;
+        as in `contamination.audit.request.Request`.
     hold_out
         Number of records that are held back: the key draws which. None: all are
         published.
     scores
         Membership scores by which published and held-out records are compared.
     beacon_round
-        Whose signature is mixed into the key; None: the author's secret alone draws.
+        Number of the beacon's round whose signature is mixed into the key; None draws
+        by the author's secret alone.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -123,12 +125,12 @@ class Variants:
     Attributes
     ----------
     record
-        As the author gave it, without its lists, but with the first entry of each.
+        The author's record without its lists, but with the first entry of each.
     several
-        Those of `KINDS` that it has: the field that one of them fills, and all of them.
-        Of options, the places among which they may move.
+        Kind (of `KINDS`) -> the field that one of its entries fills, and all entries.
+        For options: the places among which they may move.
     items
-        Its options, read with each of its answers in turn.
+        The record's options, read with each of its answers in turn.
     """
 
     record: Mapping[str, Any]
@@ -181,11 +183,11 @@ class Drawn(NamedTuple):
     Attributes
     ----------
     number
-        Of the record, from 0, in the order of its author.
+        Number of the record, from 0, in the author's order.
     variants
-        Of the record.
+        Variants of the record.
     picks
-        Of each of `KINDS` that it has, which one the key drew.
+        Kind (of `KINDS`) -> which of the record's entries the key drew.
     """
 
     number: int
@@ -249,9 +251,9 @@ def commitment(
     Parameters
     ----------
     secret
-        32 bytes.
+        The author's secret, 32 bytes.
     records
-        Of the author, in the author's order.
+        Records of the author, in the author's order.
     statement
         The fields of a `Statement`, as JSON has them.
 

@@ -52,11 +52,12 @@ class SealedSet:
     text
         Bytes of the published file.
     drawn
-        Its records in that order, each with the variants it was drawn from.
+        The published records in this order, each with the variants from which it was
+        drawn.
     held_out
         The examples that were held back; None if all are published.
     held_out_text
-        Bytes of their file.
+        Bytes of the file of held-out records.
     """
 
     seal: Seal
@@ -72,7 +73,7 @@ class SealedSet:
 
     @property
     def described(self) -> str:
-        """What was verified, in one line."""
+        """The verified facts, in one line."""
         drawn = [f"the order of {len(self.drawn):,} records"]
         for kind, (name, _) in KINDS.items():
             count = self.listed(kind)
@@ -89,7 +90,7 @@ class SealedSet:
 
 
 class SealFiles(NamedTuple):
-    """Where the files of a sealed set are."""
+    """Paths of the files of a sealed set."""
 
     directory: Path
     key: Path
@@ -263,9 +264,9 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     key
         Key of the author.
     signature
-        Of the round that is stated (hex); not read where none is stated.
+        Signature (hex) of the stated round; ignored if no round is stated.
     where
-        The name of the records in messages.
+        Name of the records' source in messages.
 
     Raises
     ------
@@ -361,7 +362,7 @@ def require(path: Path, drawn: bytes, key: Path | str) -> None:
     Parameters
     ----------
     path
-        The file.
+        The file to check.
     drawn
         The bytes that the key draws.
     key

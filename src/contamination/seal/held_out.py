@@ -6,7 +6,7 @@ division, and rho all other draws: orders of options, wordings, answers, and the
 of records.
 
 - The sides. The text of a record depends on the key by rho alone, on both sides. Given
-  C, M and rho, delta is uniform over all choices of so many records, so
+  C, M and rho, delta is uniform over all choices of that number of records, so
   `statistics.held_out_test` is exact, whatever the scores are.
 - Everything else. Given C, M and delta, the published records are an author's set whose
   variants and order are drawn as before, so the p-value of `combine_parts` is valid as
@@ -49,11 +49,11 @@ def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Compar
     Parameters
     ----------
     scorer
-        That of the model.
+        Scorer of the model.
     sealed
         The verified set, with records that were held back.
     request
-        Says where scores lie, and what they call the model.
+        Gives the folder of the scores, and the name of the model in them.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def plan_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> SidesPlan
     Parameters
     ----------
     scorer, sealed, request
-        As in `compare_sides`.
+        Same as in `compare_sides`.
     """
     assert sealed.held_out is not None  # the caller has verified their file
     sides = stated_sides(sealed, request)
@@ -96,10 +96,10 @@ def with_sides(audit: Audit, comparison: Comparison | None) -> Audit:
     Parameters
     ----------
     audit
-        Of everything else, with its combined p-value.
+        Audit of everything else, with its combined p-value.
     comparison
-        Of the sides; None where they are not compared, which costs the factor of two
-        all the same.
+        Comparison of the sides; None if they are not compared, which costs the factor
+        of two all the same.
     """
     assert audit.combined is not None  # every audit of a sealed set has one
     if comparison is None:

@@ -35,9 +35,9 @@ def prepare(
     rows
         The records, each with its place.
     stated
-        What the author states.
+        The statement of the author.
     where
-        The name of their source in messages.
+        Name of the records' source in messages.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def _with_first(
     name
         The field; it takes the place of the list where the record does not have it.
     first
-        The entry.
+        The entry that fills the field.
     """
     shown = dict[str, Any]()
     for field_name, value in record.items():
@@ -225,13 +225,13 @@ def _refuse_unclear(
     Parameters
     ----------
     variants
-        Of a record.
+        Variants of a record.
     items
         The record, read with each of its answers.
     stated
-        What the author states.
+        The statement of the author.
     where
-        File and record.
+        File and place of the record.
     """
     wordings = variants.choices("wordings")
     count = len(items[0].options)

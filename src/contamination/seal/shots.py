@@ -33,7 +33,7 @@ class Shots:
     texts
         The longest text that every example shows of each record.
     ids
-        Of each record, "" where it has none.
+        Id of each record; "" if it has none.
     answers
         All right answers of each record, by all their names.
     """

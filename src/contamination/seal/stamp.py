@@ -82,9 +82,9 @@ def _answer_of(url: str, query: bytes, data: bytes, request_path: Path) -> bytes
     url
         Address of the authority.
     query
-        The request.
+        Bytes of the request.
     data
-        What is to be stamped.
+        The bytes to be stamped.
     request_path
         File of the request, for the message.
 
@@ -162,9 +162,9 @@ def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
     token
         File of the authority's answer.
     data
-        The bytes.
+        The bytes that were stamped.
     authority
-        File of its root certificate (PEM).
+        File of the authority's root certificate (PEM).
 
     Raises
     ------

@@ -31,8 +31,8 @@ function                       input                     guarantee
 
 Scores of the orderings of one shard, to be stacked to (r, m+1):
 `token_standardised_scores` and `boundary_scores` from its tokens,
-`sampled_successor_scores` from its successor matrix. Any room may import from here;
-nothing here imports from another room but `errors`.
+`sampled_successor_scores` from its successor matrix. Any subpackage may import from
+here; nothing here imports from another one but `errors`.
 
 Every function refuses what is not a plain array of finite numbers by an `InputError`
 (`contamination.statistics.inputs`), and p-values do not depend on the unit of the

@@ -103,8 +103,8 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     for k in ranks:
         above = np.count_nonzero(members > others[k - 1])
         excess = np.maximum(above - read, 0)
-        # So many are above the k-th held-out record if the first excess + k - 1 of all
-        # records have at most k - 1 held-out ones.
+        # At least `excess` others are above the k-th held-out record if the first
+        # excess + k - 1 of all records have at most k - 1 held-out ones.
         records = len(members) - read + len(others)
         p = scipy.stats.hypergeom.cdf(k - 1, records, len(others), excess + k - 1)
         rejected |= (excess > 0) & (p <= held / len(ranks))

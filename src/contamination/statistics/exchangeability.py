@@ -313,7 +313,7 @@ def max_z(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
-    """Raise InputError unless orderings and shards are those of so many records.
+    """Raise InputError unless orderings and shards are those of this number of records.
 
     Nothing is copied.
 

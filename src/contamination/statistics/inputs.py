@@ -1,4 +1,4 @@
-"""The gate of all statistics: it refuses what is not an array of finite numbers.
+"""Input checks of all statistics: they refuse what is not an array of finite numbers.
 
 Each check returns a NumPy array or a Python number, and raises `InputError` with one
 line that names the argument, the place and the fix. Masked entries, complex numbers,

@@ -1,4 +1,4 @@
-"""What each ordering adds to a sum over shards, and what float rounding may add to it."""
+"""The contribution of each ordering to a sum over shards, and of float rounding to it."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How similar records are that stand close to each other, in each ordering.
+"""The similarity of records that stand close to each other, in each ordering.
 
 It is a statistic of an order, as those of `contamination.statistics.exchangeability`.
 """
@@ -20,7 +20,7 @@ from contamination.statistics.inputs import (
 
 
 class NeighbourSimilarity(NamedTuple):
-    """What `neighbour_similarity` returns.
+    """The result of `neighbour_similarity`.
 
     Attributes
     ----------

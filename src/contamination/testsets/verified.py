@@ -1,4 +1,4 @@
-"""Whether a set of the registry arrived whole: the number and checksum of its records."""
+"""Checks that a set of the registry arrived whole: number and checksum of its records."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Scores of Fu's A4, A5 and A6 for which a model is asked more: some texts of notebook 08.
+"""Scores of Fu's A4, A5 and A6 that need further prompts: some texts of notebook 08.
 
 The model continues each text, fills a gap in it, and chooses it among changed copies.
 The other part of A5, slot guessing, needs multiple-choice items, and these texts are
