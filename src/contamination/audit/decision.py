@@ -140,29 +140,29 @@ def decide(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
     """
     objections = objections_to(evidence, alpha)
     pairs = list(zip(evidence, objections, strict=True))
-    believed = [of_test for of_test, against in pairs if not against]
+    believed = [test for test, its_objections in pairs if not its_objections]
     reasons = _reasons(objections)
-    significant = [of_test for of_test in believed if of_test.p <= alpha]
+    significant = [test for test in believed if test.p <= alpha]
     if significant:
         return _positive(significant, reasons)
-    least, against_least = min(pairs, key=_p_of_pair)
+    least, objections_to_least = min(pairs, key=_p_of_pair)
     if least.p <= alpha:
-        return _explained_away(least, against_least, reasons)
-    unsaid = _why_it_cannot_say(evidence, believed, reasons, alpha)
-    if unsaid:
-        return Verdict("cannot say", unsaid, least.p, objections=reasons)
+        return _explained_away(least, objections_to_least, reasons)
+    problem = _why_it_cannot_say(evidence, believed, reasons, alpha)
+    if problem:
+        return Verdict("cannot say", problem, least.p, objections=reasons)
     if not believed:
         return _nothing_could_be_shown(least, reasons)
     return _no_evidence(evidence, believed, reasons, alpha)
 
 
 def _explained_away(
-    least: Evidence, against: Sequence[Objection], reasons: tuple[str, ...]
+    least: Evidence, objections: Sequence[Objection], reasons: tuple[str, ...]
 ) -> Verdict:
     """Return the conclusion of the first objection to a small p."""
-    why = "; ".join(_reasons([against]))
+    why = "; ".join(_reasons([objections]))
     reason = f"{_measured(least)}, but {why}"
-    return Verdict(against[0].conclusion, reason, least.p, objections=reasons)
+    return Verdict(objections[0].conclusion, reason, least.p, objections=reasons)
 
 
 def _why_it_cannot_say(
@@ -181,23 +181,23 @@ def _why_it_cannot_say(
     evidence, believed
         All p-values, and those to which nothing objects.
     reasons
-        Of all objections.
+        Every objection, in words.
     alpha
         Level of "evidence".
     """
     measured = _measured(min(evidence, key=_p_of))
     judged_by = believed or evidence
-    if all(of_test.answers_problem for of_test in judged_by):
+    if all(test.answers_problem for test in judged_by):
         return f"{measured}, but {'; '.join([*_problems(evidence), *reasons])}"
-    if all(too_few_records(of_test) for of_test in evidence):
+    if all(too_few_records(test) for test in evidence):
         return f"{measured}, but {'; '.join(reasons)}"
-    floor = min(of_test.floor for of_test in evidence)
+    floor = min(test.floor for test in evidence)
     if floor > alpha:
         advice = (
             f"so few orderings differ that p is never below {floor:.2g}: ask for more, "
             "or for larger shards"
         )
-        if any(of_test.of_sides for of_test in evidence):
+        if any(test.of_sides for test in evidence):
             advice = f"with so few records p is never below {floor:.2g}: hold back more"
         return "; ".join([advice, *reasons])
     return ""
@@ -232,7 +232,7 @@ def _no_evidence(
     alpha
         Level of "evidence".
     """
-    informative = [of_test for of_test in believed if not of_test.answers_problem]
+    informative = [test for test in believed if not test.answers_problem]
     least = min(informative, key=_p_of)
     measured = f"{_measured(least)}; contamination that the test cannot see is possible"
     return Verdict(
@@ -244,18 +244,18 @@ def _no_evidence(
     )
 
 
-def _measured(of_test: Evidence) -> str:
-    return f"p = {of_test.p:.3g} ({of_test.test})"
+def _measured(evidence: Evidence) -> str:
+    return f"p = {evidence.p:.3g} ({evidence.test})"
 
 
 def _problems(evidence: Sequence[Evidence]) -> list[str]:
     """Return why a large p of some tests says nothing, each reason once."""
-    problems = [of_test.answers_problem for of_test in evidence if of_test.answers_problem]
+    problems = [test.answers_problem for test in evidence if test.answers_problem]
     return list(dict.fromkeys(problems))
 
 
-def _p_of(of_test: Evidence) -> float:
-    return of_test.p
+def _p_of(evidence: Evidence) -> float:
+    return evidence.p
 
 
 def _p_of_pair(pair: tuple[Evidence, list[Objection]]) -> float:
@@ -265,9 +265,9 @@ def _p_of_pair(pair: tuple[Evidence, list[Objection]]) -> float:
 def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> Verdict:
     """Return "proven", or "evidence" where p or the order is not good enough."""
     proofs = []
-    for of_test in significant:
-        if of_test.p <= PROOF and _order_is_good(of_test):
-            proofs.append(of_test)
+    for test in significant:
+        if test.p <= PROOF and _order_is_good(test):
+            proofs.append(test)
     conclusion: Conclusion = "proven" if proofs else "evidence"
     best = min(proofs or significant, key=_p_of)
     parts = [_measured(best)]
@@ -286,29 +286,29 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     )
 
 
-def _order_is_good(of_test: Evidence) -> bool:
-    return of_test.drawn or of_test.order == "quiet"
+def _order_is_good(evidence: Evidence) -> bool:
+    return evidence.drawn or evidence.order == "quiet"
 
 
-def _standing_out_in_words(of_test: Evidence) -> str:
-    told = "a statistic of the order stands out before correction"
-    if of_test.standing_out:
-        return f"{told} ({of_test.standing_out})"
-    return told
+def _standing_out_in_words(evidence: Evidence) -> str:
+    reason = "a statistic of the order stands out before correction"
+    if evidence.standing_out:
+        return f"{reason} ({evidence.standing_out})"
+    return reason
 
 
-def _controls_in_words(of_test: Evidence) -> str:
+def _controls_in_words(evidence: Evidence) -> str:
     stated = "the author states that the order was drawn at random"
-    if of_test.control_models:
+    if evidence.control_models:
         silent = []
-        for name, p in of_test.control_models.items():
+        for name, p in evidence.control_models.items():
             silent.append(f"{name} is silent (p = {p:.3g})")
-        if of_test.declared:
+        if evidence.declared:
             silent.append(stated)
         return ", ".join(silent)
-    if of_test.declared:
+    if evidence.declared:
         return stated
-    if of_test.drawn:
+    if evidence.drawn:
         return "a key or a seed has drawn what is tested, so it needs no control"
     return "no control model was given"
 
@@ -320,9 +320,9 @@ def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]
     """
     best: tuple[Power, ...] = ()
     best_total = 0.0
-    for of_test in believed:
-        level = alpha / of_test.corrected_for
-        powers = tuple(simulated.at(level) for simulated in of_test.simulated_power)
+    for test in believed:
+        level = alpha / test.corrected_for
+        powers = tuple(simulated.at(level) for simulated in test.simulated_power)
         total = sum(power.probability for power in powers)
         if total > best_total:
             best = powers
@@ -333,6 +333,6 @@ def _best_power(believed: Sequence[Evidence], alpha: float) -> tuple[Power, ...]
 def _reasons(objections: Sequence[Sequence[Objection]]) -> tuple[str, ...]:
     """Return the reason of each objection once."""
     reasons = dict[str, None]()
-    for against in objections:
-        reasons |= dict.fromkeys(objection.reason for objection in against)
+    for objections_to_test in objections:
+        reasons |= dict.fromkeys(objection.reason for objection in objections_to_test)
     return tuple(reasons)

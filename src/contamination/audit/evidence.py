@@ -68,11 +68,15 @@ def evidence_of(
         The results of a control model that took the same tests.
     """
     if combined_p is None:
-        return _of_each(findings, p_values, corrected_for, options_drawn, order_drawn, control)
+        return _evidence_of_each(
+            findings, p_values, corrected_for, options_drawn, order_drawn, control
+        )
     if findings[0].diagnosis is None:  # a key has drawn all that is tested
-        return [_of_drawn(findings, combined_p)]
+        return [_evidence_of_drawn(findings, combined_p)]
     uncorrected = [finding.result.p for finding in findings]
-    parts = _of_each(findings, uncorrected, corrected_for, options_drawn, order_drawn, control)
+    parts = _evidence_of_each(
+        findings, uncorrected, corrected_for, options_drawn, order_drawn, control
+    )
     combined_controls = {}
     if control is not None and control.combined_p is not None:
         combined_controls[control.title] = control.combined_p
@@ -82,7 +86,7 @@ def evidence_of(
     return [both]
 
 
-def _of_each(
+def _evidence_of_each(
     findings: Sequence[Finding],
     p_values: Sequence[float],
     corrected_for: int,
@@ -107,25 +111,26 @@ def _of_each(
         if finding.diagnosis is not None and not declared:
             order = finding.diagnosis.verdict
             standing_out = finding.diagnosis.standing_out
-        of_test = Evidence(
-            test=result.test,
-            p=p,
-            floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
-            order=order,
-            standing_out=standing_out,
-            controls=controls,
-            ordering_bias=of_items and not options_drawn,
-            simulated_power=finding.simulated_power,
-            corrected_for=corrected_for,
-            drawn=by_key or declared or (of_items and options_drawn),
-            declared=declared,
-            answers_problem=finding.answers_problem,
+        evidence.append(
+            Evidence(
+                test=result.test,
+                p=p,
+                floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
+                order=order,
+                standing_out=standing_out,
+                controls=controls,
+                ordering_bias=of_items and not options_drawn,
+                simulated_power=finding.simulated_power,
+                corrected_for=corrected_for,
+                drawn=by_key or declared or (of_items and options_drawn),
+                declared=declared,
+                answers_problem=finding.answers_problem,
+            )
         )
-        evidence.append(of_test)
     return evidence
 
 
-def _of_drawn(findings: Sequence[Finding], combined_p: float) -> Evidence:
+def _evidence_of_drawn(findings: Sequence[Finding], combined_p: float) -> Evidence:
     """Return the evidence of tests of which a key has drawn all: it needs no control."""
     problems = dict.fromkeys(finding.answers_problem for finding in findings)
     problem = "; ".join(problem for problem in problems if problem)

@@ -153,8 +153,8 @@ def audit_pairs(
             controls[pair.name, pair.axis] = pair.found
     for model in models:
         for pair in _pairs_of(model, label(model), opened, open_model):
-            against = controls.get((pair.name, pair.axis))
-            yield pair._replace(found=_with_control(pair.found, against))
+            of_control = controls.get((pair.name, pair.axis))
+            yield pair._replace(found=_with_control(pair.found, of_control))
 
 
 def _pairs_of(

@@ -112,13 +112,13 @@ def objections_to(evidence: Sequence[Evidence], alpha: float) -> list[list[Objec
     alpha
         Level of "evidence".
     """
-    against_all = _control_model_objections(evidence, alpha)
-    return [against_all + _objections(of_test, alpha) for of_test in evidence]
+    control_objections = _control_model_objections(evidence, alpha)
+    return [control_objections + _objections(test, alpha) for test in evidence]
 
 
-def too_few_records(of_test: Evidence) -> bool:
+def too_few_records(evidence: Evidence) -> bool:
     """Return whether the records are too few to judge an order that nobody has drawn."""
-    return of_test.order == "too few records" and not of_test.drawn
+    return evidence.order == "too few records" and not evidence.drawn
 
 
 def _control_model_objections(
@@ -127,34 +127,34 @@ def _control_model_objections(
 ) -> list[Objection]:
     """Return the objections of control models that reject a test, after correction."""
     names = dict[str, None]()
-    for of_test in evidence:
-        names |= dict.fromkeys(of_test.control_models)
+    for test in evidence:
+        names |= dict.fromkeys(test.control_models)
     objections = []
     for name in names:
-        tested = [of_test for of_test in evidence if name in of_test.controls]
-        first = min(tested, key=lambda of_test: of_test.controls[name])
+        tested = [test for test in evidence if name in test.controls]
+        first = min(tested, key=lambda test: test.controls[name])
         if first.controls[name] * len(tested) <= max(alpha, CONTROL_LEVEL):
             objections.append(_control_objection(name, first))
     return objections
 
 
-def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
+def _objections(evidence: Evidence, alpha: float) -> list[Objection]:
     """Return why a small p of this test would not be evidence; the first decides."""
     objections = []
-    if of_test.order == ORDERS[-1]:
-        reason = f"the order carries information without a model ({of_test.test})"
-        if of_test.drawn:
+    if evidence.order == ORDERS[-1]:
+        reason = f"the order carries information without a model ({evidence.test})"
+        if evidence.drawn:
             reason += ", so it was hardly drawn by a seed"
         objections.append(Objection("order is no evidence here", reason))
-    if too_few_records(of_test):
+    if too_few_records(evidence):
         reason = "the records are too few to judge their order without a model"
         objections.append(Objection("cannot say", reason))
-    if of_test.differs:
-        objections.append(Objection("sides are no evidence here", of_test.differs))
-    for name, p in of_test.controls.items():
+    if evidence.differs:
+        objections.append(Objection("sides are no evidence here", evidence.differs))
+    for name, p in evidence.controls.items():
         if p <= max(alpha, CONTROL_LEVEL):
-            objections.append(_control_objection(name, of_test))
-    explained = of_test.ordering_bias and not of_test.control_models
+            objections.append(_control_objection(name, evidence))
+    explained = evidence.ordering_bias and not evidence.control_models
     if explained and not objections:  # else a control model changes nothing
         reason = (
             "people write options in orders that readers expect: name a control model "
@@ -164,10 +164,10 @@ def _objections(of_test: Evidence, alpha: float) -> list[Objection]:
     return objections
 
 
-def _control_objection(name: str, of_test: Evidence) -> Objection:
+def _control_objection(name: str, evidence: Evidence) -> Objection:
     """Return the objection of a control that rejects a test."""
-    measured = f"p = {of_test.controls[name]:.3g}, {of_test.test}"
-    if of_test.of_sides:
+    measured = f"p = {evidence.controls[name]:.3g}, {evidence.test}"
+    if evidence.of_sides:
         reason = f"{name} scores the published side higher as well ({measured})"
         return Objection("sides are no evidence here", reason)
     reason = f"{name} prefers the order as well ({measured})"
