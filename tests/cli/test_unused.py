@@ -33,6 +33,8 @@ UNUSED = [
     (MEMBERSHIP, "--concurrency 3", "--endpoint"),
     ((*TEST, *THERE), "--precision float16", "--endpoint"),
     ((*TEST, *GENERATE), "--price-in 1", "--dry-run"),
+    ((*TEST, "--dry-run"), "--output a.json", "--dry-run"),
+    (("leaderboard", "."), "--kind successors", "--own"),
     (AUDIT, "--paired", "--held-out"),
     (AUDIT, "--within source", "--held-out"),
     (SEAL, "--permutations 3", "--test sharded_exact"),

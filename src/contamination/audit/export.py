@@ -157,9 +157,14 @@ def conda(result: Result) -> str:
     it is not known; so are the reference and the pull request, which are the
     reporter's.
     """
+    return conda_entry(result, dataset=result["dataset"])
+
+
+def conda_entry(result: Result, *, dataset: str) -> str:
+    """Return the entry of a result about a set; see `conda`."""
     named = []
     if result["verdict"]["conclusion"] == "proven":
-        named.append((result["dataset"], result["model"], result["model_revision"]))
+        named.append((dataset, result["model"], result["model_revision"]))
     return conda_table(named)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from contamination.audit.export import (
     Result,
     code_span,
-    conda_table,
+    conda_entry,
     eee_record,
     eee_source,
     plain_json,
@@ -92,10 +92,7 @@ def _evaluation(result: Result) -> dict[str, Any]:
 
 def conda(result: Result) -> str:
     """Return an entry for the CONDA database; see `export.conda`."""
-    named = []
-    if result["verdict"]["conclusion"] == "proven":
-        named.append((result["suspect"], result["model"], result["model_revision"]))
-    return conda_table(named)
+    return conda_entry(result, dataset=result["suspect"])
 
 
 def model_card(result: Result) -> str:

@@ -11,6 +11,7 @@ from contamination.cli.choices import check_written
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
+from contamination.errors import InputError
 
 
 def leaderboard(
@@ -42,6 +43,8 @@ def leaderboard(
     its sets is rejected by a statistic that keeps it. Exit status 2: a statistic of your own gives
     no p-value at all.
     """
+    if kind != "orderings" and not own:
+        raise InputError("--kind goes with --own: give both, or leave it out")
     check_written([csv], [stores, *(name.rpartition(":")[0] for name in own or ())])
 
     from contamination.audit.ranking import own_statistic, score_statistics

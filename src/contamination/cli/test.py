@@ -30,6 +30,7 @@ from contamination.cli.unused import (
     refuse_unused,
     refuse_unused_fields,
     refuse_unused_mirror,
+    refuse_unused_of_dry_run,
 )
 from contamination.errors import InputError
 from contamination.files import check_directory
@@ -231,7 +232,7 @@ def test(
         refuse_unused(request, writes=writes)
         refuse_unused_fields(chosen_set, request)
         refuse_unused_mirror(mirror, [dataset])
-    check_prices(text, dry_run=dry_run)
+    refuse_unused_of_dry_run(text, output or [], dry_run=dry_run)
     check_held_out(held_out, sealed=sealed, writes=writes)
     check_combination(
         sealed=sealed,
@@ -330,15 +331,6 @@ def check_access(
             "--tokenizer and --context are for log-probabilities: with --access "
             "generate the endpoint is sent text; leave them out"
         )
-
-
-def check_prices(text: TextChoice, *, dry_run: bool) -> None:
-    """Raise InputError for prices where nothing is planned: a run shows no price."""
-    if dry_run:
-        return
-    for name in ("price_in", "price_out"):
-        if getattr(text, name) is not None:
-            raise InputError(f"{flag_of(name)} goes with --dry-run: give both, or leave it out")
 
 
 def check_held_out(held_out: Path | None, *, sealed: bool, writes: bool) -> None:

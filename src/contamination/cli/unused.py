@@ -6,7 +6,7 @@ from typing import Any
 
 from contamination.audit.registry import OPTION_TEST, TESTS
 from contamination.audit.request import Request
-from contamination.cli.choices import SealChoice, SetChoice
+from contamination.cli.choices import SealChoice, SetChoice, TextChoice
 from contamination.cli.flags import flag_of
 from contamination.errors import InputError
 
@@ -50,6 +50,26 @@ def refuse_unused_mirror(mirror: Path | None, sets: Iterable[str]) -> None:
         raise InputError(
             "--mirror goes with registered sets and those of the hub: leave it out",
         )
+
+
+def refuse_unused_of_dry_run(text: TextChoice, output: Sequence[Path], *, dry_run: bool) -> None:
+    """Raise InputError for prices of a run, which shows none, and for files of a plan.
+
+    Parameters
+    ----------
+    text
+        What the model is asked to write, with prices.
+    output
+        Files for the result.
+    dry_run
+        Whether nothing is scored.
+    """
+    prices = changed(text, ("price_in", "price_out"))
+    if prices and not dry_run:
+        flag = flag_of(prices[0])
+        raise InputError(f"{flag} goes with --dry-run: give both, or leave it out")
+    if output and dry_run:
+        raise InputError("--output is for a result, and --dry-run gives none: leave it out")
 
 
 def refuse_unused_of_seal(choice: SealChoice, *, stated_before: bool) -> None:

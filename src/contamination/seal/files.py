@@ -138,9 +138,10 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     InputError
         A statement that cannot be; fewer than FEWEST_RECORDS records, or one that
         cannot be read, comes twice, does not fit the template, has wordings or answers
-        that are no list of different ones; what `items_of` refuses of any field; a text
-        that names an option by its letter; answers that name one option twice; fewer
-        than two items that move; a round that is over; a directory with anything in it.
+        that are no list of different ones; a field to fill where no record has such a
+        list; what `items_of` refuses of any field; a text that names an option by its
+        letter; answers that name one option twice; fewer than two items that move; a
+        round that is over; a directory with anything in it.
         Of records to hold back: too few or too many of them, records that can have one
         text, scores that do not exist, and a set that was published.
     """
