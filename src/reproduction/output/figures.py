@@ -16,11 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.transforms import Transform
 
 from contamination.audit.registry import TESTS, Test
 from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
+from reproduction.output.frames import show_frames
+from reproduction.output.line_labels import label_ends
 
 # Okabe and Ito's colours, in the one order that all figures take them.
 MODEL_COLOURS = (
@@ -37,7 +38,6 @@ LITTLE = 4  # -log10 p up to which such an axis is linear
 TICKS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # of other axes of evidence
 # of the distance of two values, over which scores of a value stand side by side
 SPREAD = 0.5
-LABEL_GAP = 0.055  # of the height of a panel, between two labels of lines
 # Inches that a mark of a key takes with its margins, and each letter beside it.
 KEY_MARK = 0.5
 KEY_LETTER = 0.062
@@ -58,7 +58,11 @@ SCORES = {
 
 
 def use_style() -> None:
-    """Set fonts, sizes and colours for all figures, and make SVG output reproducible."""
+    """Set fonts, sizes and colours for all figures, and how notebooks show tables.
+
+    SVG output is made reproducible.
+    """
+    show_frames()
     own = {
         "figure.figsize": (6.0, 3.8),
         "figure.constrained_layout.use": True,
@@ -243,32 +247,6 @@ def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> Line2D:
         axes.minorticks_off()
     set_limits(-0.1, top)
     return mark_level(axes, sideways=sideways)
-
-
-def label_ends(axes: Axes, lines: Iterable[Line2D]) -> None:
-    """Write the label of each line at its right end, so that no two labels overlap.
-
-    The limits and the scale of the axes must be final.
-    """
-    to_panel = axes.transData + axes.transAxes.inverted()
-    ends = {line: _end_of(line, to_panel) for line in lines}
-    place = -np.inf
-    for line in sorted(ends, key=ends.__getitem__):
-        place = max(ends[line], place + LABEL_GAP)
-        label = axes.text(
-            1.02,
-            place,
-            str(line.get_label()),
-            transform=axes.transAxes,
-            va="center",
-        )
-        label.set(color=line.get_color(), fontsize="small")
-
-
-def _end_of(line: Line2D, to_panel: Transform) -> float:
-    """Return the height of a line's last point, as a share of its panel."""
-    last = np.asarray(line.get_xydata())[-1]
-    return float(to_panel.transform(last)[1])
 
 
 # --- evidence against what it depends on ----------------------------------------------

@@ -59,6 +59,19 @@ local function figure(element)
   end
 end
 
+-- An interval, "(39.9 to 56.9)", stays on one line of its cell.
+local function intervals(inlines)
+  for place = 3, #inlines - 2 do
+    local low, word, high = inlines[place - 2], inlines[place], inlines[place + 2]
+    local words = low.t == "Str" and word.t == "Str" and high.t == "Str"
+    if words and word.text == "to" and low.text:match("^%(") and high.text:match("%)$") then
+      inlines[place - 1] = pandoc.Str(NBSP)
+      inlines[place + 1] = pandoc.Str(NBSP)
+    end
+  end
+  return inlines
+end
+
 -- A div of a table and, as its last paragraph, a caption.
 local function float(element)
   if kind_of(element.identifier) ~= "tbl" then
@@ -75,7 +88,9 @@ local function float(element)
   local numbered, name = caption("tbl", element.identifier, words)
   if not body then
     fail(element.identifier .. " contains no table: include one")
-  elseif TYPST then
+  end
+  body = body:walk({ Inlines = intervals })
+  if TYPST then
     body.caption = { long = { numbered } }
     body.identifier = element.identifier
     return body
@@ -129,9 +144,17 @@ local function image(element)
   return element
 end
 
+-- A PDF is also kept without the notebooks of its run: it names them instead.
+local function notebook(element)
+  local number = element.target:match("^%.%./notebooks/(%d+)_")
+  if TYPST and number then
+    return pandoc.Str("notebook" .. NBSP .. number)
+  end
+end
+
 function Pandoc(document)
   document = document:walk({ traverse = "topdown", Header = header, Figure = figure, Div = float, Para = equation })
-  document = document:walk({ Cite = reference, Image = image })
+  document = document:walk({ Cite = reference, Image = image, Link = notebook })
   if TYPST then -- the numbers stand in the captions
     document.blocks:insert(1, pandoc.RawBlock("typst", "#set figure(numbering: none, supplement: none)"))
   end

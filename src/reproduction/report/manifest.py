@@ -85,10 +85,14 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 
 
 def _steps_layout(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Lay out minutes and tokens of every step, the sum of minutes last."""
-    costs = pd.DataFrame(steps, index=["seconds", "tokens"]).T
+    """Lay out minutes and tokens of every step, the sum of minutes last.
+
+    Tokens are those read in training, or else those scored.
+    """
+    costs = pd.DataFrame(steps, index=["seconds", "tokens", "tokens_scored"]).T
     minutes = (costs["seconds"] / 60).map("{:.1f}".format)
-    tokens = costs["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
+    counted = costs["tokens"].fillna(costs["tokens_scored"])
+    tokens = counted.map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
     table = pd.DataFrame({"Step": costs.index, "Minutes": minutes, "Tokens": tokens})
     table.loc["together"] = [
         "**together**",

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -33,13 +34,12 @@ from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plo
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.notebooks.wikimia.texts import CONTROL, READ_HERE
 from reproduction.output.figures import (
-    LABEL_GAP,
     WIDEST,
-    label_ends,
     mean_log10_p,
     plot_power,
     plot_settings,
 )
+from reproduction.output.line_labels import GAP, label_ends
 
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
@@ -294,7 +294,7 @@ def test_a_figure_draws_the_numbers_of_its_table(case: Callable[[], Case]) -> No
 def test_points_that_have_reached_the_least_p_are_hollow() -> None:
     rows = pd.DataFrame({"dup_count": [1, 2], "dataset": ["a", "b"], "log10_p": [-1.0, -2.0]})
     rows = rows.assign(test="permutation", floor_log10_p=-2.0)
-    (points,) = plot_power({"": rows}, TESTS.values()).axes[0].collections
+    points, _ = plot_power({"": rows}, TESTS.values()).axes[0].collections  # and a label's mark
     white = [tuple(face[:3]) == (1.0, 1.0, 1.0) for face in points.get_facecolors()]
     assert white == [False, True]
 
@@ -304,7 +304,9 @@ def test_labels_of_lines_that_end_at_one_place_do_not_hide_each_other() -> None:
     lines = [axes.plot([0, 1], [0, 1], label=name)[0] for name in ("one", "other")]
     label_ends(axes, lines)
     heights = sorted(text.get_position()[1] for text in axes.texts)
-    assert heights[1] - heights[0] == pytest.approx(LABEL_GAP)
+    marks = [mark.get_edgecolor()[0] for mark in axes.collections]
+    assert np.allclose(marks, [to_rgba(line.get_color()) for line in lines])
+    assert heights[1] - heights[0] == pytest.approx(GAP)
     plt.close(figure)
 
 

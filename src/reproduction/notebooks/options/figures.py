@@ -11,9 +11,9 @@ from reproduction.output.figures import (
     EVIDENCE,
     count_axis,
     evidence_axis,
-    label_ends,
     panel_row,
 )
+from reproduction.output.line_labels import label_ends
 from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
