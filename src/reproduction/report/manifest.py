@@ -1,10 +1,10 @@
 """The manifest of a run, and the tables and numbers that the report takes from it.
 
-The manifest has profile, seed, git commit, versions, revisions, checksums, time and
-tokens. A run without a corpus names the models that others have released instead of
-those it trained; with CONTAMINATION_REHEARSAL set, the run and its report say that
-stand-ins took the places of these. Of a step that was interrupted, training counts its
-whole wall time, scoring that of the last start.
+The manifest has profile, seed, git commit, versions, revisions, checksums, and the time
+and tokens of each step. A run without a corpus names the models that others have
+released instead of those it trained; with CONTAMINATION_REHEARSAL set, the run and its
+report say that stand-ins took the places of these. Of a step that was interrupted,
+training counts its whole wall time, scoring that of the last start.
 """
 
 import os
@@ -24,6 +24,7 @@ from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.scoring.models import find_model
 from contamination.scoring.store_format import count_values
 from contamination.tables import MISSING, write_markdown
+from reproduction.notebooks.table import notebook_of
 from reproduction.report.readings import build_variables
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.profile import Architecture
@@ -113,11 +114,10 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         steps |= _trained_steps(experiment)
         about_models = _trained_facts(experiment)
     for path in sorted((experiment.build / "scores").glob("*.json")):
-        steps[f"measure {path.stem}"] = {"seconds": read_json(path)["seconds"]}
+        steps[f"measure {path.stem}"] = _measuring_step(experiment.build, path)
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
         metadata = read_json(path)["metadata"]
         steps[f"notebook {path.stem}"] = {"seconds": metadata["papermill"]["duration"]}
-    parts = sorted((experiment.build / "stores").rglob("part-*.parquet"))
     manifest: dict[str, Any] = {"profile": profile.name, "seed": profile.seed}
     if os.environ.get(REHEARSAL):
         manifest["rehearsal"] = True
@@ -129,9 +129,28 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         "packages": {name: version(name) for name in PACKAGES},
     }
     manifest |= about_models
-    manifest["tokens_scored"] = sum(map(count_values, parts))
+    manifest["tokens_scored"] = _tokens_in(experiment.build / "stores")
     manifest["steps"] = steps
     return manifest
+
+
+def _measuring_step(build: Path, record: Path) -> dict[str, Any]:
+    """Return the seconds of the passes of a notebook, and tokens scored if stores show them.
+
+    They do where the notebook has stores of its own. Passes that share stores with
+    others, or keep no stores, are not counted for each step.
+    """
+    step: dict[str, Any] = {"seconds": read_json(record)["seconds"]}
+    package = notebook_of(record).package
+    tokens = _tokens_in(build / package / "stores") + _tokens_in(build / "stores" / package)
+    if tokens:
+        step["tokens_scored"] = tokens
+    return step
+
+
+def _tokens_in(stores: Path) -> int:
+    """Return the number of log-probabilities in all stores of a directory."""
+    return sum(map(count_values, stores.rglob("part-*.parquet")))
 
 
 def _training_of(experiment: Experiment) -> dict[str, dict[str, Any]]:

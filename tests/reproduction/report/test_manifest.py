@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from contamination.files import read_json, sha256_of
+from contamination.files import read_json, sha256_of, write_json
 from contamination.tables import write_csv
 from fakes.data_fixtures import ROOT, MadeUpRun
 from fakes.made_up_run import PAPER, variables_used
@@ -45,6 +45,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
     notebook = nbformat.v4.new_notebook(metadata={"papermill": {"duration": 7.5}})
     (made_up.results / "notebooks").mkdir()
     nbformat.write(notebook, made_up.results / "notebooks" / "01_canary_eval.ipynb")
+    build = made_up.experiment.build
+    for notebook_name in ("06_wikimia", "14_option_order"):
+        write_json(build / "scores" / f"{notebook_name}.json", {"seconds": 9.0})
+    shutil.copytree(build / "stores" / "clean", build / "options" / "stores" / "clean")
     write_manifest(made_up.experiment, made_up.results, PUBLISHED)
     yield made_up
 
@@ -64,6 +68,12 @@ def canaries(run: MadeUpRun) -> pd.DataFrame:
     return pd.read_csv(run.results / "tables" / "canaries.csv")
 
 
+def tokens_in(stores: Path) -> int:
+    parts = list(stores.rglob("*.parquet"))
+    assert parts
+    return sum(pd.read_parquet(part)["nats"].map(len).sum() for part in parts)
+
+
 def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> None:
     assert manifest["profile"] == "tiny"
     assert manifest["seed"] == 5
@@ -76,15 +86,18 @@ def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> Non
     assert {m: manifest["models"][m]["sha256"] for m in weights} == {
         m: sha256_of(path) for m, path in weights.items()
     }
-    parts = list((run.experiment.build / "stores").rglob("*.parquet"))
-    stored = [pd.read_parquet(part)["nats"].map(len).sum() for part in parts]
-    assert manifest["tokens_scored"] == sum(stored) > 0
+    assert manifest["tokens_scored"] == tokens_in(run.experiment.build / "stores")
     assert manifest["steps"] == {
         "corpus": {"seconds": 60.0, "tokens": 98765},
         "train contaminated": {"seconds": 120.0, "tokens": 50_000},
         "score contaminated": {"seconds": 30.0, "tokens": 3000},
         "train clean": {"seconds": 121.0, "tokens": 50_001},
         "score clean": {"seconds": 30.0, "tokens": 3001},
+        "measure 06_wikimia": {"seconds": 9.0},  # keeps no stores
+        "measure 14_option_order": {
+            "seconds": 9.0,
+            "tokens_scored": tokens_in(run.experiment.build / "options" / "stores"),
+        },
         "notebook 01_canary_eval": {"seconds": 7.5},
     }
 

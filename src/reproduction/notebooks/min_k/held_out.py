@@ -153,7 +153,7 @@ def _rows(
         row["p"] = result.p
         row["log10_p"] = result.log10_p
         row["holm_p"] = float(holm_p)
-        row["best"] = result.best
+        row["score"] = result.best
         row["auc"] = comparison.aucs[result.best]
         row["blind_p"] = blind.p if blind is not None else math.nan
         row["verdict"] = decide([evidence], alpha=alpha).conclusion

@@ -22,7 +22,7 @@ COLUMNS = (
     "p",
     "log10_p",
     "holm_p",
-    "best",
+    "score",
     "auc",
     "blind_p",
     "verdict",

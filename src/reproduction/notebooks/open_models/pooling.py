@@ -34,7 +34,8 @@ def pooled_rows(rows: Sequence[Row]) -> list[Row]:
     are independent without one), or with a control that rejects at 0.05 after Holm's
     correction over the sets. Without that correction one quiet set in twenty would be
     lost to chance, and the control, which is that of the same sets, pooled, would be
-    reassuring for having lost its smallest p-values.
+    reassuring for having lost its smallest p-values. Where sets are left out for their
+    order, p is no longer exact: see `pooled_exact_test`.
     """
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

@@ -76,14 +76,11 @@ class Place:
     table: str = ""
 
 
+HIGHER = "contam-1.4b-dupcount-higher"  # model of Oren's Table 1
 T_TEST = "sharded_t"
 FISHER = "MMLU (Fisher)"  # row of Oren's Table 2
-# File of `data/published`, paper and place; `of` are models or tests with a column each.
-UNITS |= {"within": "AUC, percent", "across": "AUC, percent", PERPLEXITY: PERPLEXITY}
-
 # File of `data/published`, paper; then `KEYS`, table, number: its columns, or a word
 # for all rows. `of` are models or tests with a column each.
-HIGHER, T_TEST, FISHER = "contam-1.4b-dupcount-higher", "sharded_t", "MMLU (Fisher)"
 FU_WITHIN = Place("within", "model", "metric", "domain", "auc_percent", table="table")
 PUBLISHED = (
     (
@@ -163,8 +160,6 @@ WORDS = {
     "Min 15% token": "min_prob_15",
     "Min 25% token": "min_prob_25",
 }
-WORDS |= {"PPL": "loss", "Min-20% Prob": "min_k_20"}
-WORDS |= {f"Min {k}% token": f"min_prob_{k}" for k in (5, 15, 25)}
 # log10 p up to these could not be printed smaller: 0.009 is 1/101, cut off; 1e-38
 # stands for zero.
 FLOORS = {"permutation": -2.04, T_TEST: -37.9}
