@@ -178,3 +178,21 @@ def test_scores_that_are_none_are_no_result(ranked, name):
 
 def test_a_folder_without_stores_is_named(tmp_path, refused):
     assert "stores.json" in refused("leaderboard", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ({}, "canaries"),
+        ({"canaries": 3}, "canaries"),
+        ({"canaries": ["a"]}, "canaries"),
+        ({"canaries": {"a": "b"}}, "canaries.a"),
+        ({"canaries": {"a": {"dup_count": "often"}}}, "canaries.a.dup_count"),
+        ({"canaries": {"../a": {"dup_count": 1}}}, "../a"),
+        ({"canaries": {"/a": {"dup_count": 1}}}, "/a"),
+    ],
+)
+def test_a_wrong_fact_of_a_folder_is_named(tmp_path, facts, named):
+    (tmp_path / "stores.json").write_text(json.dumps(facts))
+    with pytest.raises(InputError, match=rf"stores\.json: .*{re.escape(named)}"):
+        score_statistics(tmp_path)

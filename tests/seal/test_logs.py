@@ -370,3 +370,73 @@ def test_what_says_nothing_of_the_set_is_refused(quiz) -> None:
         (nothing, LogRecord("", "m", "5", 4), "no record has several answers"),
     ]:
         assert named in refusal(audit_logs, sealed, [log_of(record)])
+
+
+def rows_of(sealed: SealedSet, folder: Path, **changes) -> Log:
+    """Write the published records as a table, each with further columns or without some."""
+    rows = []
+    for record in sealed.test_set.records:
+        fields = {**record, **changes}
+        rows.append({name: value for name, value in fields.items() if value is not None})
+    path = folder / "answers.jsonl"
+    path.write_bytes(jsonl(rows))
+    return read_log(path)
+
+
+def test_the_published_set_is_no_log(divisors, tmp_path) -> None:
+    """Nor is it with a score that somebody has added."""
+    for more in ({}, {"correct": False}, {"model": None}):
+        message = refusal(audit_logs, divisors, [rows_of(divisors, tmp_path, **more)])
+        assert "answers.jsonl" in message
+        assert "`model`" in message
+
+
+def test_who_knows_every_answer_is_found_in_any_table_that_is_clear(divisors, tmp_path) -> None:
+    for more in ({"question": None}, {"model": "m"}):
+        (one,) = audit_logs(divisors, [rows_of(divisors, tmp_path, **more)])
+        assert one.hits == len(DIVISORS)
+        assert one.conclusion(0.05) == "proven"
+
+
+def test_a_table_with_questions_and_other_answers_is_one_of_answers(divisors, tmp_path) -> None:
+    (one,) = audit_logs(divisors, [rows_of(divisors, tmp_path, answer="It is 2.")])
+    assert one.model == "answers"
+    assert one.admissible == len(DIVISORS)
+
+
+@pytest.mark.parametrize("column", ["prompt", "messages"])
+def test_the_prompts_of_a_table_are_searched(divisors, tmp_path, column: str) -> None:
+    other = divisors.test_set.records[1]
+    shot = f"{other['question']} {other['answer']}"
+    for shown, found in ((shot, True), ([{"role": "user", "content": shot}], True), ("v2", False)):
+        log = rows_of(divisors, tmp_path, **{"model": "m", column: shown})
+        if found:
+            assert "answers.jsonl, line 1" in refusal(audit_logs, divisors, [log])
+        else:
+            assert audit_logs(divisors, [log])[0].hits == len(DIVISORS)
+
+
+def test_whole_numbers_are_the_same_with_a_point(divisors, tmp_path) -> None:
+    """As pandas writes them where a cell of the column is empty."""
+    records = divisors.test_set.records
+    (plain,) = audit_logs(divisors, [log_of(*(said(r["id"], r["answer"]) for r in records))])
+    for text in ("{}.0", "The answer is {}.00"):
+        with_point = [said(record["id"], text.format(record["answer"])) for record in records]
+        assert audit_logs(divisors, [log_of(*with_point)]) == [plain]
+    other = [said(record["id"], f"{record['answer']}.5") for record in records]
+    assert audit_logs(divisors, [log_of(*other)])[0].admissible == 0
+
+
+def test_the_first_answer_that_names_none_is_quoted(divisors) -> None:
+    records = divisors.test_set.records
+    texts = ["2", "two", *["three"] * (len(records) - 2)]
+    logs = [said(record["id"], text) for record, text in zip(records, texts, strict=True)]
+    (one,) = audit_logs(divisors, [log_of(*logs)])
+    assert one.unnamed == "two"
+    assert one.conclusion(0.05) == "cannot say"
+
+
+@pytest.mark.parametrize("other", ["m ", " m", "m\t"])
+def test_names_of_models_that_look_the_same_are_refused(divisors, other: str) -> None:
+    logs = [said("q1", "2", model="m"), said("q2", "2", model=other)]
+    assert repr(other) in refusal(audit_logs, divisors, [log_of(*logs)])

@@ -308,6 +308,9 @@ DEEP = "[" * 100_000
             ["a.jsonl, line 1", "samples_*.jsonl", ".eval", "details_*.parquet", "`answer`"],
         ),
         ("a.jsonl", '{"id": 1, "answer": "x", "model": ["m"]}', ["a.jsonl, line 1", "model"]),
+        ("a.jsonl", '{"id": 1, "answer": "2", "response": "3"}', ["a.jsonl, line 1", "`response`"]),
+        ("a.jsonl", '{"id": 1, "answer": "2", "Model Answer": "3"}', ["line 1", "`Model Answer`"]),
+        ("a.csv", "id,answer,predictions\n1,2,3\n", ["a.csv, line 2", "`predictions`"]),
         ("a.jsonl", '{"id": 1, "answer": ' + DEEP, ["a.jsonl, line 1"]),
         ("a.json", '{"eval": ' + DEEP, ["a.json"]),
         ("a.json", '{"eval": {"model": ["m"]}, "samples": []}', ["a.json", "model"]),
@@ -328,14 +331,21 @@ DEEP = "[" * 100_000
             '{"adapter_spec": {"model": "m"}, "request_states": []}',
             ["scenario_state.json"],
         ),
-        ("a.log", "", ["a.log"]),
+        ("a.log", "", ["a.log", "`answer`"]),
         ("a.jsonl", "\n", ["a.jsonl"]),
+        ("a.csv", "id,answer\n", ["a.csv"]),
+        ("a.csv", "", ["a.csv"]),
     ],
 )
 def test_what_is_no_log_is_refused_in_one_line(tmp_path, name, data, named) -> None:
     (tmp_path / name).write_text(data)
     message = refusal(read_log, tmp_path / name)
     assert [part for part in named if part not in message] == []
+    assert "test set" not in message
+
+
+def test_a_folder_is_no_log(tmp_path) -> None:
+    assert "folder" in refusal(read_log, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a.eval", "a.json", "a.jsonl", "a.parquet", "none/a.eval"])

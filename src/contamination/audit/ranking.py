@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pydantic import BaseModel, ValidationError
 from scipy import stats
 
 from contamination.audit.registry import TESTS, Test
@@ -24,6 +25,7 @@ from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Kind
+from contamination.testsets.inside import is_inner_name
 
 CONTAMINATED = "contaminated"
 CLEAN = "clean"
@@ -33,6 +35,18 @@ OK = "ok"
 # A statistic does not keep its level if an exact one would reject this number of clean sets or
 # more with a smaller probability than this.
 CHANCE = 0.001
+
+
+class _Planted(BaseModel):
+    """What is known of a set."""
+
+    dup_count: int
+
+
+class _Facts(BaseModel):
+    """What is known of the sets of a folder of stores, by their names."""
+
+    canaries: dict[str, _Planted]
 
 
 def score_statistics(
@@ -63,16 +77,34 @@ def score_statistics(
     InputError
         If the folder holds no stores of the two models, or a statistic gives no scores.
     """
-    facts = read_json(stores / FACTS)["canaries"]
+    dup_counts = _dup_counts(stores)
     rows = []
     for test in [*_registered(), *own]:
         for model in (CONTAMINATED, CLEAN):
-            for dataset in facts:
+            for dataset, dup_count in dup_counts.items():
                 row: dict[str, object] = {"test": test.name, "model": model, "dataset": dataset}
-                row["dup_count"] = facts[dataset]["dup_count"] if model == CONTAMINATED else 0
+                row["dup_count"] = dup_count if model == CONTAMINATED else 0
                 rows.append(row | _result(test, stores / model / dataset))
     results = pd.DataFrame(rows, columns=list(COLUMNS))
     return _ranking(results, alpha), results
+
+
+def _dup_counts(stores: Path) -> dict[str, int]:
+    """Return how often the contaminated model has read each set, as a folder of stores says.
+
+    Raises InputError if it does not say so, or names a set that is none of its folders.
+    """
+    path = stores / FACTS
+    try:
+        facts = _Facts.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path}: {field}: {first['msg']}; take the original") from error
+    for name in facts.canaries:
+        if not is_inner_name(name):
+            raise InputError(f"{path}: {name!r} leads out of {stores}; take the original")
+    return {name: planted.dup_count for name, planted in facts.canaries.items()}
 
 
 def _registered() -> list[Test]:

@@ -114,10 +114,11 @@ def _print_coverage(
             line = f"{result.model}: nothing can be said, since {result.reason}"
             say(f"{line}; see --limit and --epochs", wrap=False)
         elif result.conclusion(level) == "cannot say":
+            quoted = f"; another answer is {result.unnamed!r}" if result.unnamed else ""
             say(
                 f"{result.model}: nothing can be said, since {result.admissible:,} "
                 "answers that name exactly one right answer are too few for a p-value "
-                f"of {level:g}",
+                f"of {level:g}{quoted}",
                 wrap=False,
             )
         elif result.repeated:

@@ -44,6 +44,7 @@ _ENTRY_AFTER = re.compile(
     r"\s*(?:(?:,\s*)?(?:and|or|nor)\b|[;/&]\s*\w|,[^,]*(?:,|\band\b|\bor\b))",
     re.IGNORECASE,
 )
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)\.0+")
 _NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 # Of an option: neither "I" nor the article.
 _LETTER = re.compile(r"(?<![\w'’])(?:A(?!\s+[a-z])|[B-HJ-Z])(?![\w'’])")
@@ -93,10 +94,16 @@ def named(completion: str, names: Sequence[Set[str]]) -> int | None:
 def said(text: str) -> str:
     """Return an answer without what does not change it: case, blanks, punctuation.
 
+    A whole number is that without a point, which tables write where a cell is empty.
+
     >>> said(" The  Elm. ")
     'the elm'
+    >>> said("2.0")
+    '2'
     """
-    return _line(text).casefold().strip(" .,;:!?\"'`*()[]$")
+    answer = _line(text).casefold().strip(" .,;:!?\"'`*()[]$")
+    whole = _WHOLE_NUMBER.fullmatch(answer)
+    return answer if whole is None else whole[1]
 
 
 def _without_thoughts(text: str) -> str:

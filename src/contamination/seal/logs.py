@@ -23,19 +23,20 @@ A choice among whole logs, such as the best of ten runs, cannot be seen here.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from contamination import statistics
 from contamination.audit.decision import strength
 from contamination.audit.objections import Conclusion
-from contamination.errors import InputError
+from contamination.errors import InputError, brief
 from contamination.seal.files import SealedSet
 from contamination.seal.questions import Questions
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.logs.record import Log
 
 Rule = Literal["first", "majority"]
+MOST_QUOTED = 60  # characters of an answer
 SEVERAL = "several different answers"
 
 
@@ -63,6 +64,9 @@ class ModelAnswers:
         Records with more than one answer.
     differing
         Records whose answers differ.
+    unnamed
+        The beginning of the first answer that names no right answer, or several; ""
+        where each names one.
     reason
         Why nothing can be said of this model; "" where nothing is in the way.
     """
@@ -80,6 +84,7 @@ class ModelAnswers:
     missing: int
     repeated: int
     differing: int
+    unnamed: str = field(compare=False)  # the same answer reads as each format writes it
     reason: str
 
     def conclusion(self, level: float) -> Conclusion:
@@ -98,6 +103,7 @@ class _Answer:
     file: int
     epoch: int
     pick: int | None
+    text: str
 
 
 def audit_logs(
@@ -126,7 +132,9 @@ def audit_logs(
     ------
     InputError
         A seal without answers, a limit above the number of its records, a log of other
-        records, one of records after the limit, and prompts that show other records of the set.
+        records, one of records after the limit, prompts that show other records of the
+        set, a table that is the published set itself, and names of models that differ
+        by blanks alone.
     """
     if not sealed.listed("answers"):
         raise InputError(
@@ -137,18 +145,26 @@ def audit_logs(
     answers: dict[str, dict[int, list[_Answer]]] = {}  # of each model, by place
     unread: dict[str, int] = {}  # records of each model that its logs claim and lack
     for file, log in enumerate(logs):
+        repeated = 0
         places_held: dict[str, set[int]] = {}
         for record in log.records:
             place = questions.place_of(record)
+            repeated += questions.repeats(record, place)
             places_held.setdefault(record.model, set()).add(place)
             of_model = answers.setdefault(record.model, {})
             if place in questions.to_ask:
                 pick = questions.named_by(record, place)
-                answer = _Answer(file, record.epoch, pick)
+                answer = _Answer(file, record.epoch, pick, record.completion)
                 of_model.setdefault(place, []).append(answer)
+        if repeated == len(log.records):
+            raise InputError(
+                f"{log.path}: its rows are those of {sealed.seal.name} as it was published; give "
+                "what a model answered, or name that model in a column `model`"
+            )
         for model, places in places_held.items():
             lost = max(0, (log.claimed or 0) - len(places))
             unread[model] = unread.get(model, 0) + lost
+    _refuse_like_names(answers)
     rows = []
     for model, of_model in answers.items():
         row = _count_hits(
@@ -163,6 +179,18 @@ def audit_logs(
     adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm")
     pairs = zip(rows, adjusted.p, strict=True)
     return [replace(row, holm_p=float(p)) for row, p in pairs]
+
+
+def _refuse_like_names(models: Iterable[str]) -> None:
+    """Raise InputError for names of models that look the same in a table."""
+    seen: dict[str, str] = {}
+    for model in models:
+        first = seen.setdefault(" ".join(model.split()), model)
+        if first != model:
+            raise InputError(
+                f"the models {first!r} and {model!r} differ by blanks alone; give both one name, "
+                "or other names"
+            )
 
 
 def _count_hits(
@@ -207,6 +235,7 @@ def _count_hits(
         missing=missing,
         repeated=repeated,
         differing=differing,
+        unnamed=_first_unnamed(answers.values()),
         reason=_reason(missing, differing, epochs),
     )
 
@@ -222,6 +251,15 @@ def _reason(missing: int, differing: int, epochs: Rule | None) -> str:
             f"{differing:,} of its records have {SEVERAL} (state which epochs count)",
         )
     return " and ".join(reasons)
+
+
+def _first_unnamed(answers: Iterable[Sequence[_Answer]]) -> str:
+    """Return the beginning of the first answer that names no right answer, or several."""
+    for of_record in answers:
+        for answer in of_record:
+            if answer.pick is None:
+                return brief(answer.text, MOST_QUOTED)
+    return ""
 
 
 def _differ(answers: Sequence[_Answer]) -> bool:

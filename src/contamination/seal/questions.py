@@ -24,6 +24,8 @@ class Questions:
 
     Attributes
     ----------
+    records
+        As they were published.
     names
         Of each record, what each of its right answers is called; empty where there is
         one.
@@ -37,6 +39,7 @@ class Questions:
 
     def __init__(self, sealed: SealedSet, limit: int | None) -> None:
         records = sealed.test_set.records
+        self.records = records
         self.name = sealed.seal.name
         self.level = sealed.seal.level
         self.count = _count_asked(self.name, len(records), limit)
@@ -67,7 +70,8 @@ class Questions:
         where the prompt shows another record of the set.
         """
         called = f"record {record.id or record.number!r}"
-        text = _line(text_of([record.prompt, record.doc]))
+        # A table need not hold the text of its records.
+        text = "" if record.row else _line(text_of([record.prompt, record.doc]))
         place = self.places.get(str(record.doc.get(self.key, record.id)))
         if place is None and (text or not self.places):
             place = record.number
@@ -91,6 +95,18 @@ class Questions:
                 "examples from this set"
             )
         return place
+
+    def repeats(self, record: LogRecord, place: int) -> bool:
+        """Return whether a row that names no model says what the published record says.
+
+        That are the answer and whatever else of the record the row has, such as the
+        question.
+        """
+        published = self.records[place]
+        fields = (record.row.keys() & published.keys()) - {self.key}
+        if record.row.get("model") is not None or not {"answer"} < fields:
+            return False
+        return all(str(record.row[name]) == str(published[name]) for name in fields)
 
     def named_by(self, record: LogRecord, place: int) -> int | None:
         """Return which right answer a model has named, by the letters of its prompt."""

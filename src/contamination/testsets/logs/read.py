@@ -10,7 +10,8 @@ from contamination.errors import InputError
 from contamination.testsets.batches import bounded
 from contamination.testsets.logs import helm, inspect_log, lighteval, lm_eval, table
 from contamination.testsets.logs.record import Log, read_object
-from contamination.testsets.records import Record, read_records
+from contamination.testsets.records import FORMATS as TEXTS
+from contamination.testsets.records import Record
 from contamination.testsets.unpacked import damage_named
 
 FORMATS = (
@@ -26,6 +27,8 @@ def read_log(path: Path) -> Log:
     Raises InputError that names file and record for what cannot be read, is of no known
     format, lacks an id or an answer, unpacks to too much, or was never ended.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: a folder; give the logs in it")
     if path.suffix == ".eval":
         log = inspect_log.read_eval(path)
     elif path.suffix == ".json":
@@ -33,10 +36,19 @@ def read_log(path: Path) -> Log:
     elif path.suffix == ".parquet":
         log = _of_rows(path, _parquet_rows(path))
     else:
-        log = _of_rows(path, iter(read_records(path)))
+        log = _of_rows(path, iter(_records_of(path)))
     if not log.records:
         raise InputError(f"{path}: no model was asked anything here; give another log")
     return log
+
+
+def _records_of(path: Path) -> list[Record]:
+    """Return the rows of a file of text; none is no error here."""
+    if path.suffix not in TEXTS:
+        raise InputError(f"{path}: of no format that is read; give {FORMATS}")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give a log")
+    return TEXTS[path.suffix](path)
 
 
 def _read_json(path: Path) -> Log:
@@ -44,7 +56,7 @@ def _read_json(path: Path) -> Log:
     if not path.is_file():
         raise InputError(f"{path}: no such file; give a log")
     if not _is_one_object(path):
-        return _of_rows(path, iter(read_records(path)))
+        return _of_rows(path, iter(_records_of(path)))
     value = read_object(path)
     if helm.FIELD in value or path.name == "scenario_state.json":
         return helm.read(path, value)

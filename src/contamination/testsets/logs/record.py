@@ -53,6 +53,8 @@ class LogRecord:
     labels
         Label -> text of the option, as this prompt labelled the options; empty if the
         log does not say.
+    row
+        The row of a table as it stands; empty in other logs.
     """
 
     place: str
@@ -64,6 +66,7 @@ class LogRecord:
     completion: str = field(default="", repr=False)
     epoch: int = 1
     labels: Mapping[str, str] = field(default_factory=dict, repr=False)
+    row: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
