@@ -47,6 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let long tests start first: else one process makes the last of them while others wait."""
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONG)))
+    gc.freeze()  # what is imported by now, so that nothing walks through it again
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -17,7 +17,7 @@ from fakes.tiny_models import SIZES, common, grouped, usual
 
 CONTEXT = 16
 NATS = 1e-4
-LENGTHS = (1, 3, CONTEXT, CONTEXT + 1, 3 * CONTEXT // 2, 7 * CONTEXT // 2 + 3)
+LENGTHS = (1, 3, CONTEXT, CONTEXT + 1, 2 * CONTEXT + 3)
 
 USUAL = usual(CONTEXT)
 GROUPED = grouped(CONTEXT)

@@ -267,7 +267,7 @@ CASES += (assumptions_cross, assumptions_density)
 
 def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:
     """All numbers that marks, lines, bars, intervals and cells stand at, and all texts."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     found = [np.empty(0)]
     for axes in figure.axes:
         for line in axes.lines:

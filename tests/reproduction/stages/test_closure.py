@@ -3,6 +3,8 @@
 from importlib.metadata import version
 from itertools import chain
 
+import pytest
+
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
@@ -11,6 +13,12 @@ from reproduction.stages.digests import Digests
 from reproduction.stages.rules import rules_of
 
 TRAINING = "reproduction.run.training"
+
+
+@pytest.fixture(scope="module")
+def known() -> Digests:
+    """Return digests and versions that are looked up once for all tests."""
+    return Digests()
 
 
 def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
@@ -22,20 +30,20 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
     assert not packages & heavy
 
 
-def test_versions_and_the_files_that_a_module_reads_count() -> None:
-    found = facts(ROOT, [TRAINING], known=Digests())
+def test_versions_and_the_files_that_a_module_reads_count(known) -> None:
+    found = facts(ROOT, [TRAINING], known=known)
     assert found["torch"]
     assert found["transformers"]
     assert not {"ruff", "matplotlib", "papermill"} & set(found)
     assert found["yaml"] == version("pyyaml")
-    read = facts(ROOT, ["reproduction.output.published"], known=Digests())
+    read = facts(ROOT, ["reproduction.output.published"], known=known)
     assert "data/published/shi2023_headline.csv" in read
 
 
-def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
+def test_every_part_of_a_profile_is_in_a_stamp(tmp_path, known) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
-    stamps = rules_of(run, ROOT, Digests())[1]
+    stamps = rules_of(run, ROOT, known)[1]
     lines = set(chain.from_iterable(stamps.values()))
     assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}

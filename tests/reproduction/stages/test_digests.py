@@ -1,6 +1,7 @@
 """Digests of modules and versions of packages, kept from one call of make to the next."""
 
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import packages_distributions, version
 
 import pytest
 
@@ -9,6 +10,13 @@ from reproduction.stages import digests
 from reproduction.stages.digests import Digests
 
 MODULE = "def double(x):\n    return 2 * x\n"
+search_once = cache(packages_distributions)
+
+
+@pytest.fixture(autouse=True)
+def _search_once(monkeypatch) -> None:
+    """Search the installed packages once for all tests: it takes most of a second."""
+    monkeypatch.setattr(digests, "packages_distributions", search_once)
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,19 @@ ANATOMY = "#mmlu/anatomy"
 
 
 @pytest.fixture
-def tab(browser: Browser, page: Path) -> Iterator[Browser]:
+def blank(browser: Browser, page: Path) -> Iterator[Browser]:
+    """Return a tab in which a test opens the page, and nothing but the page is loaded."""
     browser.screen(1280, 900)
-    assert browser.open(page) == "ready"
     yield browser
     assert browser.problems() == []
     assert {url.partition("#")[0] for url in browser.requested()} == {page.resolve().as_uri()}
+
+
+@pytest.fixture
+def tab(blank: Browser, page: Path) -> Browser:
+    """Return a tab in which the page is open."""
+    assert blank.open(page) == "ready"
+    return blank
 
 
 def cells(tab: Browser, table: str) -> list[list[str]]:
@@ -112,7 +119,8 @@ def test_examples_at_hand_are_shown_and_others_can_be_fetched(tab: Browser) -> N
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_click_opens_a_subset_at_every_width(tab: Browser, page: Path, width: int) -> None:
+def test_a_click_opens_a_subset_at_every_width(blank: Browser, page: Path, width: int) -> None:
+    tab = blank
     tab.screen(width, 900)
     assert tab.open(page) == "ready"
     click(tab, "subsets", "Anatomy")
@@ -139,18 +147,19 @@ def test_the_panel_draws_every_model_and_its_places(tab: Browser, evidence: Mmlu
 
 @pytest.mark.parametrize("name", ["anatomy", "high_school_european_history", "professional_law"])
 def test_the_browser_leaves_one_out_as_the_tables_do(
-    tab: Browser, page: Path, evidence: MmluEvidence, name: str
+    blank: Browser, page: Path, evidence: MmluEvidence, name: str
 ) -> None:
-    assert tab.open(page, f"#mmlu/{name}") == "ready"
+    assert blank.open(page, f"#mmlu/{name}") == "ready"
     table = leave_one_out(evidence, name).set_index("curve")
-    shown = combined(tab)
+    shown = combined(blank)
     assert list(shown) == list(table.index)
     for curve, values in shown.items():
         expected = table.loc[curve, ["log10_p_with", "log10_p_without"]]
         assert values == pytest.approx(list(expected), rel=1e-9)
 
 
-def test_a_tick_moves_the_combination(tab: Browser, page: Path, evidence: MmluEvidence) -> None:
+def test_a_tick_moves_the_combination(blank: Browser, page: Path, evidence: MmluEvidence) -> None:
+    tab = blank
     tab.open(page, ANATOMY)
     tick(tab, "astronomy")  # which the paper excludes
     with_it, without_it = combined(tab)["LLaMA2-7B"]
@@ -162,7 +171,8 @@ def test_a_tick_moves_the_combination(tab: Browser, page: Path, evidence: MmluEv
     assert combined(tab)["LLaMA2-7B"] != [with_it, without_it]
 
 
-def test_an_address_opens_the_panel(tab: Browser, page: Path) -> None:
+def test_an_address_opens_the_panel(blank: Browser, page: Path) -> None:
+    tab = blank
     assert tab.open(page, "#mmlu/high_school_us_history") == "ready"
     assert tab.text("#subset-title") == "High School US History"
     current = "document.querySelector('#subsets tr[aria-current] a').innerText"
