@@ -171,7 +171,6 @@ def test_the_reason_says_whether_p_is_corrected():
     assert "Holm" not in decide([Evidence("successor", 0.58)], alpha=0.05).reason
 
 
-
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [
