@@ -9,19 +9,21 @@ docs/measurements/planted.csv (one for each profile, model, set and test), leave
 draws all in planted_means.csv and docs/planted.svg, and prints the table of docs/power.md, in its
 cells one profile after the other. Keeps options.csv of notebook 14 as <profile>_options.csv, and
 min_k_held_out.csv of notebook 07 as <profile>_held_out.csv, with its means by copies in
-planted_held_out_means.csv.
+planted_held_out_means.csv. Without a profile the figure is drawn again from planted.csv.
 """
 
 import argparse
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from contamination.audit.registry import TESTS
 from contamination.files import read_json, replacing
 from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT, read_csv
+from reproduction.notebooks.canaries.tables import with_floors
 from reproduction.output.figures import plot_power, use_style
 from reproduction.run.experiment import MODELS, Experiment, store_plan
 
@@ -33,6 +35,7 @@ KEPT = ["model", "dataset", "kind", "examples", "dup_count", "test", "shards"]
 KEPT += ["p", "log10_p", "holm_p"]
 WHOLE = SHOWN[:2]  # tests of whole orderings
 SHARDS = 10
+PERMUTATIONS = 25  # of a shard, of the tests of whole orderings
 SCORE = "min_k_20"
 KEPT_TABLES = {"options": "options", "min_k_held_out": "held_out"}  # of notebooks 14 and 07
 
@@ -129,11 +132,39 @@ def held_out_means(profile: str) -> pd.DataFrame:
     return means.reset_index()
 
 
+def with_permutations(rows: pd.DataFrame) -> pd.DataFrame:
+    """Add the number of orderings with which each test compared a shard."""
+    counts = []
+    for row in rows.to_dict("records"):
+        counts.append(TESTS[row["test"]].orderings(row["shards"], PERMUTATIONS))
+    return rows.assign(permutations=np.array(counts))
+
+
+def draw(rows: pd.DataFrame) -> None:
+    """Draw docs/planted.svg: sets planted whole, and those of results/reference beside them."""
+    whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
+    pretrained = whole[(whole["test"] == "successor") | (whole["shards"] == SHARDS)]
+    scratch = read_csv(ROOT / "results" / "reference", "canaries")
+    contaminated = scratch[(scratch["model"] == "contaminated") & scratch["test"].isin(SHOWN)]
+    few_copies = contaminated[contaminated["dup_count"] <= rows["dup_count"].max()]
+    panels = {
+        "Pretrained, 135 million parameters": with_floors(with_permutations(pretrained)),
+        "From scratch, 4.3 million": with_floors(few_copies),
+    }
+    use_style()
+    tests = [TESTS[name] for name in SHOWN]
+    with replacing(ROOT / "docs" / "planted.svg") as path:
+        plot_power(panels, tests, one_scale=True).savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
     """Join the profiles named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("profiles", nargs="+")
+    parser.add_argument("profiles", nargs="*")
     chosen = parser.parse_args().profiles
+    if not chosen:
+        draw(pd.read_csv(MEASUREMENTS / "planted.csv"))
+        return
     tables = list(map(of_profile, chosen))
     if (kept := MEASUREMENTS / "planted.csv").is_file():
         before = pd.read_csv(kept)
@@ -154,20 +185,7 @@ def main() -> None:
     print(held_out.to_string(index=False))
     with replacing(MEASUREMENTS / "planted_held_out_means.csv") as path:
         held_out.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")
-    scratch = read_csv(ROOT / "results" / "reference", "canaries")
-    whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
-    four = whole["shards"] == SHARDS
-    panels = {
-        "Pretrained, 135 million parameters": whole[(whole["test"] == "successor") | four],
-        "From scratch, 4.3 million": scratch[
-            (scratch["model"] == "contaminated")
-            & scratch["test"].isin(SHOWN)
-            & (scratch["dup_count"] <= rows["dup_count"].max())
-        ],
-    }
-    use_style()
-    with replacing(ROOT / "docs" / "planted.svg") as path:
-        plot_power(panels, [TESTS[name] for name in SHOWN]).savefig(path, metadata={"Date": None})
+    draw(rows)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 from typer.cli import get_docs_for_click
 
+from contamination.audit.registry import described_tests
 from contamination.cli.main import application
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,6 +98,28 @@ def _adapt(app: Sphinx, name: str, source: list[str]) -> None:
         context = typer.Context(command)
         described = get_docs_for_click(obj=command, ctx=context, name="contamination", indent=1)
         source[0] = source[0].replace("<!-- commands -->", described.partition("\n")[2])
+        source[0] = source[0].replace("<!-- tests -->", _list_of_tests())
+
+
+def _list_of_tests() -> str:
+    """Return what `--test` can name, as a list in Markdown."""
+    lines = []
+    for heading, tests in described_tests().items():
+        lines.append(f"- on {heading}:")
+        lines += [f"    - `{name}`: {described}" for name, described in tests.items()]
+    return "\n".join(lines)
+
+
+# What napoleon writes between a name and its text, and a string that quotes would make unreadable.
+AFTER_NAME = re.compile(r"(?<=\*\*|\*\)) -- ")
+EMPTY_STRING = re.compile(r'(?<![\w"`])""(?![\w"`])')
+
+
+def _typeset(*arguments: Any) -> None:
+    """Write dashes after names, and empty strings as code, in the lines of a docstring."""
+    lines = arguments[-1]
+    for number, line in enumerate(lines):
+        lines[number] = EMPTY_STRING.sub('``""``', AFTER_NAME.sub(" – ", line))
 
 
 def _shorten(*arguments: Any) -> tuple[str, str | None] | None:
@@ -114,4 +137,5 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", _copy_notebooks, priority=0)
     app.connect("source-read", _adapt)
     app.connect("env-get-outdated", lambda *_: ["reference"])
+    app.connect("autodoc-process-docstring", _typeset, priority=900)  # after napoleon
     app.connect("autodoc-process-signature", _shorten)

@@ -3,6 +3,7 @@
     python benchmarks/frontier/run.py train frontier --widths 64       # once more in another size
     python benchmarks/frontier/run.py score frontier --widths 256 --what plain context
     python benchmarks/frontier/run.py tables "2026-11-23, Zen 5, bfloat16"
+    python benchmarks/frontier/run.py figure "2026-11-23, Zen 5, bfloat16"  # from frontier.csv
 
 `make frontier` does all of it. The profile `frontier` chooses, `frontier-2` confirms; the page has
 the protocol. `train` and `score` go on where they were interrupted. `tables` writes
@@ -71,9 +72,15 @@ def write_tables(name: str) -> None:
         together = beside(pd.read_csv(path), table.round(4), name)
         with replacing(path) as temporary:
             together.to_csv(temporary, index=False, lineterminator="\n")
+    write_figure(name)
+
+
+def write_figure(name: str) -> None:
+    """Draw docs/frontier.svg from the rows of a run in docs/measurements/frontier.csv."""
+    table = pd.read_csv(ROOT / "docs" / "measurements" / "frontier.csv")
     use_style()
     with replacing(ROOT / "docs" / "frontier.svg") as path:
-        power_figure(tables["frontier"]).savefig(path, metadata={"Date": None})
+        power_figure(table[table["run"] == name]).savefig(path, metadata={"Date": None})
 
 
 def main() -> None:
@@ -89,10 +96,14 @@ def main() -> None:
     steps.choices["score"].add_argument(
         "--what", nargs="+", choices=["plain", *MAKERS], default=["plain"]
     )
-    steps.add_parser("tables").add_argument("run", help="its date, processor and precision")
+    for step in ("tables", "figure"):
+        steps.add_parser(step).add_argument("run", help="its date, processor and precision")
     asked = parser.parse_args()
     if asked.step == "tables":
         write_tables(asked.run)
+        return
+    if asked.step == "figure":
+        write_figure(asked.run)
         return
     for width in asked.widths:
         if asked.step == "train":

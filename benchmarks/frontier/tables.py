@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from candidates import added_sizes, pair_scores, triple_scores
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from scored import FIRST, PAIRS, SHARD, kept, opened, pairs
 
 from contamination.errors import InputError
@@ -38,6 +39,12 @@ COUNTS = (1, 2, 4)  # copies
 DECIDING = (2, 4)
 REDRAWS, DRAWS = 1_000, 10_000
 COLOURS = ("#CC79A7", "#0072B2", "#D55E00", "#009E73", "#E69F00", "#56B4E9", "#000000", "#999999")
+# As docs/power.md calls them.
+LABELS = {
+    "context_alone": "context alone",
+    "gradient_norm": "gradient norm",
+    "after_step": "after a step",
+}
 FILLS = {"choosing": "none", "confirming": "full"}
 KEYS = ["part", "width", "dup_count", "candidate"]
 
@@ -299,34 +306,47 @@ def _by_count(experiment: Experiment) -> dict[int, list[np.ndarray]]:
     return {count: sets for count, sets in found.items() if len(sets) > 1}
 
 
+def label(candidate: str) -> str:
+    """Return what docs/power.md calls a candidate."""
+    words = LABELS.get(candidate, candidate).replace("k = ", "shards of ")
+    return f"{words} (default)" if candidate == DEFAULT else words
+
+
 def power_figure(table: pd.DataFrame) -> Figure:
     """Mean -log10 p against passes at 4.3 million parameters, a panel for each number of copies.
 
-    Full markers confirm, empty ones are of the choosing seed.
+    Full markers confirm, hollow ones are of the choosing seed.
     """
     shown = table[(table["status"] == "ok") & (table["width"] == 256)]
-    figure, axes = plt.subplots(1, len(COUNTS), figsize=(2.6 * len(COUNTS) + 0.8, 3.6), sharey=True)
+    figure, axes = plt.subplots(1, len(COUNTS), figsize=(2.6 * len(COUNTS) + 0.8, 3.9), sharey=True)
     handles: dict[str, Any] = {}
     for panel, count in zip(axes, COUNTS, strict=True):
         for row in shown[shown["dup_count"] == count].to_dict("records"):
             index = CANDIDATES.index(row["candidate"])
-            drawn = panel.errorbar(
+            marker = "oD"[index // len(COLOURS)]
+            colour = COLOURS[index % len(COLOURS)]
+            panel.errorbar(
                 row["passes"],
                 -row["mean_log10_p"],
                 yerr=row["se_log10_p"],
                 ls="",
-                marker="oD"[index // len(COLOURS)],
-                color=COLOURS[index % len(COLOURS)],
+                marker=marker,
+                color=colour,
                 fillstyle=FILLS[row["part"]],
                 ms=6,
                 elinewidth=0.8,
             )
-            handles.setdefault(row["candidate"], drawn)
-        handles[f"p = {SIGNIFICANT}"] = mark_level(panel)
+            key = Line2D([], [], ls="", marker=marker, color=colour, ms=6)
+            handles.setdefault(label(row["candidate"]), key)
+        level = mark_level(panel)
         panel.set_xscale("log")
         panel.set_xticks([5, 10, 20, 40], ["5", "10", "20", "40"])
         panel.minorticks_off()
         panel.set_title("1 copy" if count == 1 else f"{count} copies", fontsize="medium")
+    for part, fill in FILLS.items():
+        key = Line2D([], [], ls="", marker="o", color="0.4", fillstyle=fill, ms=6)
+        handles[f"{part} seed"] = key
+    handles[f"p = {SIGNIFICANT}"] = level
     figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
     figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
     figure.legend(

@@ -165,6 +165,12 @@ def test_a_suspicious_order_is_evidence_and_its_statistic_is_named(p):
     assert "stands out" not in decide([quiet], alpha=0.05).reason
 
 
+def test_the_reason_says_whether_p_is_corrected():
+    corrected = Evidence("successor", 0.58, corrected_for=2)
+    assert "p (Holm) = 0.58 (successor)" in decide([corrected], alpha=0.05).reason
+    assert "Holm" not in decide([Evidence("successor", 0.58)], alpha=0.05).reason
+
+
 @pytest.mark.parametrize(
     ("evidence", "named"),
     [

@@ -284,7 +284,7 @@ def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
     found = json.loads(call("audit", "more/words.jsonl", *asked, "--json")[1])
     assert [row["set"] for row in found] == ["more/words.jsonl", "words.jsonl"]
     assert {row["verdict"] for row in found} == {"no evidence"}
-    assert all("p = " in row["reason"] and row["precision"] for row in found)
+    assert all("p (Holm) = " in row["reason"] and row["precision"] for row in found)
     told = ("--csv", "table.csv", "--html", "page.html", "--store", "stores")
     assert call("audit", "nothere.jsonl", *asked, *told)[0] == 3
     assert "words" in (tmp_path / "page.html").read_text()

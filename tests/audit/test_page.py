@@ -62,10 +62,39 @@ def test_a_heading_sorts_up_and_down_and_what_is_unknown_stays_last(tab) -> None
         assert tab.run(SORTED) == [[title, "descending"]]
 
 
+def test_every_number_of_a_row_is_in_sight(tab) -> None:
+    """On a wide screen in its column, on a narrow one in its card."""
+    last = "(c) => c.getBoundingClientRect().right"
+    cells = "[...document.querySelectorAll('td')].filter((c) => c.checkVisibility())"
+    assert tab.run(f"Math.max(...{cells}.map({last})) <= window.innerWidth")
+    rows = "[...document.querySelectorAll('tbody tr')]"
+    assert tab.run(f"Math.max(...{rows}.map((r) => r.offsetHeight))") < 600
+    assert tab.run("document.querySelectorAll('td[data-label=Verdict] strong').length") == 4
+
+
+def test_the_table_tells_its_columns_to_a_screen_reader(tab) -> None:
+    scopes = "[...document.querySelectorAll('th')].map((h) => h.scope)"
+    assert set(tab.run(scopes)) == {"col"}
+    assert tab.text("caption")
+
+
+def test_the_page_names_the_bound_of_a_proof(tab) -> None:
+    words = (
+        "[...document.querySelectorAll('dt')].map((d) => [d.textContent, d.nextSibling.innerText])"
+    )
+    meanings = dict(tab.run(words))
+    assert "0.001" in meanings["Proven"]
+    assert "0.001" in meanings["Evidence"]
+    assert "control model" in meanings["Proven"]
+
+
 def test_names_are_text_and_numbers_are_those_of_the_command(tab) -> None:
     assert tab.run("document.querySelectorAll('td img, td b').length") == 0
+    tab.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     shown = tab.run("[...document.querySelectorAll('tbody tr')].map((r) => r.innerText)")
-    assert HOSTILE in shown[3] and "—" in shown[3]
+    assert HOSTILE in shown[3]
+    tokens = "document.querySelectorAll('td[data-label=Tokens]')[3].textContent"
+    assert tab.run(tokens) == "—"
     assert all(text in shown[0] for text in ("2.2e-308", "-400.0", "proven", "records: quiet"))
     assert "small: 1x 0.21, 8x 0.99\nlarge: 1x 0.5" in shown[2]
     assert tab.run("document.querySelector('code[title]').title") == "ab" * 32

@@ -51,8 +51,8 @@ def test_json_for_programs_holds_what_the_status_says(audit):
     status, out, _ = audit("test", *tests, "--alpha", str(between))
     assert status == 0
     printed = " ".join(out.split())
-    assert "no evidence: p = " in printed
-    advice = printed.partition("no evidence: p = ")[2]
+    assert "no evidence: p (Holm) = " in printed
+    advice = printed.partition("no evidence: p (Holm) = ")[2]
     assert "contamination compare" in advice
     assert "--axis options" in advice
 

@@ -3,6 +3,7 @@
 import pytest
 import typer.main
 
+from contamination.audit.registry import TESTS
 from contamination.cli.main import application
 from contamination.errors import InputError
 
@@ -59,3 +60,26 @@ def test_the_membership_table_has_five_scores_and_no_empty_row() -> None:
     table = pd.DataFrame({name: [0.0] for name in DEFAULT_COLUMNS})
     assert set(_few(table)) == set(SHOWN)
     assert all(_unit(name) for name in DEFAULT_COLUMNS)
+
+
+def _help_lines(call, *command: str) -> list[str]:
+    return call(*command, "--help")[1].splitlines()
+
+
+@pytest.mark.parametrize("width", [50, 80])
+@pytest.mark.parametrize("command", ["test", "audit", "score", "compare", "seal"])
+def test_no_line_of_the_help_is_wider_than_the_terminal(call, monkeypatch, width, command) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert max(map(len, _help_lines(call, command))) <= width
+
+
+@pytest.mark.parametrize("name", [*TESTS])
+def test_the_help_names_every_test(call, name) -> None:
+    words = " ".join(_help_lines(call, "test")).split()
+    assert name in words
+
+
+@pytest.mark.parametrize("group", [(), ("data",), ("wikimia",)])
+def test_a_list_of_commands_cuts_no_sentence(call, monkeypatch, group) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    assert "..." not in " ".join(_help_lines(call, *group)).partition("Commands:")[2]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 
 COLUMNS = ("model", "set", "p", "compressor", "verdict")
 ROWS = [
@@ -41,4 +41,22 @@ def test_names_break_at_their_seams(capsys, monkeypatch):
 
 def test_a_narrow_terminal_gets_row_after_row(capsys, monkeypatch):
     lines = printed(capsys, monkeypatch, 30).splitlines()
-    assert "Llama-3.1-8B-Instruct" in lines
+    assert "model Llama-3.1-8B-Instruct" in lines
+    assert all(line.startswith(("model ", "  ")) for line in lines)
+
+
+def test_row_after_row_leaves_out_what_is_empty(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "12")
+    print_table(("copies", "p", "verdict"), [(1, "", "failed, without any p")])
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "copies 1"
+    assert " ".join(out.split()) == "copies 1 verdict failed, without any p"
+
+
+@pytest.mark.parametrize("width", [20, 50, 80])
+def test_a_path_can_be_copied(capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    path = "contamination-stores/SmolLM2-135M-Instruct-Q4_1/mmlu-anatomy/successors-003"
+    say(f"everything was stored already: {path}")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].endswith(path)

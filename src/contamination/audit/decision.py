@@ -245,7 +245,9 @@ def _no_evidence(
 
 
 def _measured(evidence: Evidence) -> str:
-    return f"p = {evidence.p:.3g} ({evidence.test})"
+    """Return a p-value in words, which say whether it is corrected over several tests."""
+    name = "p (Holm)" if evidence.corrected_for > 1 else "p"
+    return f"{name} = {evidence.p:.3g} ({evidence.test})"
 
 
 def _problems(evidence: Sequence[Evidence]) -> list[str]:

@@ -14,8 +14,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import pandas as pd
-
+from contamination.audit.decision import PROOF
 from contamination.errors import printable
 from contamination.tables import MISSING
 
@@ -23,18 +22,35 @@ from contamination.tables import MISSING
 def html_page(rows: Sequence[Mapping[str, Any]], *, date: datetime.date) -> str:
     """Return the page of rows of `contamination.audit.rows.judged_rows`, best first."""
     ranked = sorted(rows, key=_rank)
-    with pd.option_context("display.max_colwidth", None):
-        cells = pd.DataFrame([_cells(row) for row in ranked])
-        table = cells.to_html(index=False, escape=False, border=0)
     page = (files(__package__) / "page.html").read_text(encoding="utf-8")
     script = page.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
     parts = {
         "@HASH@": f"sha256-{digest}",
+        "@PROOF@": f"{PROOF:g}",
         "@FACTS@": _shown(_facts(rows, date)),
-        "@TABLE@": table,
+        "@TABLE@": _table([_cells(row) for row in ranked]),
     }
     return re.sub("@[A-Z]+@", lambda mark: parts[mark[0]], page)
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return a table of markup; each cell names its column, for cards on narrow screens."""
+    headings = [f'<th scope="col">{name}</th>' for name in rows[0]]
+    lines = [
+        "<table>",
+        "<caption>A row for each model, set and test, smallest p first</caption>",
+        f"<thead><tr>{''.join(headings)}</tr></thead>",
+        "<tbody>",
+    ]
+    for row in rows:
+        cells = []
+        for name, markup in row.items():
+            missing = " data-missing" if markup == MISSING else ""
+            cells.append(f'<td data-label="{name}"{missing}>{markup}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines += ["</tbody>", "</table>"]
+    return "\n".join(lines)
 
 
 def _rank(row: Mapping[str, Any]) -> float:
@@ -59,7 +75,7 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     """Return what a row shows in each column, as markup."""
     controls = {
         "records: ": row["order"],
-        "compressor: ": row["compressor"],
+        "zlib baseline: ": row["compressor"],
         "sides without a model: ": row["blind"],
         "control model: ": row["control"],
         "not corrected for: ": row.get("other tests") or None,
@@ -73,7 +89,6 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     if row["verdict"] != "no evidence" or row.get("objections"):
         reason = _shown(row["reason"])
     verdict = _shown(row["verdict"])
-    power = _shown(row["power"] or None).replace("; ", "<br>")
     store = row["store"]
     cells = {}
     for name in ("model", "set", "axis", "test"):
@@ -84,7 +99,10 @@ def _cells(row: Mapping[str, Any]) -> dict[str, str]:
     strong = f'<strong class="{verdict}">{verdict}</strong>'
     cells["Verdict"] = f"{strong} <small>{reason}</small>"
     cells["Controls"] = "<br>".join(lines) or MISSING
-    cells["Power"] = f"<small>{power}</small>"
+    cells["Power"] = MISSING
+    if row["power"]:
+        power = _shown(row["power"]).replace("; ", "<br>")
+        cells["Power"] = f"<details><summary>by copies</summary><small>{power}</small></details>"
     cells["Tokens"] = _shown(row["tokens"])
     cells["Store"] = f'<code title="{store}">{store[:8]}</code>' if store else MISSING
     return cells

@@ -293,14 +293,15 @@ def variant_name(name: str, b: str | None) -> str:
     return f"{name}_{b}"
 
 
-def help_text() -> str:
-    """Return a list of the tests in Markdown for the help, tests on pairs first."""
-    lines = {
-        "successors": "- Pairs of examples:",
-        "orderings": "- Whole orderings:",
-        "alternatives": "- Orders of options (axis options):",
+def described_tests() -> dict[str, dict[str, str]]:
+    """Return the help of each test by its name, for each kind of test, tests on pairs first."""
+    headings = {
+        "successors": "pairs of examples",
+        "orderings": "whole orderings",
+        "alternatives": "orders of options (--axis options)",
     }
+    described: dict[str, dict[str, str]] = {heading: {} for heading in headings.values()}
     for test in TESTS.values():
         default = " (default)" if test.name in DEFAULT_TESTS else ""
-        lines[test.kind] += f"\n    - {test.name}{default}: {test.help}"
-    return "\n".join(lines.values())
+        described[headings[test.kind]][f"{test.name}{default}"] = test.help
+    return described

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from contamination.cli.help import Command
+from contamination.cli.help import Command, Group
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table
 from contamination.errors import InputError
@@ -18,7 +18,7 @@ from contamination.testsets.sources import (
 )
 from contamination.testsets.verified import expected_checksum, read_verified
 
-data = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
+data = typer.Typer(cls=Group, no_args_is_help=True, help="The registry of public test sets.")
 
 Names = Annotated[
     list[str] | None,

@@ -6,7 +6,8 @@ from typing import Any
 
 import typer.core
 
-from contamination.cli.options import GROUPS
+from contamination.audit.registry import described_tests
+from contamination.cli.options import GROUPS, WHAT
 from contamination.errors import InputError
 
 # The type of what may be repeated, as typer shows it: <list[str]> or <list[Path]>.
@@ -22,10 +23,23 @@ ADVICE = {
     "--batch-size": "batches are counted in tokens: give --batch-tokens",
     "--device": "all GPUs are used; to leave them out, set CUDA_VISIBLE_DEVICES to nothing",
 }
+WHOLE_SENTENCE = 200  # letters: no first sentence of a command is longer
+
+
+class Group(typer.core.TyperGroup):
+    """Commands under one name, of which a list tells the whole first sentence."""
+
+    def get_short_help_str(self, limit: int = WHOLE_SENTENCE) -> str:
+        """Return the first sentence of the help, which lists wrap and do not cut."""
+        return super().get_short_help_str(max(limit, WHOLE_SENTENCE))
 
 
 class Command(typer.core.TyperCommand):
     """A command with options in groups, which takes spellings of other programs."""
+
+    def get_short_help_str(self, limit: int = WHOLE_SENTENCE) -> str:
+        """Return the first sentence of the help, which lists wrap and do not cut."""
+        return super().get_short_help_str(max(limit, WHOLE_SENTENCE))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then the options of each group, then those of none."""
@@ -48,6 +62,8 @@ class Command(typer.core.TyperCommand):
             if records:
                 with formatter.section(heading):
                     formatter.write_dl(records)
+            if heading == WHAT and any(name.startswith("--test ") for name, _ in records):
+                _write_tests(formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse what was typed, in the spellings of this command."""
@@ -88,3 +104,10 @@ def _with_type_of_one(name: str) -> str:
     if match is None:
         return name
     return name.replace(match[0], f"<{match[1].lower()}>")
+
+
+def _write_tests(formatter: Any) -> None:
+    """Write what `--test` can name, by kind."""
+    for heading, tests in described_tests().items():
+        with formatter.section(f"--test on {heading}"):
+            formatter.write_dl(list(tests.items()))

@@ -46,10 +46,11 @@ def application(first: str = "") -> "typer.Typer":
     """Return the command line; of a command `first` only its module is imported."""
     import typer  # here, so that an interrupt meanwhile ends in one line, too
 
-    from contamination.cli.help import Command
+    from contamination.cli.help import Command, Group
     from contamination.cli.options import option
 
     app = typer.Typer(
+        cls=Group,
         rich_markup_mode=None,  # plain help is shorter, and there in half the time
         no_args_is_help=True,
         pretty_exceptions_enable=False,

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from contamination.audit.registry import help_text
 from contamination.audit.request import MOST_PERMUTATIONS, Axis
 
 WHAT = "What to test"
@@ -20,7 +19,6 @@ GENERATION = "What a model writes"
 OUTPUT = "Output"
 OPTIONS_AXIS = "Order of options (--axis options or both)"
 GROUPS = (WHAT, TEXT, MODEL, ENDPOINT, GENERATION, OPTIONS_AXIS, OUTPUT)
-TESTS_HELP = help_text().replace("(axis options)", "(--axis options)")
 
 
 def option(text: str, *names: str, group: str | None = None, **settings: Any) -> Any:
@@ -65,7 +63,7 @@ Dataset = Annotated[
 Tests = Annotated[
     list[str] | None,
     option(
-        f"Test to run; may be repeated.\n\n\b\n{TESTS_HELP}",
+        "Test to run, of those listed below; may be repeated.",
         "--test",
         group=WHAT,
         show_default=False,

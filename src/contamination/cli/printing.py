@@ -24,12 +24,30 @@ SEAM = re.compile(r"(\s+)|(?<=[\w][_/.-])(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
 
 
 def say(*lines: str, wrap: bool = True) -> None:
-    """Print lines for people, in which names are no markup and no escapes."""
+    """Print lines for people, in which names are no markup and no escapes.
+
+    Lines break between words alone, so that a path can be copied; the rest of an indented
+    line is indented further.
+    """
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     for line in lines:
-        console.print(printable(line))
+        shown = printable(line)
+        console.print(_in_width(shown, console.width) if wrap else shown)
+
+
+def _in_width(line: str, width: int) -> str:
+    """Return a line broken between words; a word that is longer than the width stays whole."""
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    wrapper = TextWrapper(
+        width=width,
+        initial_indent=indent,
+        subsequent_indent=2 * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return wrapper.fill(line.strip())
 
 
 def fail(problems: Iterable[str]) -> None:
@@ -94,14 +112,18 @@ def _shown(cell: object) -> str:
 
 
 def _print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None) -> None:
-    """Print each row under its first cell, with the names of its other cells."""
+    """Print each row under its first cell, with the names of its cells; empty ones are left out."""
     if title is not None:
         say(title)
     for first, *others in rows:
         named = []
         for column, cell in zip(columns[1:], others, strict=True):
-            named.append(f"{column} {' '.join(cell.split())}")
-        say(first, f"  {'; '.join(named)}")
+            value = " ".join(cell.split())
+            if value:
+                named.append(f"{column} {value}".strip())
+        say(f"{columns[0]} {first}".strip())
+        if named:
+            say(f"  {'; '.join(named)}")
 
 
 def _widths(

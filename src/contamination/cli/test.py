@@ -170,8 +170,8 @@ def test(
     The result is a p-value. Small p: the model prefers the published order, and chance is not a
     plausible reason. Exit status 0: no evidence. 1: evidence, since p is at most --alpha after
     Holm's correction over the tests asked for, and neither the order itself nor a control explains
-    it; proven, if p is at most 0.001 as well. 3: the order is no evidence here, or nothing can be
-    said.
+    it; proven, if the corrected p is at most 0.001 as well and the order is quiet or was drawn. 3:
+    the order is no evidence here, or nothing can be said.
     """
     check_written(output or [], [model, dataset, control, seal, key, held_out])
     chosen_set = SetChoice(

@@ -8,13 +8,14 @@ import typer
 
 from contamination.cli import options as o
 from contamination.cli.ending import ExitStatus
+from contamination.cli.help import Command, Group
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
 
 DAY = {"formats": ["%Y-%m-%d"], "metavar": "DATE"}
 
 wikimia = typer.Typer(
-    no_args_is_help=True, help="Benchmarks of texts from before and after a date."
+    cls=Group, no_args_is_help=True, help="Benchmarks of texts from before and after a date."
 )
 
 
@@ -23,7 +24,7 @@ def group() -> None:
     """Benchmarks of texts from before and after a date."""
 
 
-@wikimia.command("build")
+@wikimia.command("build", cls=Command)
 def build(
     pages: Annotated[
         Path,

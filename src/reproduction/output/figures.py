@@ -325,16 +325,27 @@ def _key(figure: Figure, marks: Mapping[str, Line2D | tuple[Line2D, ...]]) -> No
     )
 
 
-def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Figure:
+def plot_power(
+    panels: Mapping[str, pd.DataFrame], tests: Iterable[Test], *, one_scale: bool = False
+) -> Figure:
     """Draw the mean -log10 p of the sets of each duplication count, by test, over single sets.
 
-    As Oren's Figure 2, side by side for each of the `panels`: title -> rows with
-    columns dup_count, test and log10_p. Points are single sets. With a column
-    floor_log10_p, the least that a test can give for a set, points that have reached it
-    are hollow.
+    As Oren's Figure 2, panels side by side. Points are single sets.
+
+    Parameters
+    ----------
+    panels
+        Title -> rows with columns dup_count, test and log10_p. With a column
+        floor_log10_p, the least that a test can give for a set, points that have
+        reached it are hollow.
+    tests
+        The tests that are drawn.
+    one_scale
+        Whether all panels have the same axis of evidence.
     """
     figure, row = panel_row(panels, size=(1.4 + 3.6 * len(panels), 4.2))
     tests = list(tests)
+    most_of_all = max(-table["log10_p"].min() for table in panels.values())
     for axes, table in zip(row, panels.values(), strict=True):
         means = []
         for test in tests:
@@ -343,7 +354,7 @@ def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Fig
                 means.append(_draw_counts(axes, chosen, test))
         count_axis(axes, table["dup_count"])
         axes.set(xlabel="Duplication count")
-        evidence_axis(axes, -table["log10_p"].min())
+        evidence_axis(axes, most_of_all if one_scale else -table["log10_p"].min())
     row[0].set_ylabel(EVIDENCE)
     label_ends(row[-1], means)
     marks = {"single sets": _point("0.5")}

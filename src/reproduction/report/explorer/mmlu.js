@@ -119,18 +119,22 @@ function showCombined(mmlu, choice) {
   };
 }
 
+// One for each curve, which colour alone would not tell apart.
+const DASHES = [[1, 0], [9, 3], [2, 2], [9, 3, 2, 3], [5, 2], [1, 3]];
+
 /** Draws the ECDF of every curve, and on it the places of one subset. */
 function drawEcdf(id, mmlu, places) {
   const share = { field: "share", type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%", tickCount: 5 }, title: "share of kept subsets" };
   const x = { field: "p", type: "quantitative", scale: { domain: [0, 1] }, axis: { tickCount: 5 }, title: "p-value" };
   const scale = { domain: mmlu.curves.map((curve) => curve.name), range: mmlu.curves.map((curve) => visible(curve.colour)) };
   const color = { field: "name", title: null, scale, legend: { orient: "bottom", columns: narrow ? 1 : 2, symbolOpacity: 1 } };
+  const strokeDash = { field: "name", title: null, scale: { domain: scale.domain, range: DASHES } };
   const steps = mmlu.curves.flatMap(({ name, points }) => points.map(([p, height]) => ({ name, p, share: height })));
   return draw(id, {
     layer: [
       { data: { values: mmlu.band }, mark: { type: "area", color: "#888", opacity: 0.2 }, encoding: { x, y: { ...share, field: "low" }, y2: { field: "high" } } },
       { data: { values: mmlu.band }, mark: { type: "line", strokeDash: [5, 4], color: "#888" }, encoding: { x, y: { ...share, field: "p" } } },
-      { data: { values: steps }, mark: { type: "line", interpolate: "step-after", opacity: places.length ? 0.45 : 1 }, encoding: { x, y: share, color } },
+      { data: { values: steps }, mark: { type: "line", interpolate: "step-after", opacity: places.length ? 0.45 : 1 }, encoding: { x, y: share, color, strokeDash } },
       { data: { values: places }, mark: { type: "point", size: 110, opacity: 1, strokeWidth: 2 },
         encoding: { x, y: share, color, fill: { condition: { test: "datum.kept", field: "name", scale }, value: "transparent" } } },
     ],

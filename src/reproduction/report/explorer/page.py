@@ -23,6 +23,7 @@ import pandas as pd
 import vl_convert
 from IPython.display import IFrame
 
+from contamination.audit.controls.diagnosis import Diagnosis
 from contamination.audit.decision import decide, log10_floor
 from contamination.audit.objections import ZLIB_BASELINE, Evidence
 from contamination.audit.registry import DEFAULT_TESTS, TESTS
@@ -137,6 +138,15 @@ def _outcome_row(outcome: Outcome, joint: float, holm: float) -> list[Any]:
     ]
 
 
+def _diagnosis_in_sentences(diagnosis: Diagnosis) -> str:
+    """Return the verdict of a diagnosis and its reasons, in which names of code are words."""
+    sentences = []
+    for part in (diagnosis.verdict, *diagnosis.reasons):
+        words = part.replace("_", " ")
+        sentences.append(f"{words[0].upper()}{words[1:]}.")
+    return " ".join(sentences)
+
+
 def _outcome_panel(outcome: Outcome, holm: float) -> dict[str, Any]:
     """Return the data of the panel that opens when a reader chooses an outcome."""
     test = TESTS[outcome.result.test]
@@ -144,7 +154,7 @@ def _outcome_panel(outcome: Outcome, holm: float) -> dict[str, Any]:
     bounds = shard_bounds(len(outcome.scored.test_set.examples), outcome.result.shards)
     return {
         "starts": [start for start, _ in bounds],
-        "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
+        "reasons": _diagnosis_in_sentences(diagnosis),
         "colour": test.colour,
         "unit": "difference in nats" if test.name == "sharded_t" else "z-score",
         "by_shard": outcome.by_shard.round(2).tolist(),

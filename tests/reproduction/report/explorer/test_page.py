@@ -94,7 +94,9 @@ def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[Score
         assert [f"{text}\n" for text in texts] == list(scored.test_set.examples)
     starts = {len(each["by_shard"]): each["starts"] for each in data["outcomes"]}
     assert starts == {1: [0], 2: [0, 12], 6: [0, 4, 8, 12, 16, 20]}
-    assert all(each["reasons"].startswith(OrderState.__args__) for each in data["outcomes"])
+    states = tuple(state.capitalize() for state in OrderState.__args__)
+    assert all(each["reasons"].startswith(states) for each in data["outcomes"])
+    assert all("_" not in each["reasons"] for each in data["outcomes"])
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
