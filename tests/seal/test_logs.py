@@ -409,7 +409,9 @@ def test_the_prompts_of_a_table_are_searched(divisors, tmp_path, column: str) ->
     other = divisors.test_set.records[1]
     shot = f"{other['question']} {other['answer']}"
     for shown, found in ((shot, True), ([{"role": "user", "content": shot}], True), ("v2", False)):
-        log = rows_of(divisors, tmp_path, **{"model": "m", column: shown})
+        changes = {"model": "m"}
+        changes[column] = shown
+        log = rows_of(divisors, tmp_path, **changes)
         if found:
             assert "answers.jsonl, line 1" in refusal(audit_logs, divisors, [log])
         else:

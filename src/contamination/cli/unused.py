@@ -64,7 +64,7 @@ def refuse_unused_of_dry_run(text: TextChoice, output: Sequence[Path], *, dry_ru
     dry_run
         Whether nothing is scored.
     """
-    prices = changed(text, ("price_in", "price_out"))
+    prices = typed_options(text, ("price_in", "price_out"))
     if prices and not dry_run:
         flag = flag_of(prices[0])
         raise InputError(f"{flag} goes with --dry-run: give both, or leave it out")
