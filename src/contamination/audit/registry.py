@@ -298,7 +298,7 @@ def described_tests() -> dict[str, dict[str, str]]:
     headings = {
         "successors": "pairs of examples",
         "orderings": "whole orderings",
-        "alternatives": "orders of options (--axis options)",
+        "alternatives": "orders of options",
     }
     described: dict[str, dict[str, str]] = {heading: {} for heading in headings.values()}
     for test in TESTS.values():
