@@ -36,7 +36,7 @@ from fakes.training_run import (
     record_steps,
     weights,
 )
-from reproduction.stages.rules import PACKAGES, closure
+from reproduction.stages.closure import PACKAGES, closure
 
 # What training imports is told before anything else is imported.
 PROGRAM = """
