@@ -29,7 +29,7 @@ from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
 from contamination.errors import InputError
-from contamination.scoring.contract import Scorer
+from contamination.scoring.contract import Scorer, require_scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
@@ -172,6 +172,7 @@ def _open_model(
 ) -> tuple[Scorer, Request]:
     """Return the open model, and the request with its name."""
     if not isinstance(model, str | Path | ModelSource):
+        require_scorer(model)
         return model, request
     source = model if isinstance(model, ModelSource) else ModelSource(str(model))
     named = replace(request, name=request.name or label(source.name))
