@@ -132,7 +132,7 @@ def run_audit(
         shards at once.
     """
     if stop_at is not None:
-        _ = request.stopping_test  # refused before anything is opened
+        request.require_stopping_test()
     scorer, request = _open_model(model, request)
     examples = _open_set(test_set, request, template)
     timed = timed and stop_at is None
