@@ -4,7 +4,10 @@ import pickle
 
 import pytest
 
+from contamination import ModelSource, membership_scores, open_store, open_test_set, run_audit
 from contamination.errors import InputError, brief, csv_text
+from contamination.scoring.store import create_store
+from fakes.made_up_registry import refusal
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,26 @@ def test_no_cell_of_a_table_is_a_formula_or_an_escape(text: str, cell: str) -> N
 )
 def test_a_message_is_cut_after_a_sentence_or_a_word(text: str, most: int, line: str) -> None:
     assert brief(text, most) == line
+
+
+FACE = {
+    "run_audit of a model": lambda value: run_audit(value, "set.jsonl"),
+    "run_audit of a set": lambda value: run_audit(Fake(), value),
+    "open_test_set": open_test_set,
+    "open_store": open_store,
+    "create_store": lambda value: create_store(value, None),
+    "ModelSource": ModelSource,
+    "membership_scores": lambda value: membership_scores(value, ["a text"]),
+}
+
+
+class Fake:
+    """A model that is never asked."""
+
+    token_logprobs = print
+
+
+@pytest.mark.parametrize("value", [None, 5, b"set", ["a"], {}])
+@pytest.mark.parametrize("call", FACE.values(), ids=FACE)
+def test_what_is_no_path_is_named(call, value: object) -> None:
+    assert repr(value) in refusal(call, value)

@@ -110,6 +110,13 @@ def is_path(text: str) -> bool:
         return False
 
 
+def require_path(value: object, what: str) -> None:
+    """Raise InputError for a value that is neither a text nor a path; `what` it should name."""
+    if not isinstance(value, str | Path):
+        shown = repr(value)[:60]
+        raise InputError(f"{what} is {shown}: give its name or its path, as text or as a Path")
+
+
 def writable(name: str) -> str:
     """Return a name without what UTF-8 cannot say, such as half an emoji."""
     return name.encode("utf-8", "replace").decode()

@@ -116,6 +116,7 @@ def test_a_whole_process_ends_with_1_only_where_its_verdict_arrives(
     done = subprocess.run(["sh", "-c", line], env=os.environ | told, capture_output=True)
     assert done.returncode == status
     assert (b"proven" in done.stdout) == (status == 1 or redirected == "2>/dev/full")
+    assert (b"standard output" in done.stderr) == (redirected in (">/dev/full", ">&-"))
 
 
 def test_the_module_is_the_command() -> None:

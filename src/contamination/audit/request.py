@@ -150,16 +150,20 @@ class Request:
 
         Raises InputError if the request has no such test, or several tests.
         """
+        self.require_stopping_test()
+        (test,) = self.order_tests
+        return test
+
+    def require_stopping_test(self) -> None:
+        """Raise InputError if the request has no test that can stop early, or several tests."""
         stopping = [name for name, test in TESTS.items() if test.stops]
-        if self.axis == "order" and len(self.order_tests) == 1:
-            (test,) = self.order_tests
-            if test in stopping:
-                return test
-        raise InputError(
-            "stopping early follows one test of the order of records by shards: give "
-            f"one of {', '.join(stopping)}, and leave out the axis",
-            parameter="tests",
-        )
+        one = len(self.order_tests) == 1 and self.order_tests[0] in stopping
+        if self.axis != "order" or not one:
+            raise InputError(
+                "stopping early follows one test of the order of records by shards: give "
+                f"one of {', '.join(stopping)}, and leave out the axis",
+                parameter="tests",
+            )
 
     def option_variants(
         self,

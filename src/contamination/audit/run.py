@@ -29,7 +29,7 @@ from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
 from contamination.errors import InputError
-from contamination.scoring.contract import Scorer
+from contamination.scoring.contract import Scorer, require_scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
@@ -132,7 +132,7 @@ def run_audit(
         shards at once.
     """
     if stop_at is not None:
-        _ = request.stopping_test  # refused before anything is opened
+        request.require_stopping_test()
     scorer, request = _open_model(model, request)
     examples = _open_set(test_set, request, template)
     timed = timed and stop_at is None
@@ -172,6 +172,7 @@ def _open_model(
 ) -> tuple[Scorer, Request]:
     """Return the open model, and the request with its name."""
     if not isinstance(model, str | Path | ModelSource):
+        require_scorer(model)
         return model, request
     source = model if isinstance(model, ModelSource) else ModelSource(str(model))
     named = replace(request, name=request.name or label(source.name))

@@ -251,26 +251,6 @@ def open_scorer(model: str, choice: ModelChoice) -> "Scorer":
     )
 
 
-def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer":
-    """Return the scorer of a control; raise InputError if it has the weights of the model.
-
-    Parameters
-    ----------
-    control
-        Name of the control, as typed.
-    choice
-        How to load or reach the control; it is the choice of the model.
-    model
-        The scorer of the model.
-    """
-    scorer = open_scorer(control, choice)
-    if scorer.revision == model.revision:
-        raise InputError(
-            f"--control {control} has the weights of MODEL: name another model",
-        )
-    return scorer
-
-
 def open_generator(
     model: str,
     choice: ModelChoice,

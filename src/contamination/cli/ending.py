@@ -5,6 +5,7 @@ happens, from a closed output to a bug, has a status of its own here, so that no
 looks like a proof.
 """
 
+import errno
 import gc
 import io
 import os
@@ -18,6 +19,7 @@ from typing import Any, NoReturn, TextIO
 from contamination.errors import InputError, printable
 from contamination.extras import advice_on_missing
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MOST_SHOWN = 200  # characters of a path, from its end
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of glibc's malloc.h
 
@@ -85,9 +87,9 @@ def flushed(status: ExitStatus) -> ExitStatus:
         try:
             stream.flush()
         except (OSError, ValueError) as error:
-            _silence(stream)
             if status in (ExitStatus.DONE, ExitStatus.PROVEN, ExitStatus.NOT_SAID):
                 status = report_error(error)
+            _silence(stream)
     return status
 
 
@@ -101,6 +103,12 @@ def _line(error: BaseException) -> str | None:
         reason = error.strerror or str(error)
         if error.filename is None:
             shown = printable(reason)
+            if _is_refused(sys.stdout):
+                return f"standard output cannot be written ({shown}); redirect it elsewhere"
+            if error.errno in FULL:  # a file that a command was asked to write is named
+                return (
+                    f"standard output or a temporary file cannot be written ({shown}); free space"
+                )
             return f"I/O error: {shown}"
         path = printable(str(error.filename))[-MOST_SHOWN:]
         return f"{path}: {reason}; give another path"
@@ -137,6 +145,16 @@ def _open_streams() -> None:
         raise InputError(
             "standard output is closed: redirect it to a file, or to /dev/null",
         )
+
+
+def _is_refused(stream: TextIO | None) -> bool:
+    """Return whether a stream holds something that it cannot write out."""
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def _silence(stream: TextIO) -> None:

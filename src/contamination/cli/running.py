@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from contamination.audit.request import Request
-from contamination.cli.choices import SetChoice, TextChoice, open_set, open_set_of_items
+from contamination.cli.choices import (
+    ModelChoice,
+    SetChoice,
+    TextChoice,
+    open_scorer,
+    open_set,
+    open_set_of_items,
+)
 from contamination.cli.methods import Method
 from contamination.cli.report import print_generation_plans, print_plans
 from contamination.errors import InputError
@@ -15,6 +22,7 @@ if TYPE_CHECKING:
     from contamination.audit.plan import ScoringPlan
     from contamination.audit.result import Audit
     from contamination.audit.sides_plan import SidesPlan
+    from contamination.scoring.contract import Scorer
     from contamination.testsets.example_set import ExampleSet
     from contamination.testsets.variants import VariantSet
 
@@ -59,10 +67,7 @@ def open_set_with_variants(
     InputError
         If the set cannot be opened, or too few of its items have options that may move.
     """
-    declared = (choice.answer, choice.options, choice.other)
     if request.axis == "order":
-        if any(declared):
-            raise InputError("--answer, --options and --other need --axis options")
         return open_set(choice), None
     examples = open_set_of_items(choice)
     template = None if choice.typed_template is None else examples.template
@@ -94,12 +99,41 @@ def open_models(
     opened = list[OpenedModel]()
     for name, request in zip(names, requests, strict=True):
         model = method.open_model(name)
-        if any(model.revision == before.model.revision for before in opened):
-            raise InputError(
-                f"--control {name} has the weights of MODEL: name another model",
-            )
+        for before in opened:
+            require_other_weights(name, model.revision, before.model.revision)
         opened.append(OpenedModel(name, request, model))
     return opened
+
+
+def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer":
+    """Return the scorer of a control; raise InputError if it has the weights of the model.
+
+    Parameters
+    ----------
+    control
+        Name of the control, as typed.
+    choice
+        How to load or reach the control; it is the choice of the model.
+    model
+        The scorer of the model.
+    """
+    scorer = open_scorer(control, choice)
+    require_other_weights(control, scorer.revision, model.revision)
+    return scorer
+
+
+def require_other_weights(control: str, revision: str, of_model: str) -> None:
+    """Raise InputError for a control that has the weights of the model.
+
+    Parameters
+    ----------
+    control
+        Name of the control, as typed.
+    revision, of_model
+        What names the weights of the control, and those of the model.
+    """
+    if revision == of_model:
+        raise InputError(f"--control {control} has the weights of MODEL: name another model")
 
 
 def print_dry_run(

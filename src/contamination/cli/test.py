@@ -10,13 +10,9 @@ from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     TextChoice,
-    check_outputs,
-    check_written,
     sampling_of,
 )
 from contamination.cli.ending import ExitStatus
-from contamination.cli.flags import flag_of
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.methods import ByLogProbabilities, ByTexts, Method
 from contamination.cli.options import option
 from contamination.cli.report import show_result
@@ -26,14 +22,7 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
-from contamination.cli.unused import (
-    refuse_unused,
-    refuse_unused_fields,
-    refuse_unused_mirror,
-    refuse_unused_of_dry_run,
-)
-from contamination.errors import InputError
-from contamination.files import check_directory
+from contamination.cli.test_checks import Way, check_options
 from contamination.scoring.models import label, label_control
 
 
@@ -173,7 +162,6 @@ def test(
     it; proven, if the corrected p is at most 0.001 as well and the order is quiet or was drawn. 3:
     the order is no evidence here, or nothing can be said.
     """
-    check_written(output or [], [model, dataset, control, seal, key, held_out])
     chosen_set = SetChoice(
         dataset=dataset,
         template=template,
@@ -209,8 +197,6 @@ def test(
         price_in=price_in,
         price_out=price_out,
     )
-    refuse_swapped(model, dataset)
-    check_directory(directory)
     request = Request(
         tests=tests,
         shards=shards,
@@ -225,21 +211,24 @@ def test(
         name=label(model),
     )
     writes = access == "generate"
-    check_outputs(output or [])
-    check_access(text, chosen_model, request, writes=writes)
     sealed = seal is not None or key is not None
-    if not sealed:  # which refuses all that its seal states
-        refuse_unused(request, writes=writes)
-        refuse_unused_fields(chosen_set, request)
-        refuse_unused_mirror(mirror, [dataset])
-    refuse_unused_of_dry_run(text, output or [], dry_run=dry_run)
-    check_held_out(held_out, sealed=sealed, writes=writes)
-    check_combination(
+    way = Way(
         sealed=sealed,
-        stop=stop,
+        held_out=held_out is not None,
         control=control is not None,
+        stop=stop,
         dry_run=dry_run,
         writes=writes,
+    )
+    check_options(
+        model,
+        chosen_set,
+        chosen_model,
+        text,
+        request,
+        way,
+        read=[control, seal, key, held_out],
+        output=output or [],
     )
     if sealed:
         from contamination.cli.test_sealed import test_sealed
@@ -258,8 +247,6 @@ def test(
             as_json=as_json,
             dry_run=dry_run,
         )
-    if stop:
-        _ = request.stopping_test  # refused before anything is read
     names = [model]
     requests = [request]
     if control is not None:
@@ -298,93 +285,3 @@ def test(
     if not first_process:
         return ExitStatus.DONE
     return show_result(audit, alpha, output=output or [], as_json=as_json)
-
-
-def check_access(
-    text: TextChoice,
-    model: ModelChoice,
-    request: Request,
-    *,
-    writes: bool,
-) -> None:
-    """Raise InputError for options that do not go with what the model gives.
-
-    Parameters
-    ----------
-    text
-        What the model is to write.
-    model
-        How to load or reach the model.
-    request
-        What to test.
-    writes
-        Whether the model gives text alone.
-    """
-    default = TextChoice()
-    for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
-        if not writes and getattr(text, name) != getattr(default, name):
-            raise InputError(f"{flag_of(name)} goes with --access generate: give both")
-    if text.quiz and request.axis != "order":
-        raise InputError("--quiz asks for the order of records: leave out --axis")
-    if writes and model.endpoint and (model.tokenizer or model.context):
-        raise InputError(
-            "--tokenizer and --context are for log-probabilities: with --access "
-            "generate the endpoint is sent text; leave them out"
-        )
-
-
-def check_held_out(held_out: Path | None, *, sealed: bool, writes: bool) -> None:
-    """Raise InputError for held-out records that no test compares.
-
-    Parameters
-    ----------
-    held_out
-        Their file; None if none is named.
-    sealed
-        Whether a sealed set is tested.
-    writes
-        Whether the model gives text alone.
-    """
-    if held_out is None:
-        return
-    if not sealed:
-        raise InputError(
-            "--held-out goes with --seal and --key; without a seal, `contamination compare` "
-            "takes the two files"
-        )
-    if writes:
-        raise InputError(
-            "--held-out needs log-probabilities of records: leave it out with --access generate",
-        )
-
-
-def check_combination(
-    *,
-    sealed: bool,
-    stop: bool,
-    control: bool,
-    dry_run: bool,
-    writes: bool,
-) -> None:
-    """Raise InputError for ways of testing that exclude each other.
-
-    Parameters
-    ----------
-    sealed
-        Whether a sealed set is tested.
-    stop
-        Whether scoring stops early.
-    control
-        Whether there is a control model.
-    dry_run
-        Whether nothing is scored.
-    writes
-        Whether the model gives text alone.
-    """
-    if sealed and (stop or control):
-        raise InputError(
-            "--stop and --control: all that --seal names is tested; leave them",
-        )
-    if stop and (control or dry_run or writes):
-        others = "--control, --dry-run and --access generate"
-        raise InputError(f"--stop scores as many shards as it takes: leave out {others}")

@@ -21,7 +21,7 @@ from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.signals import text_log_probs, token_signals
 from contamination.randomness import random_stream
-from contamination.scoring.contract import Scorer
+from contamination.scoring.contract import Scorer, require_scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -192,6 +192,7 @@ def _neighbour_log_probs(
 def _open(model: Model) -> Scorer:
     if isinstance(model, str | Path | ModelSource):
         return TransformersScorer(model)
+    require_scorer(model)
     return model
 
 

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from contamination.errors import InputError
+
 if TYPE_CHECKING:  # a contract needs no network
     from transformers import PreTrainedTokenizerBase
 
@@ -42,3 +44,11 @@ def start_token(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Return the id put before a sequence: BOS, else EOS, else the vocabulary's first entry."""
     candidates = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     return next((int(token) for token in candidates if token is not None), 0)
+
+
+def require_scorer(model: object) -> None:
+    """Raise InputError for a model that is none: neither a scorer nor what names one."""
+    if not callable(getattr(model, "token_logprobs", None)):
+        raise InputError(
+            f"the model is {repr(model)[:60]}: give a scorer, or the name or path of a model"
+        )

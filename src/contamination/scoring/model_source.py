@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from contamination.errors import InputError
+from contamination.files import require_path
 from contamination.scoring.checkpoint import refuse_adapter, refuse_pipes
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -42,6 +43,7 @@ class ModelSource:
 
     def __post_init__(self) -> None:
         """Refuse what is wrong whatever the files say."""
+        require_path(self.name, "the model")
         precisions = get_args(Precision)
         if self.precision not in precisions:
             listed = ", ".join(precisions)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import check_directory
+from contamination.files import check_directory, require_path
 from contamination.scoring.store_format import Header as Header
 from contamination.scoring.store_format import Kind, read_header
 from contamination.scoring.stores.base import RESOLUTION as RESOLUTION
@@ -50,6 +50,7 @@ def create_store(directory: Path, header: Header, *, replace: bool = False) -> S
     replace
         Remove a store of something else instead of raising an error.
     """
+    require_path(directory, "the store")
     store = store_of(directory, header)
     store.create(replace=replace)
     return store
@@ -75,6 +76,7 @@ def open_store(directory: Path | str) -> Store:
     ...     store.permutations(), store.log_probs(1).tolist()
     (1, [[-6.0, -6.0]])
     """
+    require_path(directory, "the store")
     path = Path(directory) / "store.json"
     check_directory(path.parent)
     if not path.is_file():

@@ -19,6 +19,7 @@ from contamination.files import (
     check_directory,
     is_path,
     locked,
+    require_path,
     sha256_of,
     writable,
     write_json,
@@ -169,6 +170,7 @@ def open_records(
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
+    require_path(what, "the test set")
     text = str(what)
     path = Path(what)
     entry = None if isinstance(what, Path) else entries().get(text)

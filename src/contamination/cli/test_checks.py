@@ -1,0 +1,141 @@
+"""What `contamination test` refuses before anything is read, in the order of the checks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from contamination.audit.request import Request
+from contamination.cli.choices import (
+    ModelChoice,
+    SetChoice,
+    TextChoice,
+    check_outputs,
+    check_written,
+)
+from contamination.cli.flags import flag_of
+from contamination.cli.hints import refuse_swapped
+from contamination.cli.unused import (
+    refuse_unused,
+    refuse_unused_fields,
+    refuse_unused_mirror,
+    refuse_unused_of_dry_run,
+)
+from contamination.errors import InputError
+from contamination.files import check_directory
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a set is tested.
+
+    Attributes
+    ----------
+    sealed
+        Whether a key has drawn the set.
+    held_out
+        Whether it is compared with records that the key has held back.
+    control
+        Whether there is a control model.
+    stop
+        Whether scoring stops early.
+    dry_run
+        Whether nothing is scored.
+    writes
+        Whether the model gives text alone.
+    """
+
+    sealed: bool
+    held_out: bool
+    control: bool
+    stop: bool
+    dry_run: bool
+    writes: bool
+
+
+def check_options(
+    model: str,
+    chosen_set: SetChoice,
+    chosen_model: ModelChoice,
+    text: TextChoice,
+    request: Request,
+    way: Way,
+    *,
+    read: Sequence[Path | str | None],
+    output: Sequence[Path],
+) -> None:
+    """Raise InputError for options that do nothing, contradict each other or cannot be met.
+
+    Parameters
+    ----------
+    model
+        Name of the model, as typed.
+    chosen_set, chosen_model, text
+        The set, how the model is reached, and what it is to write, as typed.
+    request
+        The tests.
+    way
+        How they are made.
+    read
+        Names of what the command reads beside model and set, some of which may be paths.
+    output
+        Files for the result.
+    """
+    check_written(output, [model, chosen_set.dataset, *read])
+    refuse_swapped(model, chosen_set.dataset)
+    check_directory(Path(request.directory))
+    check_outputs(output)
+    _check_access(text, chosen_model, request, writes=way.writes)
+    if not way.sealed:  # a seal states all of this, and its test refuses each by name
+        refuse_unused(request, writes=way.writes)
+        refuse_unused_fields(chosen_set, request)
+        refuse_unused_mirror(chosen_set.mirror, [chosen_set.dataset])
+    refuse_unused_of_dry_run(text, output, dry_run=way.dry_run)
+    _check_held_out(way)
+    _check_combination(way)
+    if way.stop:
+        request.require_stopping_test()
+
+
+def _check_access(
+    text: TextChoice,
+    model: ModelChoice,
+    request: Request,
+    *,
+    writes: bool,
+) -> None:
+    """Raise InputError for options that do not go with what the model gives."""
+    default = TextChoice()
+    for name in ("quiz", "samples", "tokens", "temperature", "price_in", "price_out"):
+        if not writes and getattr(text, name) != getattr(default, name):
+            raise InputError(f"{flag_of(name)} goes with --access generate: give both")
+    if text.quiz and request.axis != "order":
+        raise InputError("--quiz asks for the order of records: leave out --axis")
+    if writes and model.endpoint and (model.tokenizer or model.context):
+        raise InputError(
+            "--tokenizer and --context are for log-probabilities: with --access "
+            "generate the endpoint is sent text; leave them out"
+        )
+
+
+def _check_held_out(way: Way) -> None:
+    """Raise InputError for held-out records that no test compares."""
+    if way.held_out and not way.sealed:
+        raise InputError(
+            "--held-out goes with --seal and --key; without a seal, `contamination compare` "
+            "takes the two files"
+        )
+    if way.held_out and way.writes:
+        raise InputError(
+            "--held-out needs log-probabilities of records: leave it out with --access generate",
+        )
+
+
+def _check_combination(way: Way) -> None:
+    """Raise InputError for ways of testing that exclude each other."""
+    if way.sealed and (way.stop or way.control):
+        raise InputError(
+            "--stop and --control: all that --seal names is tested; leave them",
+        )
+    if way.stop and (way.control or way.dry_run or way.writes):
+        others = "--control, --dry-run and --access generate"
+        raise InputError(f"--stop scores as many shards as it takes: leave out {others}")
