@@ -162,7 +162,7 @@ def quiz(call, model):
 
 
 def test_published_options_alone_reject_nothing(quiz, make_model, call) -> None:
-    """How people write options favours their order: it takes a control that does not like it."""
+    """Habits of writing favour the order of options: evidence takes a control that is silent."""
     other = make_model(120)
     assert quiz("--alpha", "1e-8")[0] == 0
     assert quiz("--alpha", "1e-9")[0] == 3  # three options have six orders: 6^-11 is the least p
