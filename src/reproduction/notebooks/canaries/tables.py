@@ -31,7 +31,7 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     alpha
         Level at which null calibration counts rejections.
     redrawn
-        Canonical orders of each set that are drawn anew, for null calibration.
+        Number of redrawn canonical orders of each set, for null calibration.
 
     Returns
     -------
