@@ -69,7 +69,7 @@ INLINE = re.compile(r"(make|(\.venv/bin/)?contamination) \S.*")
 
 
 class Block(NamedTuple):
-    """What stands between two fences: where, its language and its text."""
+    """A block between two fences: its place, its language and its text."""
 
     where: str
     language: str
@@ -86,7 +86,7 @@ class Block(NamedTuple):
 
 @cache
 def parsed(document: Path) -> tuple[list[Block], list[str]]:
-    """What stands between fences, and commands inside the text."""
+    """The blocks between fences, and commands inside the text."""
     name = document.relative_to(ROOT).as_posix()
     text = document.read_text(encoding="utf-8")
     tokens = MarkdownIt().enable("table").parse(text)

@@ -1,4 +1,4 @@
-"""What is published: wheel and source archive, with a core that needs no extra."""
+"""The published files: wheel and source archive, with a core that needs no extra."""
 
 import re
 import shutil

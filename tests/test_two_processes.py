@@ -53,7 +53,7 @@ print(json.dumps(statuses | {"modules": modules}))
 
 @pytest.fixture(scope="module")
 def one(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
-    """What a single process, this one, does and writes."""
+    """The results and files of a single process, this one."""
     assert torch.get_num_threads() == 1  # as in the processes below
     folder = tmp_path_factory.mktemp("one")
     joint_run.write_inputs(folder)
@@ -65,7 +65,7 @@ def one(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
 
 @pytest.fixture(scope="module")
 def two(model_directory, tokenizer, tmp_path_factory) -> SimpleNamespace:
-    """What two processes do and write, three times, and killed training; nobody guesses a port."""
+    """The results of two processes, three times, and of killed training; nobody guesses a port."""
     folder = tmp_path_factory.mktemp("two")
     joint_run.write_inputs(folder)
     for rank in range(2):

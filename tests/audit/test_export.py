@@ -1,4 +1,4 @@
-"""What a result looks like to others: its schema, which old files keep, and the other formats."""
+"""Results for others: its schema, which old files keep, and the other formats."""
 
 import copy
 import csv

@@ -1,4 +1,4 @@
-"""What other commands tested of a model and a set is told beside every p-value."""
+"""Each p-value names the tests of its model and set by other commands."""
 
 import json
 from dataclasses import replace

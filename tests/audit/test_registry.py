@@ -57,7 +57,7 @@ def all_orderings(store):
 
 @pytest.mark.parametrize("gain", [0.0, 0.5, 1.0])
 def test_min_p_against_all_choices_of_orderings(gain):
-    """Of 24 orderings in each of two shards, and four numbers of tokens: 576 sums of each."""
+    """Two shards of 24 orderings have 576 sums for each of four numbers of tokens."""
     store = made_up_store(np.random.default_rng(3), gain=gain)
     scores = all_orderings(store)
     shares = (scores - scores.mean(axis=2, keepdims=True)) / scores.std(axis=2, keepdims=True)

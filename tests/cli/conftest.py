@@ -1,4 +1,4 @@
-"""What a person types, in a directory of its own."""
+"""A command as a person types it, in a directory of its own."""
 
 import json
 import shutil

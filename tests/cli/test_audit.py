@@ -62,7 +62,7 @@ def test_without_evidence_a_table_says_how_likely_copies_are_found(audit):
     printed = " ".join(out.split())
     assert "set of your size (20 records)" in printed and "records for 80%" in printed
     verdict = printed.partition("verdict at 0.001: ")[2]
-    assert verdict.startswith("no evidence: p = ") and "Had the model" not in verdict
+    assert verdict.startswith("no evidence: p = ") and "%" not in verdict
 
 
 def test_files_hold_what_is_printed(audit):
@@ -162,7 +162,7 @@ def quiz(call, model):
 
 
 def test_published_options_alone_reject_nothing(quiz, make_model, call) -> None:
-    """How people write options favours their order: it takes a control that does not like it."""
+    """Habits of writing favour the order of options: evidence takes a control that is silent."""
     other = make_model(120)
     assert quiz("--alpha", "1e-8")[0] == 0
     assert quiz("--alpha", "1e-9")[0] == 3  # three options have six orders: 6^-11 is the least p

@@ -49,7 +49,7 @@ def model(make_model) -> Path:
 
 
 def secrets() -> list[str]:
-    """What nobody but the author may see."""
+    """Texts that only the author may see."""
     key = json.loads(Path(SEALED[3]).read_bytes())
     asked = {json.loads(line)["question"] for line in Path(PUBLISHED).read_text().splitlines()}
     wordings = set()

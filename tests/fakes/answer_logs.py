@@ -1,4 +1,4 @@
-"""Logs of each harness, written by hand: what models answered, beside all that says what is right.
+"""Logs of each harness, written by hand: the answers of models, and fields that give the right one.
 
 Each writer takes a folder and rows of (record, what the model wrote), and writes one answer to each
 record. `Gold` is what stands in targets, scores and filtered answers, which no reader may look at.
@@ -22,7 +22,7 @@ Rows = Sequence[tuple[dict[str, Any], str]]
 
 @dataclass(frozen=True)
 class Gold:
-    """What a harness says is right, and how it scored an answer."""
+    """The right answer according to a harness, and its score of an answer."""
 
     text: str = "7"
     number: int = 0

@@ -63,7 +63,7 @@ class Browser:
         return self.run(READY)
 
     def problems(self) -> list[str]:
-        """What a console shows, since it was last asked for."""
+        """Messages of the console since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requested(self) -> list[str]:

@@ -104,7 +104,7 @@ def _refuse_nothing(body: Any) -> str:
 
 
 class CompletionsServer(LocalServer):
-    """What it has seen, and how it misbehaves.
+    """A server that records requests, and misbehaves as told.
 
     Attributes
     ----------

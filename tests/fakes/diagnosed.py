@@ -1,4 +1,4 @@
-"""What the table of a diagnosis says, read as a test of it wants it."""
+"""The table of a diagnosis, read for its tests."""
 
 import pandas as pd
 

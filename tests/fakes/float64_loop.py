@@ -1,4 +1,4 @@
-"""What scoring must agree with: one forward pass in float64 for each token."""
+"""The reference for scoring: one forward pass in float64 for each token."""
 
 from functools import lru_cache
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What two processes do together, where they end well or one is killed; and killed training.
+"""Runs of two processes that end well or of which one is killed; and killed training.
 
 The first two meet at the first port, each writes what it was given to FOLDER/seen-RANK.json; FOLDER
 has the sets of an audit. Of those at the next port the first is killed, at the last the second.

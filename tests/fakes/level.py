@@ -1,4 +1,4 @@
-"""Whether the p-values of null experiments, many or all that there are, keep to their levels."""
+"""Checks that the p-values of null experiments, many or all possible ones, keep their levels."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Breakdown(Exception):
-    """What stands for a kill: nothing in the package catches it."""
+    """A stand-in for a kill: nothing in the package catches it."""
 
 
 class MadeUpScorer:

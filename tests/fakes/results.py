@@ -22,7 +22,7 @@ COMPARISONS = Draft202012Validator(_schema("comparison-1.schema.json"))
 
 
 def errors_of(result: Any) -> list[str]:
-    """What of a result breaks the schema."""
+    """Return the parts of a result that break the schema."""
     return [error.message for error in VALIDATOR.iter_errors(result)]
 
 

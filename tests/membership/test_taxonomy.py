@@ -1,4 +1,4 @@
-"""What defines the scores of Fu's A4, A5 and A6: by hand, and against independent counts."""
+"""The definitions of the scores of Fu's A4, A5 and A6: by hand, and against independent counts."""
 
 from functools import cache
 from itertools import permutations

@@ -1,4 +1,4 @@
-"""Where models come from, without a network: hub caches, directories and GGUF files made here."""
+"""Places of models, without a network: hub caches, directories and GGUF files made here."""
 
 import json
 import os

@@ -103,7 +103,7 @@ def test_batches_padding_and_company_do_not_matter(
 
 
 def test_the_same_call_gives_the_same_bits(model_directory):
-    """What makes an interrupted store equal to an uninterrupted one, in any precision."""
+    """So an interrupted store equals an uninterrupted one, in any precision."""
     sequences = [random_ids(length, length) for length in (3, 40, 16, 17)]
     first, again = (scored(TransformersScorer(model_directory), sequences) for _ in range(2))
     for values, expected in zip(again, first, strict=True):

@@ -1,4 +1,4 @@
-"""Where and when a number was computed says nothing about the canonical order, nor rounding."""
+"""The place and time of a computation say nothing about the canonical order, nor does rounding."""
 
 import shutil
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What fits into memory: by numbers, and against the bytes that are alive in tiny networks."""
+"""The room in memory: by numbers, and against the bytes that are alive in tiny networks."""
 
 from unittest.mock import Mock
 

@@ -123,7 +123,7 @@ def test_a_network_that_cannot_share_is_timed_without(make_work, monkeypatch, cl
 
 @pytest.mark.parametrize("rate", [100, 10_000, 1e9])  # tokens a second
 def test_samples_take_about_a_second_at_most(monkeypatch, rate):
-    """Of a slow model one or two small ones are read, of a fast one no more than batches."""
+    """A slow model reads one or two small samples, a fast one no more than batches."""
     seconds = [0.0]
     sizes = []
 

@@ -391,7 +391,7 @@ def test_what_a_store_has_not_is_named(store, tmp_path):
     [((), 1e-4), (("float32", "bfloat16"), 0.03), (("unknown",), 0.03)],  # the last is a server's
 )
 def test_the_resolution_is_that_of_the_coarsest_run(store, precisions, nats) -> None:
-    """What the engine cannot tell apart, by the precision that its runs report."""
+    """The difference that an engine cannot resolve, by the precision that its runs report."""
     for number, precision in enumerate(precisions):
         (store.directory / f"run-{number}.json").write_text(json.dumps({"precision": precision}))
     assert store.resolution(1) == nats

@@ -1,4 +1,4 @@
-"""Which right answer a text commits to: by the text alone, and alike for all right answers."""
+"""The right answer to which a text commits: by the text alone, and alike for all answers."""
 
 import random
 

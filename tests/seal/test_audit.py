@@ -90,7 +90,7 @@ def likes_after(before: str, text: str) -> float:
 
 @dataclass
 class LikedStore:
-    """What the tests read of a store, under this model, without one."""
+    """A stand-in for a store under this model, with what the tests read."""
 
     test_set: ExampleSet
     texts: tuple[tuple[str, ...], ...] = ()
@@ -182,7 +182,7 @@ def test_parts_are_independent_over_keys(p_values):
 
 
 def test_the_same_model_is_accused_where_the_author_chose_the_arrangement():
-    """What the keys would show if they were not drawn: this model sees all of it."""
+    """If the keys were not drawn, this model would know every arrangement."""
     found = {name: result.p for name, result in results_of(sealed_by(None)).items()}
     assert max(found.values()) <= 0.05, found
 

@@ -1,4 +1,4 @@
-"""What statistics take and refuse, and p-values that are never zero."""
+"""Inputs that statistics take and refuse, and p-values that are never zero."""
 
 import warnings
 

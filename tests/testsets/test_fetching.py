@@ -1,4 +1,4 @@
-"""What the hub, a URL and a directory give, over HTTP and from caches in the hub's own layout."""
+"""Records from the hub, a URL and a directory, by HTTP and from caches in the hub's own layout."""
 
 import io
 import json

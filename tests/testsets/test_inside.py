@@ -1,4 +1,4 @@
-"""What others have written may name files of its own folder, and of no other."""
+"""Documents of others may name files of their own folder, and of no other."""
 
 import json
 import shutil

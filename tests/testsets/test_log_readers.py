@@ -1,4 +1,4 @@
-"""What readers of logs take for a model's answer, and for its prompt; and what they refuse."""
+"""Readers of logs: the texts that they take for answer and prompt, and logs that they refuse."""
 
 import json
 import math

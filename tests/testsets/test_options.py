@@ -219,7 +219,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [1, 1, 0]}},
         "does not mark one of its 3 options as right",
     ),
-    ({"question": {"choices": LABELLED}, "answerKey": "A"}, "no question found"),
+    ({"question": {"choices": LABELLED}, "answerKey": "A"}, "but no question"),
     ({"question": "Q?", "choices": {"text": TEXTS, "label": ["A", "A", "B"]}}, "have the labels"),
     ({"question": "Q?", "choices": [{"text": "x"}, {"label": "B"}]}, "an option is "),
     ({"question": "Q?", "choices": ["x", None]}, "an option is 'None'"),

@@ -1,4 +1,4 @@
-"""Which arrangements are permitted, how they are drawn, and that the null is then exact."""
+"""The permitted arrangements, how they are drawn, and that the null is then exact."""
 
 import itertools
 import tracemalloc

@@ -159,7 +159,8 @@ def compare(
     InputError
         For sets with different templates, a record that is on both sides or has one
         token, pairs of sets of unlike length, a record without the field of the strata,
-        a field of which no value is on both sides, and as scoring and testing do.
+        a field of which no value is on both sides, no score that all records have, and
+        a log-probability that is not finite.
     """
     _check_sides(suspect, held_out)
     for side in (suspect, held_out):
@@ -254,7 +255,8 @@ def with_control(
     Raises
     ------
     InputError
-        As `compare`.
+        For a record of one token under this model, no score that all records have, and
+        a log-probability that is not finite.
     """
     # baselines do not depend on the model
     named = replace(request, name=name, drawn=True)

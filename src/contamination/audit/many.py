@@ -177,7 +177,7 @@ def _pairs_of(
         Returns the scorer of a model.
     is_control
         Whether it is the control: baselines do not depend on the model, and those of
-        the others stand beside their own p-values.
+        the others are shown with their own p-values.
     """
     scorer = _tried(open_model, model)
     request = replace(sets.request, name=model_name)

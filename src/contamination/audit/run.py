@@ -198,8 +198,8 @@ def _open_set(
 def score_work(work: Work) -> FilledStores:
     """Score what is missing in every store of the plan.
 
-    Raises InputError as planning (`Work.parts`) and scoring
-    (`contamination.scoring.score.score`) do.
+    Raises InputError if the set has too few examples for the shards, a sequence is
+    longer than the context, a log-probability is not finite, or the disk is full.
     """
     plan = work.plan  # before anything is scored
     started = time.perf_counter()
@@ -214,7 +214,8 @@ def score_until(work: Work, level: float) -> FilledStores:
     ------
     InputError
         If the request has options or several tests, or its test needs all shards at
-        once; and as `score_work`.
+        once; if the set has too few examples for the shards, a sequence is longer than
+        the context, a log-probability is not finite, or the disk is full.
     """
     name = work.request.stopping_test
     test = TESTS[name]

@@ -19,7 +19,7 @@ from contamination.scoring.store_format import Place
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
-KIND = "sides"  # of work, beside the kinds of stores
+KIND = "sides"  # of work, in addition to the kinds of stores
 
 
 @dataclass(frozen=True)

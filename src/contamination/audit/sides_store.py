@@ -108,7 +108,7 @@ class SidesTest(BaseModel):
 
     @property
     def key(self) -> str:
-        """Hash of all that the p-value depends on, beside the scores."""
+        """Hash of everything but the scores on which the p-value depends."""
         return sha256_of(self.model_dump_json())
 
 
@@ -260,8 +260,8 @@ def judge_sides(table: "pd.DataFrame", header: SidesHeader, test: SidesTest) -> 
     Raises
     ------
     InputError
-        If no score is there for all records, and as
-        `contamination.statistics.held_out.held_out_test`.
+        If no score is there for all records, if no stratum has both sides, or for a
+        statistic that does not exist.
     """
     names = usable_scores(table, header)
     revisions = (header.dataset_revision, header.held_out_revision)

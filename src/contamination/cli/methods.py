@@ -1,4 +1,4 @@
-"""The methods of testing a model: by log-probabilities, or by texts that it writes."""
+"""The methods of testing a model: by log-probabilities, or by generated text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ class ByLogProbabilities:
 
 @dataclass(frozen=True)
 class ByTexts:
-    """The tests on texts that a model writes about a set.
+    """The tests on text that a model generates about a set.
 
     Attributes
     ----------

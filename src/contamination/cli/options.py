@@ -15,7 +15,7 @@ WHAT = "What to test"
 TEXT = "Text of a record"
 MODEL = "Model"
 ENDPOINT = "Endpoint"
-GENERATION = "What a model writes"
+GENERATION = "Generated text (--access generate)"
 OUTPUT = "Output"
 OPTIONS_AXIS = "Order of options (--axis options or both)"
 GROUPS = (WHAT, TEXT, MODEL, ENDPOINT, GENERATION, OPTIONS_AXIS, OUTPUT)
@@ -309,6 +309,6 @@ DryRun = Annotated[
     ),
 ]
 
-# --- what a model writes --------------------------------------------------------------
+# --- generated text -------------------------------------------------------------------
 
 AccessName = Literal["logprobs", "generate"]

@@ -72,7 +72,7 @@ class SealedByLogProbabilities:
 
 @dataclass(frozen=True)
 class SealedByTexts:
-    """The tests of a sealed set on texts that a model writes; see `methods.Method`.
+    """The tests of a sealed set on text that a model generates; see `methods.Method`.
 
     Attributes
     ----------

@@ -73,9 +73,10 @@ def named(completion: str, names: Sequence[Set[str]]) -> int | None:
     Parameters
     ----------
     completion
-        All that the model wrote.
+        The whole text that the model wrote.
     names
-        What each right answer is called, as `said` returns it; no name belongs to two.
+        The names of each right answer, as `said` returns them; no name belongs to two
+        answers.
 
     >>> named("The answer is elm.", [{"ash"}, {"elm"}])
     1

@@ -58,7 +58,8 @@ def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Compar
     Raises
     ------
     InputError
-        As `contamination.audit.held_out.compare` does.
+        For a record of one token, no score that all records have, and a log-probability
+        that is not finite.
     """
     assert sealed.held_out is not None  # the caller has verified their file
     sides = stated_sides(sealed, request)

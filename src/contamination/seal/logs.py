@@ -47,28 +47,30 @@ class ModelAnswers:
     Attributes
     ----------
     records
-        With several right answers, that the model was asked.
+        Number of records with several right answers that the model was asked.
     admissible, hits, expected
-        How often it named one of these, and the published one; the latter by chance.
+        Number of times that the model named one of these answers, number of times that
+        it named the published one, and the number of these to expect by chance.
     known_at_least
-        Records whose published answer it knew, a lower bound. The bounds of all models
-        hold together at the level of the seal: each is made at level / models.
+        Lower bound on the number of records whose published answer the model knew. The
+        bounds of all models hold together at the level of the seal: each is made at
+        level / models.
     p, log10_p, holm_p
-        One-sided, and after Holm's correction over all models.
+        One-sided p-value, its log10, and p after Holm's correction over all models.
     floor
         The least that holm_p can be, where every admissible answer is a hit.
     missing
-        Records of the set, or that its logs say they have, and that are in none of
-        them.
+        Number of records of the set (or of those that the logs claim to have) that are
+        in none of the model's logs.
     repeated
-        Records with more than one answer.
+        Number of records with more than one answer.
     differing
-        Records whose answers differ.
+        Number of records whose answers differ.
     unnamed
         The beginning of the first answer that names no right answer, or several; ""
         where each names one.
     reason
-        Why nothing can be said of this model; "" where nothing is in the way.
+        Why nothing can be concluded about this model; "" if something can.
     """
 
     model: str
@@ -118,15 +120,16 @@ def audit_logs(
     Parameters
     ----------
     sealed
-        The set.
+        The sealed set.
     logs
         Logs of any number of models.
     epochs
-        Which of several different answers to one record counts. "first": that of the
-        first log and its first epoch. "majority": that of most epochs; none if two are
-        as frequent. None: nothing can be said of a model that has any.
+        Which of several different answers to one record counts. "first": the one of the
+        first log and its first epoch. "majority": the one of most epochs; none if two
+        are equally frequent. None: nothing can be concluded about a model that has such
+        a record.
     limit
-        The logs are of evaluations of the first so many records; None: of all.
+        Number of first records that the logged evaluations used; None is all.
 
     Raises
     ------

@@ -25,16 +25,16 @@ class Questions:
     Attributes
     ----------
     records
-        As they were published.
+        The records, as they were published.
     names
-        Of each record, what each of its right answers is called; empty where there is
+        For each record, the names of each of its right answers; empty if it has only
         one.
     published
-        Of each record that has several, which one the key drew.
+        Place of each record with several answers -> which one the key drew.
     to_ask
         The places of these, as far as the limit goes.
     level
-        Of the seal.
+        Level of the seal.
     """
 
     def __init__(self, sealed: SealedSet, limit: int | None) -> None:

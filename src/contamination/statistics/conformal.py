@@ -73,7 +73,8 @@ def read_at_least(scores: ArrayLike, published: ArrayLike, *, level: float) -> i
     Raises
     ------
     InputError
-        As `conformal_p_values`, and for a level that is not between 0 and 1.
+        For shapes that do not fit, a score that is not a finite number, a side without
+        records, or a level that is not between 0 and 1.
 
     Notes
     -----

@@ -241,7 +241,7 @@ def sides_test(
         (m, n), True or 1 for a record that has the mark, such as a word. The mark that
         one side has most often, compared with the other, is then one more feature.
     resamples, rng
-        As in `held_out_test`.
+        Same as in `held_out_test`.
 
     Returns
     -------
@@ -249,13 +249,14 @@ def sides_test(
         p-value of each feature, then that of the distance, and last that of the marks,
         if there are any.
     p
-        Of the smallest of them, by the law of the smallest under the same draws
+        p-value of the smallest of them, by the law of the smallest under the same draws
         (min-p).
 
     Raises
     ------
     InputError
-        As `held_out_test`.
+        For shapes that do not fit, a number that is not finite, or strata of which none
+        has both sides.
 
     Notes
     -----

@@ -234,7 +234,7 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
     columns, own_labels, answers = find_columns(record, declared)
     if question is None:
         raise InputError(
-            f"no question found beside options; call it one of {', '.join(QUESTIONS)}",
+            f"there are options, but no question; call it one of {', '.join(QUESTIONS)}",
         )
     problem = no_text(question)
     if problem:

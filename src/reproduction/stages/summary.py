@@ -71,7 +71,7 @@ def _print_counts(results: Path, reference: Path, tolerances: Path) -> None:
     except InputError as error:
         say(f"not compared: {error}", wrap=False)
         return
-    line = f"beside {reference}: {counts(values)}"
+    line = f"compared with {reference}: {counts(values)}"
     if (values["outcome"] == DIFFERENT).any():
         line += "; `make compare` shows them"
     say(line, wrap=False)

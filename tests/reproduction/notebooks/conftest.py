@@ -1,4 +1,4 @@
-"""What tests of experiments share: a run with made-up stores, and figures that are closed."""
+"""Fixtures of the tests of experiments: a run with made-up stores, and figures that are closed."""
 
 import sys
 from collections.abc import Iterator

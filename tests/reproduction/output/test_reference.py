@@ -1,4 +1,4 @@
-"""The reference: whole or as it was, of a finished run, beside those of other profiles."""
+"""The reference: whole or as it was, of a finished run, next to those of other profiles."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a run says of itself: every number is the one that was recorded."""
+"""The manifest of a run: every number is the one that was recorded."""
 
 import re
 import shutil

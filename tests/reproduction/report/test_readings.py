@@ -1,4 +1,4 @@
-"""What the report says of a run on released models: each count is planted, with decoys beside it.
+"""The report on released models: each count is planted, with decoys around it.
 
 What it says of a run that trains is recomputed from the reference (`test_manifest.py`).
 """

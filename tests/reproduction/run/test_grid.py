@@ -22,7 +22,7 @@ def away(message: str) -> InputError:
 
 
 def asked(entry: ModelEntry):
-    """Ask for two sets of each model, and one that cannot be had."""
+    """Ask for two sets of each model, one of which is unavailable."""
     return [({"set": 1}, 1), ({"set": 2}, "failed: no such file"), ({"set": 3}, 3)]
 
 

@@ -166,7 +166,7 @@ def tested_row(
     values: NDArray[np.float64],
     result: PValue | None = None,
 ) -> DiagnosticRow:
-    """Return a row that shows a statistic of the published order beside its mean.
+    """Return a row that compares a statistic of the published order with its mean.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def compare_sides(
     Raises
     ------
     InputError
-        As `sides_test`.
+        For shapes that do not fit, or strata of which none has both sides.
     """
     labels = np.asarray(published)
     codes = np.asarray(strata)

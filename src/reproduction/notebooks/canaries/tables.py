@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from contamination.audit.registry import TESTS
 from contamination.statistics import adjust
@@ -32,7 +31,7 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     alpha
         Level at which null calibration counts rejections.
     redrawn
-        Canonical orders of each set that are drawn anew, for null calibration.
+        Number of redrawn canonical orders of each set, for null calibration.
 
     Returns
     -------
@@ -49,7 +48,8 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
             _test_set(experiment, model, spec, name, alpha=alpha, redrawn=redrawn),
         )
     table = pd.DataFrame(rows).astype(dict.fromkeys(COUNTS, "Int64"))
-    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(_holm)
+    log10_p_values = table.groupby(["model", "test"])["log10_p"]
+    table["holm_p"] = log10_p_values.transform(lambda log10_p: adjust(log10_p, method="holm").p)
     return with_rates(table)
 
 
@@ -96,11 +96,6 @@ def _test_set(
             alpha=alpha,
         )
     return row
-
-
-def _holm(log10_p: pd.Series) -> NDArray[np.float64]:
-    """Return the p-values after Holm's correction."""
-    return adjust(log10_p=log10_p, method="holm").p
 
 
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> Layout:

@@ -1,4 +1,4 @@
-"""The table of planted sets beside their held-out twins, with the order test, and its layouts."""
+"""The table of planted sets and their held-out twins, with the order test, and its layouts."""
 
 from typing import Any
 

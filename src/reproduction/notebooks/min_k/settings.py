@@ -7,7 +7,7 @@ from reproduction.run.settings import NotebookSettings
 
 
 class Settings(NotebookSettings):
-    """Spans that are scored, the scores, and sets beside their held-out twins.
+    """Spans that are scored, the scores, and sets with their held-out twins.
 
     Attributes
     ----------

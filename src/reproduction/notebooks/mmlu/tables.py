@@ -113,7 +113,7 @@ def measured_subsets(
     not be measured, which come last, `status` says why. The paper's (`MEASURED`): a
     control excludes a subset where its p-value is below `exclude_below` in the same
     test; without any `controls` those of Table 4 decide, as `published_subsets` has it
-    `printed`, and a subset that it lacks is out. Ours (`STRICTER`) lets a compressor
+    `printed`, and a subset that it lacks is out. Ours (`STRICTER`) lets the zlib baseline
     exclude as well, in all tests.
 
     Parameters

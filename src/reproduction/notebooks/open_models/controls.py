@@ -106,7 +106,7 @@ class Controls:
 def add_controls(rows: Sequence[Row]) -> None:
     """Add to each row with a p-value that of the first negative control.
 
-    Of a row without such a control it is that of a compressor: `compressor_p`, or the
+    Of a row without such a control it is that of the zlib baseline: `compressor_p`, or the
     exact test of `control_scores`, where it reads what the model has read.
     """
     done = [row for row in rows if row["status"] == OK]

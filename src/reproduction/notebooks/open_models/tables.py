@@ -94,7 +94,7 @@ def audit_models(
     alpha
         Level of the conclusions.
     redrawn
-        Canonical orders of each set that are drawn anew, for null calibration; 0 for
+        Number of redrawn canonical orders of each set, for null calibration; 0 for
         none.
 
     Returns

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from contamination.audit.null_calibration import gain_by_position
@@ -209,10 +208,6 @@ def p_values(shipped: Shipped) -> pd.DataFrame:
         row = {"model": model} | facts
         rows.append(row | outcome_row(test.result(store, permutations)))
     table = pd.DataFrame(rows)
-    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(_holm)
+    log10_p_values = table.groupby(["model", "test"])["log10_p"]
+    table["holm_p"] = log10_p_values.transform(lambda log10_p: adjust(log10_p, method="holm").p)
     return table
-
-
-def _holm(log10_p: pd.Series) -> NDArray[np.float64]:
-    """Return the p-values after Holm's correction."""
-    return adjust(log10_p=log10_p, method="holm").p

@@ -182,12 +182,9 @@ def corrected_p_values(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     keys = ["model", "group", "set"]
     p_values = pd.DataFrame(exact, columns=[*keys, "log10_p"]).groupby(keys)["log10_p"]
     joint = (p_values.min() + np.log10(p_values.size())).clip(upper=0.0)
-    holm = joint.groupby(keys[:2]).transform(_holm)
+    joint_by_group = joint.groupby(keys[:2])
+    holm = joint_by_group.transform(lambda log10_p: adjust(log10_p, method="holm").log10_p)
     return joint.to_frame("joint").assign(holm=holm)
-
-
-def _holm(log10_p: pd.Series) -> np.ndarray:
-    return adjust(log10_p=log10_p, method="holm").log10_p
 
 
 def _texts(test_set: ExampleSet) -> list[str]:

@@ -175,7 +175,7 @@ class World(Opening):
     def __init__(self, root: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__(tokenizer)
         self.experiment = Experiment(write_profile(root / "tiny.yaml"), root / "build")
-        self.lost: dict[str, str] = {}  # subsets that cannot be had, with the reason
+        self.lost: dict[str, str] = {}  # unavailable subsets, with the reason
         monkeypatch.setattr(passes, "subsets_at_hand", self.subsets)
 
     def subsets(self, *_, **__) -> dict:

@@ -1,4 +1,4 @@
-"""Every number that the papers print, beside made-up tables of a run; differences by hand."""
+"""Every number that the papers print, with made-up tables of a run; differences by hand."""
 
 import math
 from collections import Counter

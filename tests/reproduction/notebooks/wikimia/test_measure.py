@@ -1,4 +1,4 @@
-"""The scores of Table 1: what is planted is found, what nobody read is not; what cannot be had."""
+"""The scores of Table 1: what is planted is found, what nobody read is not; unavailable sets."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

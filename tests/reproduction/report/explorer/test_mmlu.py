@@ -1,4 +1,4 @@
-"""What the page holds of MMLU is what the tables say."""
+"""The page shows of MMLU exactly what the tables say."""
 
 from pathlib import Path
 from typing import Any

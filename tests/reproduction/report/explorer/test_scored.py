@@ -1,4 +1,4 @@
-"""What a run has scored is found; its numbers are those of the tests; what is unusable is named."""
+"""Scored sets are found with the numbers of the tests; unusable stores are named."""
 
 from dataclasses import replace
 from functools import partial
