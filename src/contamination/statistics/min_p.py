@@ -147,26 +147,25 @@ def westfall_young_test(
     labels = as_names(names, len(values))
     marginals = tuple(sharded_exact_test(block) for block in values)
     values = without_scale(values, axis=2)[0]
-    rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
-    canonical = values[:, :, :1]  # scores that equal it up to rounding are made equal
-    values = np.where(np.abs(values - canonical) <= rounding, canonical, values)
     shares = np.stack([contributions(block, weights="inverse_sd") for block in values])
     null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
     z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
     ladders = [ladder(block) for block in z]
     draws = mixture_draws(z, ladders, resamples=count, rng=rng)
+    canonical = z[:, :, 0].sum(axis=1)
     # Equal sums may differ by the rounding of the scores they are made of, here in the
-    # units of z. Raising all draws by as much can only enlarge p.
-    draws += _rounding_of_sums(values, z)
-    sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
+    # units of z. Raising all draws by as much can only enlarge p. Their weights, and
+    # all else, treat the orderings alike.
+    raised = np.column_stack([canonical, draws + _rounding_of_sums(values, z)])
     rows: list[NDArray[np.float64]] = []
-    for along, block, tilts in zip(sums, z, ladders, strict=True):
+    for along, block, tilts in zip(raised, z, ladders, strict=True):
         rows.append(normal_deviates(along, block, tilts))
     deviates = np.stack(rows)
     best = deviates.max(axis=0)
     statistic = float(deviates[:, 0].max())
     # The canonical ordering is one of them.
     hits = best >= statistic - ROUNDING * abs(statistic)
+    sums = np.column_stack([canonical, draws])
     log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
     return WestfallYoungResult.of(
         (log_total - math.log(count + 1)) / math.log(10),
