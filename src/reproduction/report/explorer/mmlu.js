@@ -127,7 +127,7 @@ function drawEcdf(id, mmlu, places) {
   const share = { field: "share", type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%", tickCount: 5 }, title: "share of kept subsets" };
   const x = { field: "p", type: "quantitative", scale: { domain: [0, 1] }, axis: { tickCount: 5 }, title: "p-value" };
   const scale = { domain: mmlu.curves.map((curve) => curve.name), range: mmlu.curves.map((curve) => visible(curve.colour)) };
-  const color = { field: "name", title: null, scale, legend: { orient: "bottom", columns: narrow ? 1 : 2, symbolOpacity: 1 } };
+  const color = { field: "name", title: null, scale, legend: { orient: "bottom", columns: narrow ? 1 : 2, symbolType: "stroke", symbolSize: 600, symbolOpacity: 1 } };
   const strokeDash = { field: "name", title: null, scale: { domain: scale.domain, range: DASHES } };
   const steps = mmlu.curves.flatMap(({ name, points }) => points.map(([p, height]) => ({ name, p, share: height })));
   return draw(id, {
