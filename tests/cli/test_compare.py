@@ -227,6 +227,11 @@ def test_read_records_are_found_unless_the_sides_differ(tmp_path, tokenizer):
     assert proven.read_bound > 20
 
 
+def test_a_score_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="'loss' is named twice"):
+        SidesRequest(scores=("loss", "min_k_20", "loss"))
+
+
 def _dated_sides(directory: Path) -> tuple[ExampleSet, ExampleSet]:
     """Build a benchmark of pages from two times, which differ by nothing but their years."""
     rng = np.random.default_rng(2)

@@ -93,6 +93,11 @@ class SidesRequest:
             raise InputError("there is no score to compare the sides by: name one")
         for name in self.scores:
             score_of_sides(name)
+        if len(set(self.scores)) < len(self.scores):
+            repeated = max(self.scores, key=self.scores.count)
+            raise InputError(
+                f"the score {repeated!r} is named twice: name it once", parameter="scores"
+            )
         if self.paired and self.within is not None:
             raise InputError(
                 "pairs are strata already: give either pairs or a field", parameter="within"
