@@ -340,7 +340,14 @@ def make_audit(
         combined=combined,
         options_drawn=work.request.drawn,
         order_drawn=work.request.order_drawn,
+        tokens_per_character=_tokens_per_character(work),
     )
+
+
+def _tokens_per_character(work: Work) -> float:
+    """Return how many tokens the model reads for a character of the set."""
+    characters = sum(map(len, work.test_set.examples))
+    return sum(work.tokenised.lengths) / max(1, characters)
 
 
 def combine_axes(*results: TestResult) -> PValue:
