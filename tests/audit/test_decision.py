@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from contamination.audit.control_fit import ControlFit
 from contamination.audit.decision import decide, exit_status, strength
 from contamination.audit.evidence import both_axes, worst_order
 from contamination.audit.objections import ORDERS, ZLIB_BASELINE, Evidence, objections_to
@@ -181,6 +182,20 @@ def test_the_reason_says_whether_p_is_corrected():
 )
 def test_a_verdict_says_which_control_model_stood_beside_it(evidence, named):
     assert named in decide([evidence], alpha=0.05).reason
+
+
+@pytest.mark.parametrize(
+    ("control", "named", "weak"),
+    [(2.9, "less well", True), (1.42, "about as well", False), (1.1, "better", False)],
+)
+def test_the_silence_of_a_control_that_predicts_less_well_is_called_weak(control, named, weak):
+    """It stays a verdict: a model that has read the texts predicts them better as well."""
+    fit = ControlFit(model=1.3, control=control)
+    verdict = decide([Evidence("t", 1e-9, controls=SILENT, fit=fit)], alpha=0.05)
+    assert verdict.conclusion == "proven"
+    assert named in verdict.reason
+    assert f"{control} against 1.3 nats a character" in verdict.reason
+    assert ("silence is weak" in verdict.reason) == weak
 
 
 def test_a_verdict_is_positive_only_where_p_is_small_and_nothing_objects():

@@ -12,6 +12,7 @@ import pytest
 
 from contamination.audit.many import audit_pairs
 from contamination.audit.recompute import recompute
+from contamination.audit.recompute_verdict import DECLARED, verdict_differences
 from contamination.audit.request import Request
 from contamination.audit.rows import judged_rows
 from contamination.scoring.store import create_store, open_store, sum_store
@@ -89,6 +90,14 @@ def drop_the_other_rows() -> None:
     pd.read_csv("audit.csv", dtype=str).iloc[[1]].to_csv("audit.csv", index=False)
 
 
+def publish_the_smallest() -> None:
+    """One row alone, as if it had been the only test."""
+    table = pd.read_csv("audit.csv", dtype=str).iloc[[1]]
+    table["p (Holm)"] = table["p"]
+    table["reason"] = f"p = {float(table['p'].iloc[0]):.3g} (sharded_exact), but it was published"
+    table.to_csv("audit.csv", index=False)
+
+
 def empty_the_table(text: str) -> None:
     Path("audit.csv").write_text(text)
 
@@ -107,6 +116,12 @@ def edit_table(column: str, value: str) -> None:
         (exchange_stores, ("clean/words/orderings-010", "*"), [f"{LINE}no whole store of it"]),
         (exchange_stores, ("clean/words/orderings-010", "part-*"), ["belongs to another store"]),
         (edit_table, ("p", "1e-9"), [f"{LINE}p is 1e-09, and its store gives "]),
+        (edit_table, ("verdict", "no evidence"), [f"{LINE}verdict is no evidence, and "]),
+        (edit_table, ("alpha", "1e-300"), [f"{LINE}verdict is ", "at alpha 1e-300 give "]),
+        (edit_table, ("alpha", "x"), ["audit.csv: line 3 is no row of"]),
+        (edit_table, ("reason", "p = 1e-20"), [f"{LINE}reason is 'p = 1e-20', and its p"]),
+        (edit_table, ("verdict", "proven"), [f"{LINE}verdict is proven, and ", "give order is no"]),
+        (edit_table, ("p", ""), ["audit.csv: line 3 has a verdict"]),
         (edit_table, ("seed", "9"), [f"{LINE}seed is 9, and its store gives 0"]),
         (edit_table, ("permutations", "9"), [f"{STORE}: 4 permutations of 9 are whole"]),
         (edit_table, ("test", "oracle"), ["audit.csv: line 3 is no row of"]),
@@ -121,6 +136,38 @@ def test_what_was_changed_is_named_in_a_line_each(call, tamper, arguments, named
     assert status == 2
     assert {line[:7] for line in err.splitlines()} == {"error: "}
     assert all(text in err for text in named), err
+
+
+def test_tests_that_a_table_leaves_out_are_counted(call):
+    _, whole, _ = call(*VERIFY)
+    publish_the_smallest()
+    status, out, _ = call(*VERIFY)
+    assert status == 0
+    assert "not in audit.csv: 11 tests of these stores" in out
+    assert "not in audit.csv" not in whole
+
+
+def test_a_verdict_may_rest_on_an_order_that_was_stated_to_be_drawn():
+    row = {
+        "line": 2,
+        "model": "m",
+        "model revision": "1",
+        "set": "s",
+        "set revision": "2",
+        "axis": "order",
+        "test": "successor",
+        "order": "order carries information",
+        "compressor": 0.001,
+        "blind": None,
+        "control": None,
+        "alpha": 0.05,
+        "verdict": "evidence",
+        "reason": f"p = 0.01 (successor); {DECLARED}",
+    }
+    stored = {"log10 least": -4.0, "answers problem": ""}
+    assert verdict_differences([row], [stored], [0.01]) == []
+    silent = row | {"reason": "p = 0.01 (successor); no control model was given"}
+    assert verdict_differences([silent], [stored], [0.01])
 
 
 def test_what_is_neither_stores_nor_a_seal_is_refused(refused):

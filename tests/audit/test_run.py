@@ -27,6 +27,7 @@ from contamination.statistics import (
 )
 from contamination.testsets import tokens
 from contamination.testsets.sources import open_test_set
+from contamination.testsets.tokens import tokenize
 from fakes.items import drawn_items, items_set
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import Remembers, made_up_set
@@ -174,6 +175,34 @@ def test_a_control_model_that_rejects_is_named_where_the_suspect_shows_nothing(t
     assert "the control old prefers the order" in verdict.reason
 
 
+class Less(MadeUpScorer):
+    """Gives every token 2 nats less than `MadeUpScorer`."""
+
+    def token_logprobs(self, sequences, firsts=None):
+        for index, values in super().token_logprobs(sequences, firsts):
+            yield index, values - np.float32(2)
+
+
+@pytest.mark.parametrize("test", ["sharded_exact", "successor"])
+def test_the_nats_a_character_of_a_control_stand_beside_those_of_the_model(
+    tokenizer, tmp_path, test
+):
+    words = made_up_set(40)
+    request = Request([test], permutations=4, directory=tmp_path, name="new")
+    suspect = run_audit(MadeUpScorer(tokenizer), words, request)
+    weaker = Less(tokenizer, revision="less")
+    control = run_audit(weaker, words, replace(request, name="old"))
+    told = with_control(suspect, control).as_dict()["nats_per_character"]
+    tokens = sum(len(ids) for ids in tokenize(tokenizer, words.examples))
+    characters = sum(len(text) for text in words.examples)
+    assert told["control"] - told["model"] == pytest.approx(2 * tokens / characters, rel=1e-4)
+    if test == "sharded_exact":
+        (store,) = suspect.stores
+        nats = open_store(store).log_probs(0).sum()
+        assert told["model"] == pytest.approx(-nats / characters, rel=1e-6)
+    assert "nats_per_character" not in suspect.as_dict()
+
+
 def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_path):
     """Numbers that count up carry information; whoever states a draw answers for it."""
     words = made_up_set(40)
@@ -195,6 +224,8 @@ def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_
         ({"order_drawn": True, "axis": "options"}, "order of records that was drawn"),
         ({"tests": ["exakt"]}, "'exakt'"),
         ({"tests": []}, "tests is empty"),
+        ({"tests": ["successor", "successor"]}, "'successor' is named twice"),
+        ({"tests": ["sharded_t"], "shards": 1}, "needs at least 2"),
         ({"tests": [*DEFAULT_TESTS, OPTION_TEST], "axis": "options"}, "successor"),
         ({"tests": [OPTION_TEST]}, "axis='options'"),
         ({"tests": ["min_p", "successor"], "axis": "both"}, "give one"),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pandas as pd
 import pytest
 
 from contamination.audit.held_out import SidesRequest, compare
+from contamination.audit.text_report import read_records
 from contamination.errors import InputError
 from contamination.membership.dated import Rules, build_dated_set
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.tokens import tokenize
 from fakes.made_up_registry import jsonl
-from fakes.made_up_scorer import Breakdown, MadeUpScorer
+from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.results import comparison_of, result_of
 
 PRECISION = ("--precision", "float32")
@@ -225,6 +228,37 @@ def test_read_records_are_found_unless_the_sides_differ(tmp_path, tokenizer):
     proven = compare(Reader(tokenizer, 1.0), marked, held_out, drawn)
     assert proven.verdict().conclusion == "proven"
     assert proven.read_bound > 20
+
+
+def test_the_nats_a_character_are_those_of_the_texts_of_both_sides(tmp_path, tokenizer, prose):
+    model = MadeUpScorer(tokenizer, batch_tokens=1_000)
+    published = _set("published", [text[:60] for text in prose[:20]])
+    held_out = _set("held out", [text[:60] for text in prose[20:40]])
+    found = compare(model, published, held_out, _request(tmp_path))
+    texts = [*published.examples, *held_out.examples]
+    nats = 0.0
+    for ids in tokenize(tokenizer, texts):
+        nats -= log_probs_of(ids)[1:].sum(dtype=np.float64)
+    characters = sum(len(text) for text in texts)
+    assert found.nats_per_character == pytest.approx(nats / characters, rel=1e-4)
+    other = replace(found, nats_per_character=9.0)
+    told = replace(found, control=other).as_dict()["nats_per_character"]
+    assert told == {"model": found.nats_per_character, "control": 9.0}
+
+
+@pytest.mark.parametrize(("bound", "claims"), [(0, False), (3, True), (None, False)])
+def test_a_bound_of_no_record_claims_none(tmp_path, tokenizer, prose, bound, claims):
+    published = _set("published", [text[:60] for text in prose[:20]])
+    held_out = _set("held out", [text[:60] for text in prose[20:40]])
+    found = compare(Reader(tokenizer, 0.0), published, held_out, _request(tmp_path))
+    lines = read_records(replace(found, read_bound=bound, read_records=()))
+    assert any("at least" in line for line in lines) == claims
+    assert bool(lines) == (bound is not None)
+
+
+def test_a_score_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(InputError, match="'loss' is named twice"):
+        SidesRequest(scores=("loss", "min_k_20", "loss"))
 
 
 def _dated_sides(directory: Path) -> tuple[ExampleSet, ExampleSet]:

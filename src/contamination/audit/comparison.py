@@ -1,9 +1,10 @@
 """The result of comparing two sides as plain data: p-values, controls, and a verdict."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
+from contamination.audit.control_fit import ControlFit
 from contamination.audit.controls.sides import SidesControl
 from contamination.audit.decision import Verdict, decide
 from contamination.audit.objections import CONTROL_LEVEL, Evidence
@@ -44,6 +45,8 @@ class Comparison:
     blind
         Baselines without a model; None where a key has drawn the sides, and of a
         control.
+    nats_per_character
+        Mean over the texts of both sides; None if the loss was not asked for.
     control
         The same comparison under a model that cannot have read either side.
     """
@@ -57,6 +60,7 @@ class Comparison:
     drawn: bool
     precision: str
     blind: SidesControl | None
+    nats_per_character: float | None = None
     control: "Comparison | None" = None
 
     @property
@@ -79,6 +83,17 @@ class Comparison:
         """Scores that were declared, and that the model or a record does not have."""
         compared = self.result.names
         return tuple(name for name in self.store.header.scores if name not in compared)
+
+    @property
+    def control_fit(self) -> ControlFit | None:
+        """How well the control predicts the texts; None without one, or if unknown."""
+        if self.control is None:
+            return None
+        of_model = self.nats_per_character
+        of_control = self.control.nats_per_character
+        if of_model is None or of_control is None:
+            return None
+        return ControlFit(model=of_model, control=of_control)
 
     @property
     def other_tests(self) -> list[OtherTest]:
@@ -112,6 +127,7 @@ class Comparison:
             drawn=self.drawn,
             of_sides=True,
             differs=differs,
+            fit=self.control_fit,
         )
 
     def verdict(self, alpha: float = 0.05) -> Verdict:
@@ -166,6 +182,8 @@ class Comparison:
         }
         if self.control is not None:
             described["control_model"] = self.control.as_dict(alpha)
+        if self.control_fit is not None:
+            described["nats_per_character"] = asdict(self.control_fit)
         return described
 
     def _scores(self) -> list[dict[str, Any]]:

@@ -305,6 +305,8 @@ def _controls_in_words(evidence: Evidence) -> str:
         silent = []
         for name, p in evidence.control_models.items():
             silent.append(f"{name} is silent (p = {p:.3g})")
+        if evidence.fit is not None:
+            silent.append(evidence.fit.in_words)
         if evidence.declared:
             silent.append(stated)
         return ", ".join(silent)

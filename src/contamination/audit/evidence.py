@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from contamination.audit.control_fit import ControlFit
 from contamination.audit.controls.diagnosis import OrderState
 from contamination.audit.decision import log10_floor
 from contamination.audit.finding import Finding
@@ -22,11 +23,14 @@ class ControlModel:
         Uncorrected p-values, in the order of the tests.
     combined_p
         p-value of all tests together, if they were combined.
+    fit
+        How well it predicts the texts, beside the model; None if unknown.
     """
 
     name: str
     p_values: tuple[float, ...]
     combined_p: float | None = None
+    fit: ControlFit | None = None
 
     @property
     def title(self) -> str:
@@ -125,6 +129,7 @@ def _evidence_of_each(
                 drawn=by_key or declared or (of_items and options_drawn),
                 declared=declared,
                 answers_problem=finding.answers_problem,
+                fit=None if control is None else control.fit,
             )
         )
     return evidence
@@ -171,6 +176,7 @@ def both_axes(
         ordering_bias=parts[-1].ordering_bias,
         declared=any(part.declared for part in parts),
         answers_problem="; ".join(problems),
+        fit=parts[0].fit,
     )
 
 

@@ -93,6 +93,11 @@ class SidesRequest:
             raise InputError("there is no score to compare the sides by: name one")
         for name in self.scores:
             score_of_sides(name)
+        if len(set(self.scores)) < len(self.scores):
+            repeated = max(self.scores, key=self.scores.count)
+            raise InputError(
+                f"the score {repeated!r} is named twice: name it once", parameter="scores"
+            )
         if self.paired and self.within is not None:
             raise InputError(
                 "pairs are strata already: give either pairs or a field", parameter="within"
@@ -163,8 +168,7 @@ def compare(
         a log-probability that is not finite.
     """
     _check_sides(suspect, held_out)
-    for side in (suspect, held_out):
-        _check_lengths(side, model)
+    lengths = [*_lengths(suspect, model), *_lengths(held_out, model)]
     strata = strata_of(suspect, held_out, request)
     texts = [*suspect.examples, *held_out.examples]
     header = header_of(model, suspect, held_out, request)
@@ -206,6 +210,7 @@ def compare(
         drawn=request.drawn,
         precision=precision.removeprefix("torch."),
         blind=blind,
+        nats_per_character=_nats_per_character(table, texts, lengths),
     )
 
 
@@ -336,14 +341,37 @@ def _check_sides(suspect: ExampleSet, held_out: ExampleSet) -> None:
             )
 
 
-def _check_lengths(side: ExampleSet, model: Scorer) -> None:
-    """Raise InputError for a record that is too short for a score."""
-    for number, ids in enumerate(tokenize(model.tokenizer, side.examples), start=1):
-        if len(ids) < LEAST_TOKENS:
+def _lengths(side: ExampleSet, model: Scorer) -> list[int]:
+    """Return the tokens of each record; raise InputError for one too short for a score."""
+    lengths = [len(ids) for ids in tokenize(model.tokenizer, side.examples)]
+    for number, length in enumerate(lengths, start=1):
+        if length < LEAST_TOKENS:
             raise InputError(
-                f"record {number} of {side.name} has {len(ids)} token(s), and a score "
+                f"record {number} of {side.name} has {length} token(s), and a score "
                 f"needs {LEAST_TOKENS}: remove it"
             )
+    return lengths
+
+
+def _nats_per_character(
+    table: "pd.DataFrame", texts: Sequence[str], lengths: Sequence[int]
+) -> float | None:
+    """Return the mean nats per character of texts; None if their loss is not known.
+
+    Parameters
+    ----------
+    table
+        Scores of the texts; the loss is a mean over all tokens but the first.
+    texts
+        Of both sides.
+    lengths
+        Tokens of each text.
+    """
+    if "loss" not in table or table["loss"].isna().any():
+        return None
+    scored = np.array(lengths) - 1
+    characters = sum(map(len, texts))
+    return float(-(table["loss"].to_numpy() * scored).sum() / characters)
 
 
 def _score_of_records(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from contamination.audit.control_fit import ControlFit
 from contamination.audit.power import SimulatedPower
 
 if TYPE_CHECKING:  # the help of the command does without pandas
@@ -70,6 +71,8 @@ class Evidence:
         Why these sides differ without a model; "" if they do not.
     standing_out
         The statistics of a suspicious order that stand out, for people.
+    fit
+        How well the control model predicts the texts; None without one, or unknown.
     """
 
     test: str
@@ -86,6 +89,7 @@ class Evidence:
     of_sides: bool = False
     differs: str = ""
     standing_out: str = ""
+    fit: ControlFit | None = None
 
     @property
     def control_models(self) -> dict[str, float]:

@@ -61,6 +61,11 @@ def noted_tests(store: Path) -> set[str]:
     return {match["test"] for match in matches if match is not None}
 
 
+def count_notes(store: Path) -> int:
+    """Return how many tests have left word in a store."""
+    return len(_notes_in(store))
+
+
 def other_tests(stores: Sequence[Path], own: Collection[Path]) -> list[OtherTest]:
     """Return all other tests of a model and a set, the earliest first.
 

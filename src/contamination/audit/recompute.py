@@ -1,4 +1,4 @@
-"""Compute an audit again from its stores: checksums and p-values, without a model.
+"""Compute an audit again from its stores: checksums, p-values and verdicts, without a model.
 
 Diagnoses and the zlib baseline are left out: they read the records, which no store
 holds.
@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from contamination.audit.other_tests import SIDES_HEADER, noted_tests
+from contamination.audit.decision import STATUSES, log10_floor
+from contamination.audit.other_tests import SIDES_HEADER, count_notes, noted_tests
 from contamination.audit.recompute_sides import AXIS, recompute_sides
+from contamination.audit.recompute_verdict import verdict_differences
 from contamination.audit.registry import OPTION_TEST, TESTS, Test
+from contamination.audit.shard_scores import answers_problem
 from contamination.audit.wordings import WORDINGS_TEST, wordings_test
 from contamination.errors import InputError, csv_text
 from contamination.scoring.store import Store, open_store
@@ -23,6 +26,8 @@ from contamination.statistics.results import outcome_row
 
 TOLERANCE = 1e-9  # of what two machines compute from the same numbers, relative
 NUMBERS = ("statistic", "p", "log10 p", "p (Holm)")
+CONTROLS = ("compressor", "blind", "control")  # a number, or nothing
+FOR_VERDICT = ("log10 least", "answers problem")  # of `recompute`, in no table
 Row = dict[str, Any]
 
 
@@ -51,7 +56,7 @@ def columns_of(store: Store, result: TestResult) -> Row:
 
 
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
-    """Check every byte of a store, and return `columns_of` it for each test.
+    """Check every byte of a store, and return `columns_of` it and FOR_VERDICT for each test.
 
     Parameters
     ----------
@@ -77,7 +82,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     held = store.permutations()
     permutations: dict[str, int] = {}  # of each test
     if audited is None and WORDINGS_TEST in noted_tests(directory):
-        return [columns_of(store, wordings_test(store))]
+        return [_with_least(store, wordings_test(store))]
     if audited is None:
         for name, test in TESTS.items():
             if _reads(test, store.header):
@@ -93,9 +98,17 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
         )
     rows = []
     for name, count in permutations.items():
-        result = TESTS[name].result(store, count)
-        rows.append(columns_of(store, result))
+        test = TESTS[name]
+        scores = test.scores(store, count)
+        row = _with_least(store, test.judge(store, scores))
+        rows.append(row | {"answers problem": answers_problem(scores)})
     return rows
+
+
+def _with_least(store: Store, result: TestResult) -> Row:
+    """Return `columns_of` a store, and FOR_VERDICT where the answers have no problem."""
+    least = log10_floor(result)
+    return columns_of(store, result) | {"log10 least": least, "answers problem": ""}
 
 
 def _axis(header: Header, result: TestResult) -> str:
@@ -121,20 +134,27 @@ def _reads(test: Test, header: Header) -> bool:
 def read_audit(path: Path) -> list[Row]:
     """Read the tests in the table of an audit: `NUMBERS`, the `line`, and text.
 
-    Raises InputError for what is no such table, or has no p-value.
+    Raises InputError for what is no such table, has no p-value, or a verdict without one.
     """
     rows: list[Row] = []
+    unfounded = list[int]()
     with path.open(encoding="utf-8", newline="") as file:
         table = csv.DictReader(file)
         try:
             for row in table:
                 if row["p"]:
                     rows.append(_audited(row) | {"line": table.line_num})
+                elif row["verdict"] in STATUSES:
+                    unfounded.append(table.line_num)
         except (csv.Error, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path}: line {table.line_num} is no row of an audit's table; write "
                 "the table again"
             ) from error
+    if unfounded:
+        raise InputError(
+            f"{path}: line {unfounded[0]} has a verdict and no p-value; write the table again"
+        )
     if not rows:
         raise InputError(
             f"{path}: it has no p-value to verify; give the table that an audit has written",
@@ -149,12 +169,18 @@ def _audited(row: Mapping[str, str]) -> Row:
     if row.get("axis") != AXIS:
         _ = TESTS[row["test"]]
     _ = int(row["permutations"])
-    numbers = {name: float(row[name]) for name in NUMBERS}
+    for name in ("set", "model revision", "set revision", "order", "verdict", "reason"):
+        _ = row[name].strip()
+    numbers: dict[str, float | None] = {}
+    for name in (*NUMBERS, "alpha"):
+        numbers[name] = float(row[name])
+    for name in CONTROLS:
+        numbers[name] = float(row[name]) if row[name] else None
     return {**row, **numbers}
 
 
 def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
-    """Return a line for each number of an audit's table that its stores do not give.
+    """Return a line for each number and verdict of an audit's table that its stores do not give.
 
     Parameters
     ----------
@@ -166,6 +192,7 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
     lines = list[str]()
     log10_p = [row["log10 p"] for row in audited]
     holm = adjust(log10_p=log10_p, method="holm").p
+    of_rows = list[Row | None]()
     for row, holm_p in zip(audited, holm, strict=True):
         where = f"line {row['line']}, {row['model']} on {row.get('set')}"
         stored = [again for again in computed if _is_same_test(again, row)]
@@ -173,14 +200,29 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
             lines.append(
                 f"{where}: no whole store of it among those given; name its directory",
             )
+        of_rows.append(stored[0] if stored else None)
         for again in stored:
             expected = again | {"p (Holm)": holm_p}
             for name, value in expected.items():
-                if not _agrees(name, row.get(name, ""), value):
+                if name not in FOR_VERDICT and not _agrees(name, row.get(name, ""), value):
                     lines.append(
                         f"{where}: {name} is {row.get(name, '')}, and its store gives {value}",
                     )
-    return lines
+    return lines + verdict_differences(audited, of_rows, holm.tolist())
+
+
+def count_left_out(directory: Path, computed: Sequence[Row]) -> int:
+    """Return how many tests have read a store beside those of a table.
+
+    Parameters
+    ----------
+    directory
+        The store. Without any note it counts as one test, if no row of it is computed.
+    computed
+        Rows of `recompute` for this store and the table.
+    """
+    made = max(count_notes(directory), 1)
+    return max(0, made - len(computed))
 
 
 def _is_same_test(row: Row, other: Row) -> bool:

@@ -51,6 +51,9 @@ def columns_of_sides(store: SidesStore, result: HeldOutResult) -> dict[str, Any]
 def recompute_sides(directory: Path, asked: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Check the scores of a store, and return `columns_of_sides` for each test of them.
 
+    Each row has the least log10 p beside its columns, as those of
+    `contamination.audit.recompute.recompute`.
+
     Parameters
     ----------
     directory
@@ -70,5 +73,6 @@ def recompute_sides(directory: Path, asked: Collection[str] | None = None) -> li
     for store in stored_tests(directory, header, table):
         if asked is None or store.key in asked:
             result = judge_sides(table, header, store.test)
-            rows.append(columns_of_sides(store, result))
+            least = {"log10 least": result.log10_least, "answers problem": ""}
+            rows.append(columns_of_sides(store, result) | least)
     return rows

@@ -213,6 +213,7 @@ _REGISTRY = (
         marker="o",
         help="the paper's own t-test over shards",
         to_result=_sharded_t,
+        fewest_shards=2,
     ),
     Test(
         name="sharded_exact",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from contamination.audit.registry import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
+from contamination.scoring.plan import check_shards
 
 if TYPE_CHECKING:
     from contamination.testsets.example_set import ExampleSet
@@ -74,6 +75,9 @@ class Request:
         self._check_names_of_tests()
         _check_limits("permutations", self.permutations, 1, MOST_PERMUTATIONS)
         _check_limits("arrangements", self.arrangements, 2, MOST_ARRANGEMENTS)
+        for test in self.order_tests:
+            if self.shards is not None:
+                check_shards(TESTS[test], self.shards)
         if self.axis not in get_args(Axis):
             raise InputError(
                 f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}",
@@ -101,6 +105,13 @@ class Request:
                     f"unknown test {test!r}: choose from {known}",
                     parameter="tests",
                 )
+        if len(set(self.tests)) < len(self.tests):
+            repeated = max(self.tests, key=list(self.tests).count)
+            raise InputError(
+                f"the test {repeated!r} is named twice, and would be corrected for twice: "
+                "name it once",
+                parameter="tests",
+            )
 
     def _check_order(self) -> None:
         """Raise InputError for what only the axis of options has."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contamination import statistics
 from contamination.audit import text_report
+from contamination.audit.control_fit import ControlFit, nats_per_token
 from contamination.audit.decision import Verdict, decide, log10_floor
 from contamination.audit.evidence import ControlModel, evidence_of
 from contamination.audit.finding import Finding
@@ -92,6 +94,9 @@ class Audit:
     generation
         Counts and settings of the texts that the model wrote, if those were tested
         (`contamination.audit.generation`).
+    tokens_per_character
+        Of the texts of the set, as the model reads them; None if the model has written
+        texts of its own.
     """
 
     header: "Header | CompletionHeader"
@@ -108,6 +113,7 @@ class Audit:
     order_drawn: bool = False
     control: "Audit | None" = None
     generation: Mapping[str, Any] | None = None
+    tokens_per_character: float | None = None
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -141,6 +147,28 @@ class Audit:
         if self.held_out is not None:
             notes.append(self.held_out.store.note)
         return notes
+
+    @cached_property
+    def nats_per_character(self) -> float | None:
+        """Mean nats per character of the texts, as the first test reads them; None if unknown.
+
+        Of a store that keeps the first tokens of each text, these alone count.
+        """
+        store = self.findings[0].store
+        if store is None or self.tokens_per_character is None:
+            return None
+        return nats_per_token(store) * self.tokens_per_character
+
+    @cached_property
+    def control_fit(self) -> ControlFit | None:
+        """How well the control predicts the texts; None without one, or if unknown."""
+        if self.control is None:
+            return None
+        of_model = self.nats_per_character
+        of_control = self.control.nats_per_character
+        if of_model is None or of_control is None:
+            return None
+        return ControlFit(model=of_model, control=of_control)
 
     def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
         """Return the plain values on which the verdict rests.
@@ -221,6 +249,8 @@ class Audit:
             described["written"] = dict(self.generation)
         if self.control is not None:
             described["control_model"] = self.control.as_dict(alpha)
+        if self.control_fit is not None:
+            described["nats_per_character"] = asdict(self.control_fit)
         return described
 
     def _results_as_dicts(self) -> list[dict[str, Any]]:
@@ -243,6 +273,7 @@ class Audit:
             name=self.control.header.model,
             p_values=tuple(result.p for result in self.control.results),
             combined_p=None if combined is None else combined.p,
+            fit=self.control_fit,
         )
 
 

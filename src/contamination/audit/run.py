@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contamination import statistics
 from contamination.audit.controls.of_set import SetControls
 from contamination.audit.finding import Finding
@@ -28,6 +26,7 @@ from contamination.audit.power import simulate_power
 from contamination.audit.registry import TESTS
 from contamination.audit.request import Request
 from contamination.audit.result import Audit
+from contamination.audit.shard_scores import answers_problem
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer, require_scorer
 from contamination.scoring.loading import ModelSource
@@ -44,11 +43,6 @@ if TYPE_CHECKING:
 
 SAMPLED = ("successor",)  # tests on sampled orderings
 FAR = -6.0  # log10 p below which the draw of the orderings matters
-ALL_EQUAL = (
-    "the model gives all orders the same probability, so nothing can stand out; if all "
-    "records begin with the same words, take these out of the template, or choose the "
-    "test sharded_exact, which reads whole records"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,13 +276,12 @@ def _test_store(name: str, store: Store, permutations: int) -> Finding:
     error = None
     if name in SAMPLED and result.log10_p < FAR:
         error = statistics.sampling_error(scores)
-    problem = "" if np.ptp(scores, axis=-1).any() else ALL_EQUAL
     return Finding(
         result,
         error=error,
         simulated_power=simulate_power(test, store, scores),
         store=store,
-        answers_problem=problem,
+        answers_problem=answers_problem(scores),
     )
 
 
@@ -349,7 +342,14 @@ def make_audit(
         combined=combined,
         options_drawn=work.request.drawn,
         order_drawn=work.request.order_drawn,
+        tokens_per_character=_tokens_per_character(work),
     )
+
+
+def _tokens_per_character(work: Work) -> float:
+    """Return how many tokens the model reads for a character of the set."""
+    characters = sum(map(len, work.test_set.examples))
+    return sum(work.tokenised.lengths) / max(1, characters)
 
 
 def combine_axes(*results: TestResult) -> PValue:

@@ -108,10 +108,16 @@ def read_records(comparison: "Comparison") -> list[str]:
     They stand below a verdict that says the set was read; there are none within strata.
     """
     lines = []
-    if comparison.read_bound is not None:
+    published = comparison.result.published
+    if comparison.read_bound:
         lines.append(
-            f"at least {comparison.read_bound:,} of {comparison.result.published:,} published "
+            f"at least {comparison.read_bound:,} of {published:,} published "
             f"records were read (confidence {1 - comparison.level:.0%})"
+        )
+    elif comparison.read_bound == 0:
+        lines.append(
+            f"how many of the {published:,} published records were read is not known: the bound "
+            f"finds none by itself (confidence {1 - comparison.level:.0%})"
         )
     if comparison.read_records:
         listed = [str(number + 1) for number in comparison.read_records[:MOST_LISTED]]

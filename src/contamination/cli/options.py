@@ -94,7 +94,7 @@ TestedAxis = Annotated[
         group=WHAT,
     ),
 ]
-Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=1e-12, max=1)]
+Alpha = Annotated[float, option("Level of the verdict.", group=WHAT, min=1e-12, max=0.999)]
 Within = Annotated[
     str | None,
     option("Field within whose values the sides were drawn, such as source.", group=WHAT),

@@ -1,12 +1,12 @@
 """`contamination verify`: a seal, or the stores of audits, without a model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from contamination.audit.other_tests import SIDES_HEADER
+from contamination.audit.other_tests import MOST_TOLD, SIDES_HEADER
 from contamination.cli.options import option
 from contamination.cli.printing import fail, print_table, say
 from contamination.errors import InputError
@@ -53,9 +53,9 @@ def verify(
     Example: contamination verify contamination-stores --against audit.csv
 
     Every byte of STORES is checked against its checksum, and each test computed again. With
-    --against, each number of the audit's table is compared. For SEALED, --key must draw the
-    published set and its --seal again, byte by byte. Exit status 0: everything matches. 2: a line
-    for each difference.
+    --against, each number of the audit's table is compared, and each verdict is decided again. For
+    SEALED, --key must draw the published set and its --seal again, byte by byte. Exit status 0:
+    everything matches. 2: a line for each difference.
     """
     of_a_seal = (seal, key, held_out, date, ca)
     if any(path is not None for path in of_a_seal):
@@ -129,16 +129,21 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
     """Compute the p-values of stores again, and compare them with an audit's table."""
     directories = _stores_in(paths)
 
-    from contamination.audit.recompute import differences, read_audit, recompute
+    from contamination.audit.recompute import count_left_out, differences, read_audit, recompute
+    from contamination.audit.recompute_verdict import NOT_COMPARED
 
     audited = None if against is None else read_audit(against)
     computed = []
+    left_out = dict[Path, int]()  # tests of each store that are in no row
     problems = list[str]()
     for directory in directories:
         try:
-            computed += recompute(directory, audited)
+            of_store = recompute(directory, audited)
         except InputError as error:
             problems.append(str(error))
+            continue
+        computed += of_store
+        left_out[directory] = count_left_out(directory, of_store)
     if audited is not None:
         problems += [f"{against}, {line}" for line in differences(audited, computed)]
     rows = [_row(result) for result in computed]
@@ -150,7 +155,29 @@ def verify_stores(paths: Sequence[Path], against: Path | None) -> None:
     )
     fail(problems)
     if against is not None:
-        say(f"verified: the stores give every p of {against}", wrap=False)
+        say(
+            f"verified: the stores give every p of {against}, and its verdicts follow",
+            f"not compared: the columns {', '.join(NOT_COMPARED)}, which need the records or "
+            "the run",
+            *_left_out_in_words(left_out, against),
+            wrap=False,
+        )
+
+
+def _left_out_in_words(left_out: Mapping[Path, int], against: Path) -> list[str]:
+    """Return a line on the tests of stores that a table leaves out; none without any."""
+    total = sum(left_out.values())
+    if total == 0:
+        return []
+    directories = [str(directory) for directory, tests in left_out.items() if tests]
+    shown = directories[:MOST_TOLD]
+    if len(directories) > len(shown):
+        shown.append(f"{len(directories) - len(shown)} more")
+    count = "1 test" if total == 1 else f"{total} tests"
+    return [
+        f"not in {against}: {count} of these stores, over which p (Holm) is not corrected: "
+        f"{', '.join(shown)}"
+    ]
 
 
 def _stores_in(paths: Sequence[Path]) -> list[Path]:

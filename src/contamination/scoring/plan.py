@@ -31,11 +31,14 @@ class StoreNeed:
     shard_size
         Number of examples of a shard unless the user sets the number of shards; None is
         the whole set.
+    fewest_shards
+        Smallest number of shards that give a p-value.
     """
 
     kind: "Kind" = "orderings"
     tokens_per_example: int | None = None
     shard_size: int | None = 4
+    fewest_shards: int = 1
 
 
 @dataclass(frozen=True)
@@ -116,8 +119,8 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     Raises
     ------
     InputError
-        For too few examples for the shards, or a test of alternatives: what these read
-        is planned from their texts.
+        For too few examples or too few shards, or a test of alternatives: what these
+        read is planned from their texts.
 
     Examples
     --------
@@ -143,7 +146,18 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
             f"{examples} examples are fewer than {fewest} per shard for {shards} "
             f"shards; use at most {examples // fewest} shards, or give more examples"
         )
+    check_shards(test, shards)
     return StorePlan(test.kind, shards, test.tokens_per_example)
+
+
+def check_shards(test: StoreNeed, shards: int) -> None:
+    """Raise InputError for fewer shards than a test needs."""
+    if shards < test.fewest_shards:
+        raise InputError(
+            f"a test that compares shards needs at least {test.fewest_shards}, and there is "
+            f"{shards}: give more shards, or another test",
+            parameter="shards",
+        )
 
 
 def _slug(label: str) -> str:

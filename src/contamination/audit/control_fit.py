@@ -1,0 +1,58 @@
+"""What the silence of a control is worth: how well it predicts the texts, beside the model."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contamination.scoring.store import Store
+
+# A tenth more nats a character is what 0.3 times the parameters cost (Kaplan et al.,
+# 2020: the loss falls as N^-0.076). So much smaller a control is no longer its like.
+CLEARLY = 1.1
+
+
+@dataclass(frozen=True)
+class ControlFit:
+    """Mean nats per character of the tested texts, under a model and under its control.
+
+    A control that predicts them clearly less well may lack what it takes to prefer
+    their order or side. But a model that has read texts predicts them better as well,
+    so this never takes a verdict away.
+    """
+
+    model: float
+    control: float
+
+    @property
+    def is_weaker(self) -> bool:
+        """Whether the control needs a tenth more nats a character than the model."""
+        return self.control > CLEARLY * self.model
+
+    @property
+    def in_words(self) -> str:
+        """Return how well the control predicts the texts, and what follows, for people."""
+        how = "about as well as the model"
+        if self.is_weaker:
+            how = "less well than the model"
+        elif self.model > CLEARLY * self.control:
+            how = "better than the model"
+        line = (
+            f"it predicts these texts {how}: {self.control:.3g} against {self.model:.3g} "
+            "nats a character"
+        )
+        if self.is_weaker:
+            line += (
+                ", so its silence is weak: either it has learnt less, or the model has read them"
+            )
+        return line
+
+
+def nats_per_token(store: "Store") -> float:
+    """Return the mean nats of the tokens of a store, without shuffled orderings.
+
+    Raises InputError if a sequence is missing, or a part is damaged.
+    """
+    nats = 0.0
+    for sequence in store.sequences():
+        nats -= float(sequence.nats.sum(dtype="float64"))
+    return nats / store.tokens_stored(permutations=0)
