@@ -100,7 +100,7 @@ def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row
     for name, count in permutations.items():
         test = TESTS[name]
         scores = test.scores(store, count)
-        row = _with_least(store, test.judge(store, scores))
+        row = _with_least(store, test.result_from_scores(store, scores))
         rows.append(row | {"answers problem": answers_problem(scores)})
     return rows
 
