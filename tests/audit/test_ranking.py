@@ -100,14 +100,18 @@ def test_the_sum_as_a_statistic_of_ones_own_is_the_exact_test(ranked):
 
 
 def test_the_statistic_of_the_page_runs(tmp_path, write, call):
-    stores = link_shipped_sets(tmp_path / "stores", ["signature-64"])
+    """By command on a set of few copies, and by itself on one of many, which it finds."""
+    stores = link_shipped_sets(tmp_path / "stores", ["question-2"])
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     path = write(code)
     status, out, _ = call("leaderboard", stores, "--own", f"{path}:clipped", "--json")
     assert status == 0
     rows = {row["test"]: row for row in json.loads(out)["ranking"]}
     assert rows["clipped"]["sets"] == 1
-    assert rows["clipped"]["mean_log10_p"] < -1
+    many = link_shipped_sets(tmp_path / "many", ["signature-64"])
+    store = open_store(many / "contaminated" / "signature-64" / "orderings-025")
+    clipped = own_statistic(f"{path}:clipped")
+    assert clipped.result(store, store.permutations()).log10_p < -1
 
 
 def test_a_statistic_that_raises_the_published_ordering_comes_last(tmp_path, write, call):
