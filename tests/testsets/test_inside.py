@@ -265,3 +265,16 @@ def test_a_name_that_no_file_can_have_is_no_file_of_weights(folder: Path) -> Non
     index = folder / "model.safetensors.index.json"
     index.write_text(json.dumps({"weight_map": {"a": "b" * 300}}))
     assert weights_of(folder) == [index]
+
+
+@pytest.mark.parametrize("split", ["../test", "..", ".", "/test", "a/b", "a\\..\\b", "\0"])
+def test_a_split_of_the_hub_is_one_name(server, split: str) -> None:
+    """It becomes a part of the path in the cache."""
+    assert "split" in refusal(open_test_set, "org/name", split=split)
+    assert not server.seen
+
+
+@pytest.mark.parametrize("config", ["..", "."])
+def test_a_configuration_of_the_hub_is_one_name(server, config: str) -> None:
+    assert "configuration" in refusal(open_test_set, f"org/name:{config}")
+    assert not server.seen

@@ -26,6 +26,7 @@ from contamination.files import (
     write_text,
 )
 from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.inside import is_inner_name
 from contamination.testsets.layouts import template_for
 from contamination.testsets.records import (
     FORMATS,
@@ -274,11 +275,23 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
             f"{name}: no such file, directory or test set: {suggestion(name)}",
         )
     split = split or "test"
+    # Both become parts of the path in the cache.
+    _require_plain(split, name, "split")
+    _require_plain(match["config"] or "default", name, "configuration")
     label = name if split == "test" else f"{name}/{split}"
     version = f"@{revision.replace('/', '--')}" if revision else ""
     folder = f"hub/{match['id'].replace('/', '--')}/{match['config'] or 'default'}"
     source = Hub(match["id"], match["config"], revision)
     return Entry(label, label, source, split, f"{folder}/{split}{version}.jsonl")
+
+
+def _require_plain(part: str, name: str, what: str) -> None:
+    """Raise InputError for a split or a configuration that no data set of the hub has."""
+    if not is_inner_name(part) or Path(part).name != part:
+        raise InputError(
+            f"{name}: {part!r} is the name of no {what}; give one of those on its page",
+            parameter=what if what == "split" else None,
+        )
 
 
 def data_directory() -> Path:
