@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from contamination import statistics
 from contamination.errors import InputError
 from contamination.statistics import (
     PValue,
@@ -230,3 +231,9 @@ def test_only_a_row_within_the_resolution_is_made_equal():
     assert np.ptp(tied[0]) == 0
     np.testing.assert_array_equal(tied[1], scores[1])
     np.testing.assert_array_equal(results.with_ties(scores, 0.0), scores)
+
+
+def test_every_function_that_gives_p_values_has_a_line_of_its_guarantee():
+    given = {name for name in statistics.__all__ if name.endswith(("_test", "_p_values"))}
+    lines = statistics.__doc__.splitlines()
+    assert given <= {line.split("`")[1] for line in lines if line.startswith("`")}

@@ -11,6 +11,9 @@ function                       input                     guarantee
 `sharded_exact_test`           (r, m+1) shards           exact; p >= (m+1)^-r
 `pooled_exact_test`            sets of (r, m+1) shards   exact; one p of all sets
 `sharded_exact_monte_carlo`    (r, m+1) shards           exact; p >= 1/(resamples+1)
+`sharded_exact_p_values`       (r, m+1), (b, r) choices  exact; no far tail
+`sharded_t_p_values`           (r, m+1), (b, r) choices  asymptotic in r; no floor
+`sampling_error`               (r, m+1) shards           an estimate, of log10 p
 `generated_successor_test`     (n, n) pairs of a set     exact; p >= 1/(resamples+1)
 `quiz_test`                    (n,) hits                 exact, and a bound on how many
 `held_out_test`                (q, n) of two sides       exact; p >= 1/(resamples+1)

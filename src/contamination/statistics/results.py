@@ -50,7 +50,8 @@ class PValue:
 class TestResult(PValue):
     """Outcome of one test of H0 "every ordering of the examples is equally likely".
 
-    p is one-sided, and a larger statistic is more evidence for the canonical ordering.
+    With several shards: within each shard, independently of the others. p is one-sided,
+    and a larger statistic is more evidence for the canonical ordering.
 
     Attributes
     ----------

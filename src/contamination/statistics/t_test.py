@@ -46,12 +46,12 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
 
     Notes
     -----
-    H0: the orderings of each shard are exchangeable. Alternative: canonical orderings
-    are more likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second
-    moments). It is exact only if the s_i are i.i.d. normal with mean 0, and nothing
-    bounds its error for few shards of skewed or unequal scores (`sharded_exact_test`
-    needs neither assumption). Where every s_i is 0, nothing speaks for the canonical
-    ordering: t = 0, p = 1.
+    H0: the orderings of each shard are exchangeable, independently over shards.
+    Alternative: canonical orderings are more likely. p is asymptotic in r (Theorem 2:
+    i.i.d. examples, finite second moments). It is exact only if the s_i are i.i.d.
+    normal with mean 0, and nothing bounds its error for few shards of skewed or unequal
+    scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
+    nothing speaks for the canonical ordering: t = 0, p = 1.
 
     Examples
     --------
