@@ -49,11 +49,16 @@ SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) -m rep
 # Files that a rule writes beside its target: if one is gone, the rule runs again.
 missing = $(if $(filter-out $(wildcard $(1)),$(1)),again)
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study frontier benchmark attack test lint format report compare reference docs lab lock clean distclean
+TARGETS := help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study frontier benchmark attack test lint format report compare reference docs lab lock clean distclean
+.PHONY: again $(TARGETS)
+# A target without a slash is none of the files: a slip is refused before anything is installed.
+$(foreach goal,$(MAKECMDGOALS),$(if $(findstring /,$(goal))$(filter $(goal),$(TARGETS)),,$(error unknown target '$(goal)': `make help` lists them)))
 
 help: ## list the targets
-	@echo "make TARGET [PROFILE=$$(echo $(KNOWN) | tr ' ' '|')]"
+	@echo "make TARGET [PROFILE=laptop]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "Profiles: laptop (the default), quick (tiny), pocket (a released model), open"
+	@echo "and paper (the papers' models, on GPUs); docs/how-to/reproduce.md has all."
 # The stores come before passes that could begin without them: the notebook that takes longest waits
 # for them, and would otherwise run last, alone. Where not everything is made, nothing is added.
 EARLIER = $(if $(filter reproduce scores notebooks report stores,$(MAKECMDGOALS)),$(STORES))
@@ -63,54 +68,54 @@ include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
 $(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
     -type f ! -path '*/__pycache__/*') | $(if $(DRY),,$(SETUP))
 	@$(STAGE) rules $(ON)
-reproduce: $(B)/finished ## every table and figure and the report, from scratch or from what is there
+reproduce: $(B)/finished ## every table, figure and the report, from scratch or what is there
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")
 smoke: ## the same with the quick profile (a few minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
 plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does
 	@$(STAGE) costs $(ON)
-rehearse: $(SETUP) ## PROFILE=open from end to end on stand-ins that a hub on this machine serves (numbers mean nothing)
+rehearse: $(SETUP) ## PROFILE=open on stand-ins from a local hub (numbers mean nothing)
 	@$(BIN)/python scripts/rehearsal/run.py
-audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths (results/audit.csv, .html)
+audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths
 	@mkdir -p results
 	@$(BIN)/contamination audit $(SETS) $(addprefix --model ,$(MODELS)) --store build/audit --csv results/audit.csv --html results/audit.html
 start: PAGE := 00_start_here
-start: lab ## see the argument in ten minutes without training: notebook 00, in JupyterLab
+start: lab ## the argument in ten minutes, without training: notebook 00
 explore: PAGE := explore_mmlu
-explore: lab ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
+explore: lab ## MMLU and single test sets in JupyterLab, as results/explorer.html
 seminar: PAGE := seminar
 seminar: lab ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
 lab: $(SETUP) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks$(addprefix /,$(PAGE:=.ipynb))
-study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
+study: ## compare all statistics on canary sets, two seeds (a few hours)
 	@for p in study study-2; do $(MAKE) --no-print-directory PROFILE=$$p results/$$p/notebooks/05_beyond_the_paper.ipynb || exit; done
 	$(BIN)/python benchmarks/power_study.py study study-2
-frontier: ## candidates at 1, 2 and 4 copies: chosen on one seed, confirmed on another (a day; docs/frontier.svg)
+frontier: ## candidate tests at 1, 2 and 4 copies, two seeds (a day)
 	@for p in frontier frontier-2; do $(MAKE) --no-print-directory PROFILE=$$p build/$$p/models/contaminated/training.json && \
 	  $(BIN)/python benchmarks/frontier/run.py train $$p --widths 64 512 && \
 	  $(BIN)/python benchmarks/frontier/run.py score $$p --widths 64 256 512 --what plain white_box && \
 	  $(BIN)/python benchmarks/frontier/run.py score $$p --what context triples || exit; done
 	$(BIN)/python benchmarks/frontier/run.py tables "$$(date -I)"
-benchmark: $(SETUP) build/harness/.installed ## tokens per second beside other engines (results/tables/throughput.csv)
+benchmark: $(SETUP) build/harness/.installed ## tokens per second beside other engines
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
-attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)
+attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills
 	$(BIN)/python benchmarks/attack/run.py
 scores: $(SCORES) ## every pass over models, and no notebook
 notebooks: $(EXECUTED) ## every notebook, and what it needs
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
-stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
+stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from a run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
-compare: $(SETUP) ## names and numbers of this run beside those of results/reference, or of OTHER=results/PROFILE
+compare: $(SETUP) ## numbers of this run beside the reference, or OTHER=results/PROFILE
 	$(RUN) compare --results $(R) $(addprefix --other ,$(OTHER))
-reference: $(SETUP) ## renew what git holds of a finished run (results/reference/, of another profile than laptop results/reference/PROFILE/), and the numbers of README.md
+reference: $(SETUP) ## renew results/reference/ and the numbers of README.md from a run
 	$(RUN) reference --results $(R) $(OUTPUTS)
 	$(BIN)/python scripts/readme.py
-docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
-setup: $(SETUP) $(if $(QUARTO),$(VENV)/.quarto) ## the virtual environment, from the exact lock; QUARTO=1 adds Quarto, which pandoc and typst replace
+docs: build/docs/index.html ## the documentation as a site: build/docs/index.html
+setup: $(SETUP) $(if $(QUARTO),$(VENV)/.quarto) ## the environment of the exact lock; QUARTO=1 adds Quarto
 # Tests start dozens of programs: where Python may not keep what it has compiled, each compiles it again.
 test: $(SETUP) ## the test suite
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
-lint: $(SETUP) ## lint, format check, type check, the layers of the packages and plainness
+lint: $(SETUP) ## lint, formats, types, the layers of the packages and plainness
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -119,7 +124,7 @@ lint: $(SETUP) ## lint, format check, type check, the layers of the packages and
 format: $(SETUP) ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv on PATH)
+lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --extra reproduce --extra dev --universal --python-version 3.11 --upgrade \
 	  --fork-strategy fewest --no-header --no-annotate --quiet --output-file requirements.new
 	@# Without the CUDA packages that torch pins itself: they would be forced on machines without a GPU.
@@ -129,7 +134,7 @@ clean: ## remove the results and intermediate files of PROFILE
 	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html comparison.csv manifest.json variables.yml)
 # An environment that VENV names is its owner's: only what make has written there itself is removed.
 OURS := $(if $(filter $(CURDIR)/.venv,$(abspath $(VENV))),.venv,$(VENV)/.installed $(VENV)/.quarto)
-distclean: ## remove everything that make has made, .venv included (another VENV stays); what git holds stays
+distclean: ## remove all that make has made, .venv too; what git holds stays
 	rm -rf build $(filter-out results/reference,$(wildcard results/* results/.[!.]*)) $(OURS) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -63,6 +63,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
+html_show_search_summary = False  # a page that is opened as a file may fetch no other
 
 # `sphinx-build -b linkcheck docs build/docs-links` asks the addresses of other sites. It needs a
 # network, so no test does it.

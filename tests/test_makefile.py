@@ -292,6 +292,22 @@ def test_cleaning_leaves_what_git_holds(tmp_path: Path) -> None:
     assert not (tmp_path / ".venv").exists()
 
 
+def test_a_mistyped_target_is_refused_before_anything_is_installed(tmp_path: Path) -> None:
+    for name in ("Makefile", "profiles", "requirements.lock", "pyproject.toml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    shown = make(tmp_path, "reproduec", check=False)
+    assert "reproduec" in shown
+    assert "installing" not in shown
+    assert not (tmp_path / "build").exists()
+
+
+def test_the_list_of_targets_fits_a_terminal(tmp_path: Path) -> None:
+    for name in ("Makefile", "profiles"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    lines = make(tmp_path, "help").splitlines()
+    assert max(map(len, lines)) <= 80
+
+
 @pytest.mark.parametrize("named", ["{folder}/conda", "conda", "conda/", "../{name}/conda"])
 def test_cleaning_leaves_an_environment_that_is_named(tmp_path: Path, named: str) -> None:
     """As `make reproduce VENV=$CONDA_PREFIX` uses one that holds more than make has installed."""
