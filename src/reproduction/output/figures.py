@@ -181,6 +181,9 @@ def draw_aucs(
         )
     axes.axhline(0.5, color="0.35", lw=0.9, ls=":", label="chance")
     axes.set_xticks(range(len(values)), [short_count(value) for value in values])
+    # The scores of a single value stay a group, and do not look like several values.
+    margin = 0.5 if len(values) > 1 else 1.5
+    axes.set_xlim(-margin, len(values) - 1 + margin)
     axes.grid(axis="x", visible=False)
     for place in range(len(values) - 1):
         axes.axvline(place + 0.5, color="0.8", lw=0.6)
@@ -353,7 +356,7 @@ def plot_power(
             if len(chosen):
                 means.append(_draw_counts(axes, chosen, test))
         count_axis(axes, table["dup_count"])
-        axes.set(xlabel="Duplication count")
+        axes.set(xlabel="Copies read")
         evidence_axis(axes, most_of_all if one_scale else -table["log10_p"].min())
     row[0].set_ylabel(EVIDENCE)
     label_ends(row[-1], means)

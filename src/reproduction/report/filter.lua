@@ -144,6 +144,22 @@ local function image(element)
   return element
 end
 
+-- A page never begins a line with the mark that follows a formula.
+local function marks(inlines)
+  if TYPST then
+    return
+  end
+  for place = #inlines - 1, 1, -1 do
+    local formula, mark = inlines[place], inlines[place + 1]
+    local inline = formula.t == "Math" and formula.mathtype == "InlineMath"
+    if inline and mark.t == "Str" and mark.text:match("^[,.;:)]") then
+      inlines[place] = pandoc.Span({ formula, mark }, pandoc.Attr("", { "unbroken" }))
+      inlines:remove(place + 1)
+    end
+  end
+  return inlines
+end
+
 -- A PDF is also kept without the notebooks of its run: it names them instead.
 local function notebook(element)
   local number = element.target:match("^%.%./notebooks/(%d+)_")
@@ -154,7 +170,7 @@ end
 
 function Pandoc(document)
   document = document:walk({ traverse = "topdown", Header = header, Figure = figure, Div = float, Para = equation })
-  document = document:walk({ Cite = reference, Image = image, Link = notebook })
+  document = document:walk({ Cite = reference, Image = image, Link = notebook, Inlines = marks })
   if TYPST then -- the numbers stand in the captions
     document.blocks:insert(1, pandoc.RawBlock("typst", "#set figure(numbering: none, supplement: none)"))
   end

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from reproduction.notebooks.assumptions.labels import FIRST, LABELS
+from reproduction.notebooks.assumptions.labels import ENTROPY, FIRST, LABELS, MEM, MIN_K
 from reproduction.output.figures import READ, UNREAD, say_nothing
 
 SIDES = {True: "members", False: "non-members"}
@@ -18,6 +18,9 @@ COLOURS = {"members": READ, "non-members": UNREAD}
 
 # Scores that are the logarithm of what their label names.
 AXES = {"loss": "Log-probability (nats per token)"}
+AXES |= {f"entropy_{k}": f"−{LABELS[f'entropy_{k}']} (nats, mean over positions)" for k in ENTROPY}
+AXES |= {f"mem_{k}": f"{LABELS[f'mem_{k}']} (share of tokens)" for k in MEM}
+AXES |= {f"min_prob_{k}": f"{LABELS[f'min_prob_{k}']} (mean probability)" for k in MIN_K}
 AXES |= {f"ppl_{k}": f"Log-probability, first {k} tokens (nats per token)" for k in FIRST}
 # Scores that are mean probabilities: most lie near 0, and only their magnitudes can be told apart.
 PROBABILITIES = ("min_prob_",)

@@ -40,7 +40,7 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     panels = list(grid.flat)
     for panel, count in zip(panels, counts, strict=False):
         _draw_costs(panel, whole[whole["dup_count"] == count])
-        panel.set_title(f"Copies: {count}", fontsize="medium")
+        panel.set_title(f"Copies read: {count}", fontsize="medium")
         evidence_axis(panel, most)
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
@@ -101,22 +101,15 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     axes.set_yticks(range(len(names)), labels)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set(xlabel=f"Share of rejections at {alpha:g} (dashed)")
-    marks = [
-        Line2D([], [], ls="", marker="s", color=colour, label=f"{kind} shards")
-        for kind, colour in CORNERS.items()
-    ]
-    marks += [
-        Line2D(
-            [],
-            [],
-            ls="",
-            marker="o",
-            color="0.35",
-            mfc=face,
-            label=f"{kind} permutations",
-        )
-        for kind, face in (("fewest", "white"), ("most", "0.35"))
-    ]
+    shards = {"fewest": rows["shards"].min(), "most": rows["shards"].max()}
+    permutations = {"white": rows["permutations"].min(), "0.35": rows["permutations"].max()}
+    marks = []
+    for kind, colour in CORNERS.items():
+        label = f"shards: {shards[kind]}"
+        marks.append(Line2D([], [], ls="", marker="s", color=colour, label=label))
+    for face, count in permutations.items():
+        label = f"permutations: {count}"
+        marks.append(Line2D([], [], ls="", marker="o", color="0.35", mfc=face, label=label))
     figure.legend(handles=marks, loc="outside upper center", ncols=4, fontsize="small")
     return figure
 

@@ -14,7 +14,7 @@ from reproduction.output.figures import draw_aucs, score_style
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
     (tables.SIZE, tables.OUTLIER, "a  Outliers, by size", "Tokens read"),
     (tables.SIZE, tables.INSIDE, "b  In-distribution, by size", "Tokens read"),
-    (tables.COUNT, tables.OUTLIER, "c  Outliers, by copies", "Duplication count"),
+    (tables.COUNT, tables.OUTLIER, "c  Outliers, by copies", "Copies read"),
 )
 
 

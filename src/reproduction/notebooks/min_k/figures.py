@@ -77,7 +77,7 @@ def plot_min_k(
     below.set_yticks(range(len(lines)), [label for label, _, _ in lines])
     below.set_xticks(range(len(counts)), names)
     below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(lines) - 0.4, -0.6))
-    below.set(xlabel="Duplication count", ylabel="Sets rejected")
+    below.set(xlabel="Copies read", ylabel="Sets rejected")
     below.grid(visible=False)
     return figure
 

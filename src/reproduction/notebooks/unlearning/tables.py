@@ -223,7 +223,7 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and mean recalls by model and suspicion.
 
     Above, the `window` of suspicious ratios is shaded. Below, means over the suspicious
-    chunks are filled, over the others hollow, with 1.96 standard errors.
+    chunks are filled, over the others hollow, with 1.96 standard errors, cut at 0 and 1.
     """
     figure = plt.figure(figsize=(6.6, 5.4))
     grid = figure.add_gridspec(2, 2, height_ratios=[1, 1.1])
@@ -237,10 +237,9 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
             _draw_mean(axes, place - 0.18, filled, COLOURS[model], hollow=False)
             _draw_mean(axes, place + 0.18, hollow, COLOURS[model], hollow=True)
         axes.set_xticks(range(len(MODELS)), [name.capitalize() for name in MODELS])
-        # Means are below 1, their intervals may not be.
         axes.set(
             xlim=(-0.5, len(MODELS) - 0.5),
-            ylim=(-0.05, 1.16),
+            ylim=(-0.05, 1.05),
             yticks=np.linspace(0, 1, 6),
         )
         axes.set_title(PROBES[probe], fontsize="medium")
@@ -294,10 +293,17 @@ def _draw_mean(
     *,
     hollow: bool,
 ) -> None:
-    """Draw the mean of values, if there are any, with 1.96 standard errors."""
+    """Draw the mean of values, if there are any, with 1.96 standard errors.
+
+    A recall lies between 0 and 1, so the interval ends there.
+    """
     if values.empty:
         return
-    error = 1.96 * values.sem() if len(values) > 1 else None
+    mean = values.mean()
+    ends = None
+    if len(values) > 1:
+        error = 1.96 * values.sem()
+        ends = [[min(error, mean)], [min(error, 1 - mean)]]
     marker = "^" if hollow else "o"
     face = "white" if hollow else colour
-    axes.errorbar(place, values.mean(), error, fmt=marker, color=colour, mfc=face, ms=6)
+    axes.errorbar(place, mean, ends, fmt=marker, color=colour, mfc=face, ms=6)
