@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from docutils import nodes
 from numpy.typing import ArrayLike
 from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
@@ -103,6 +104,13 @@ def _adapt(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = source[0].replace("<!-- tests -->", _list_of_tests())
 
 
+def _write_dashes(app: Sphinx, page: nodes.document) -> None:
+    """Write dashes after the names of exceptions."""
+    for text in list(page.findall(nodes.Text)):
+        if text == HYPHENS:
+            text.parent.replace(text, nodes.Text(" – "))
+
+
 def _list_of_tests() -> str:
     """Return what `--test` can name, as a list in Markdown."""
     lines = []
@@ -112,8 +120,10 @@ def _list_of_tests() -> str:
     return "\n".join(lines)
 
 
-# What napoleon writes between a name and its text, and a string that quotes would make unreadable.
-AFTER_NAME = re.compile(r"(?<=\*\*|\*\)) -- ")
+# What napoleon and Sphinx write between a name and its text.
+HYPHENS = " -- "
+AFTER_NAME = re.compile(rf"(?<=\*\*|\*\)){HYPHENS}")
+# A string that quotes of print would make unreadable.
 EMPTY_STRING = re.compile(r'(?<![\w"`])""(?![\w"`])')
 
 
@@ -138,6 +148,7 @@ def setup(app: Sphinx) -> None:
     app.add_config_value("executed_notebooks", "../results/notebooks", "env")
     app.connect("builder-inited", _copy_notebooks, priority=0)
     app.connect("source-read", _adapt)
+    app.connect("doctree-read", _write_dashes)
     app.connect("env-get-outdated", lambda *_: ["reference"])
     app.connect("autodoc-process-docstring", _typeset, priority=900)  # after napoleon
     app.connect("autodoc-process-signature", _shorten)
