@@ -106,7 +106,7 @@ def beyond_power() -> Case:
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
     whole = rows[(rows["fraction"] == 1) & rows["test"].isin(tests)].fillna({"se_log10_p": 0.0})
     means, errors = -whole["mean_log10_p"], whole["se_log10_p"]
-    return figure, [*means, *(means - errors), "Copies: 16"]
+    return figure, [*means, *(means - errors), "Copies read: 16"]
 
 
 def beyond_levels() -> Case:
@@ -120,7 +120,7 @@ def beyond_levels() -> Case:
     figure = plot_levels(reference("calibration"), 0.05)
     points = [bar for bar in figure.axes[0].containers if isinstance(bar, ErrorbarContainer)]
     assert len(points) <= 4 * rows.groupby(["scores", "test"]).ngroups
-    return figure, [*drawn, "fewest shards", "most permutations", "Anytime-valid: all tokens"]
+    return figure, [*drawn, "shards: 5", "permutations: 50", "Anytime-valid: all tokens"]
 
 
 def controlled() -> Case:

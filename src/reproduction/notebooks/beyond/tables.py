@@ -327,6 +327,19 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     return ranked.loc[order].reset_index().rename_axis(columns=None)
 
 
+def ranking_layout(ranked: pd.DataFrame) -> pd.DataFrame:
+    """Lay out a ranking for readers: labels of tests with their b, means with two decimals."""
+    shown = ranked.assign(test=[_label_of(name) for name in ranked["test"]])
+    for column in shown.select_dtypes("float"):
+        shown[column] = shown[column].map("{:.2f}".format)
+    return shown
+
+
+def _label_of(variant: str) -> str:
+    family, _, b = variant.rpartition("_")
+    return f"{TESTS[family].label} {b}" if b.isdigit() else TESTS[variant].label
+
+
 def generated_layout(table: pd.DataFrame) -> Layout:
     """Lay out p of the tests on texts and on log-probabilities, by set and model.
 
