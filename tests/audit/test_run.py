@@ -203,6 +203,19 @@ def test_the_nats_a_character_of_a_control_stand_beside_those_of_the_model(
     assert "nats_per_character" not in suspect.as_dict()
 
 
+def test_a_set_that_was_read_in_reverse_is_told(tokenizer, tmp_path):
+    words = made_up_set(120)
+    backwards = replace(words, examples=words.examples[::-1])
+    request = Request(["successor"], directory=tmp_path)
+    model = Remembers(tokenizer, words, 40.0)
+    of_reverse = run_audit(model, backwards, replace(request, name="reverse"))
+    assert of_reverse.results[0].p >= 0.99
+    assert any("in reverse" in note for note in of_reverse.notes())
+    assert of_reverse.verdict().status != 1
+    read = run_audit(model, words, replace(request, name="as read"))
+    assert not any("in reverse" in note for note in read.notes())
+
+
 def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_path):
     """Numbers that count up carry information; whoever states a draw answers for it."""
     words = made_up_set(40)

@@ -8,6 +8,7 @@ from contamination.audit.evidence import ControlModel
 from contamination.audit.finding import Finding
 from contamination.audit.objections import ZLIB_BASELINE
 from contamination.audit.other_tests import OtherTest, other_tests_in_words
+from contamination.audit.registry import ITEM_TESTS
 
 if TYPE_CHECKING:
     from contamination.audit.comparison import Comparison
@@ -16,6 +17,7 @@ MOST_LISTED = 10  # records that were read, in the text for people
 # of log10 of the least p: a p-value there could not have been smaller
 NEAR_FLOOR = 0.999
 LARGE_ERROR = 0.05  # of log10 p over sampled orderings, from which on it is told
+REVERSED = 0.99  # p of an order from which on its reverse may be the one that was read
 FEW_SHARDS = 10  # of the t-test, below which its assumption matters
 
 
@@ -152,6 +154,12 @@ def _limits(finding: Finding) -> list[str]:
         )
     if result.log10_p <= NEAR_FLOOR * log10_floor(result):
         lines.append(f"{name}: this is the smallest p that these shards and orderings permit")
+    if result.p >= REVERSED and name not in ITEM_TESTS and not finding.answers_problem:
+        lines.append(
+            f"{name}: the model prefers nearly all other orders to this one, as it would if "
+            "it had read the file in reverse: if your file may be reversed, or sorted newest "
+            "first, test the reverse order as well, and count that as one more test"
+        )
     if finding.error is not None and finding.error >= LARGE_ERROR:
         lines.append(
             f"{name}: other sampled orderings would move log10 p by about {finding.error:.1f}"
