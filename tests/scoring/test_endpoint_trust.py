@@ -12,7 +12,7 @@ import pytest
 from contamination.errors import InputError
 from contamination.scoring import endpoint, endpoint_trust
 from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED
+from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, Trust
 from contamination.testsets.tokens import tokenize
 from fakes.completions_server import scorer_of, serving
 from fakes.float64_loop import random_ids, scored
@@ -102,6 +102,38 @@ def test_values_shifted_by_one_token_are_refused_below_the_noise_of_all(
     server.tamper = tamper
     with pytest.raises(InputError, match="depends on the token behind it"):
         scored(scorer, [random_ids(5)])
+
+
+def probed(tokenizer, bend) -> Trust:
+    """Return what is found of a server that bends a model's answers to both probes."""
+    trust = Trust(tokenizer, 0, 200)
+    rng = np.random.default_rng(0)
+    beginning = rng.uniform(-7, -0.1, trust.shared)
+    for number, prompt in enumerate(trust.prompts):
+        end = rng.uniform(-7, -0.1, len(prompt) - 1 - trust.shared)
+        end[0] = -6.2 - 0.1 * number  # of the tokens in which the probes differ
+        trust.hear(number, bend(np.concatenate([beginning, end])))
+    return trust
+
+
+@pytest.mark.parametrize(("decimals", "step"), [(1, 0.1), (2, None), (9, None)])
+def test_a_coarse_step_of_the_answers_is_measured(tokenizer, decimals, step):
+    assert probed(tokenizer, lambda values: np.round(values, decimals)).step == step
+
+
+@pytest.mark.parametrize(
+    ("bend", "told"),
+    [
+        (lambda values: np.maximum(values, -5.0), "cut off at -5 nats"),
+        (lambda values: np.maximum(values, -0.2), "cut off at -0.2 nats"),
+        (np.round, "rounded to multiples of 1 nats"),
+        (lambda values: np.where(values < -6, -6.0123, values) - (values < -6.5), "shifted by one"),
+    ],
+)
+def test_equal_values_of_two_tokens_are_told_by_their_cause(tokenizer, bend, told):
+    with pytest.raises(InputError) as caught:
+        probed(tokenizer, bend)
+    assert told in str(caught.value)
 
 
 REQUESTS = {"permutation": 6, "successor": 14}  # of a set of four, and two probes among them

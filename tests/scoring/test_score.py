@@ -247,8 +247,8 @@ def test_parts_hold_every_sequence_once_and_enough_work(tokens, batch_tokens):
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path)
     monkeypatch.setattr(processes(), "process_index", 3)
-    monkeypatch.setattr(job, "share", lambda work: [work()])
-    monkeypatch.setattr(job, "together", lambda work: work())
+    monkeypatch.setattr(job, "gather", lambda work: [work()])
+    monkeypatch.setattr(job, "run_in_all", lambda work: work())
     with pytest.raises(InputError, match="this store is of another seed"):
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
@@ -302,6 +302,7 @@ def test_a_record_says_what_ran_and_what_came_of_it(tokenizer, tmp_path):
         "parts": [added.name],
         "tokens": 6 + 6 + 6,
         "noise": None,
+        "step": None,
     }
 
 

@@ -74,6 +74,9 @@ class Audit:
     noise
         Nats a token by which an endpoint's answers to one prompt differed in this run;
         None for a local model, and where nothing was scored.
+    step
+        Nats to whose multiples an endpoint rounded its log-probabilities in this run, if
+        that is coarse; else None.
     precision
         Precision of the model's computation; "unknown" behind an endpoint.
     combined
@@ -114,6 +117,7 @@ class Audit:
     control: "Audit | None" = None
     generation: Mapping[str, Any] | None = None
     tokens_per_character: float | None = None
+    step: float | None = None
 
     @property
     def results(self) -> tuple[TestResult, ...]:

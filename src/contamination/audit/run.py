@@ -342,6 +342,7 @@ def make_audit(
         combined=combined,
         options_drawn=work.request.drawn,
         order_drawn=work.request.order_drawn,
+        step=getattr(work.scorer, "step", None),
         tokens_per_character=_tokens_per_character(work),
     )
 

@@ -140,6 +140,11 @@ def print_cost(audit: "Audit") -> None:
         )
     if audit.noise is not None:
         say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
+    if audit.step is not None:
+        say(
+            f"the server rounds log-probabilities to multiples of {audit.step:g} nats, which hides "
+            "small preferences: a large p says less than the power tells"
+        )
 
 
 def _print_generation_cost(texts: Mapping[str, Any], where: str) -> None:

@@ -180,6 +180,11 @@ class EndpointScorer:
         """
         return self._trust.noise
 
+    @property
+    def step(self) -> float | None:
+        """Nats to whose multiples the server rounds, if that is coarse."""
+        return self._trust.step
+
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:

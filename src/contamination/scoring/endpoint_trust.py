@@ -60,6 +60,7 @@ MOST_OF_A_NAME = 3
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
 MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
 SAME = 1e-6  # nats
+STEPS = (1.0, 0.5, 0.25, 0.1, 0.05)  # nats, to whose multiples a server may round
 # Tokens of an answer that are alike: a model's first eight tokens never are.
 CONSTANT = 8
 
@@ -241,6 +242,9 @@ class Trust:
         Nats a token by which two answers to the same prompt, or to the same beginning,
         differ, on average over the tokens that do; the largest seen, None before there
         were two.
+    step
+        The largest of `STEPS` of which all answers to the probes are multiples (nats);
+        None if they are of none, or there were no two.
 
     Parameters
     ----------
@@ -274,6 +278,7 @@ class Trust:
         self._first: dict[int, np.ndarray] = {}
         self._latest: dict[int, np.ndarray] = {}
         self.noise: float | None = None
+        self.step: float | None = None
 
     def hear(self, probe: int, values: np.ndarray) -> None:
         """Take an answer to a probe, without its start token.
@@ -286,6 +291,7 @@ class Trust:
             return
         noise = max(_noise(self._gaps()), _noise(np.abs(values - first)))
         self.noise = max(self.noise or 0.0, noise)
+        self.step = coarse_step(np.concatenate([*self._first.values(), *self._latest.values()]))
         sign = self._bad_sign(noise)
         if sign:
             raise InputError(f"{sign}; {ADVICE}")
@@ -299,12 +305,22 @@ class Trust:
         """Return why the latest answers are not one model's; "" if they may be."""
         first, second = self._latest[0], self._latest[1]
         gaps = self._gaps()
-        if np.array_equal(first[-self._behind :], second[-self._behind :]):
-            return (
+        ends = first[-self._behind :]
+        if np.array_equal(ends, second[-self._behind :]):
+            return self._cut_off(ends) or (
                 "the log-probabilities after different texts are the same: they do not "
                 "depend on the context"
             )
-        if abs(first[self.shared] - second[self.shared]) < SAME:
+        differing = first[self.shared]
+        if abs(differing - second[self.shared]) < SAME:
+            cut_off = self._cut_off(differing)
+            if cut_off:
+                return cut_off
+            if self.step is not None:
+                return (
+                    f"the log-probabilities are rounded to multiples of {self.step:g} nats, "
+                    "too coarse to show that they belong to the tokens sent"
+                )
             return (
                 "different tokens after the same text have the same log-probability: "
                 "values are shifted by one"
@@ -319,6 +335,39 @@ class Trust:
                 "caching off)"
             )
         return ""
+
+    def _cut_off(self, equal: np.ndarray) -> str:
+        """Return why answers are equal if they are cut off below, "" if they are not.
+
+        Parameters
+        ----------
+        equal
+            Answers that both probes have in common, where a model's differ.
+        """
+        values = np.concatenate([self._latest[0], self._latest[1]])
+        least = values.min()
+        at_least = np.count_nonzero(values == least)
+        # what both begin with is there twice
+        if at_least <= len(PROBES) or values.max() == least or np.any(equal != least):
+            return ""
+        return (
+            f"the log-probabilities are cut off at {least:.3g} nats: no value is lower, and "
+            f"{at_least} tokens of two short prompts have it"
+        )
+
+
+def coarse_step(values: np.ndarray) -> float | None:
+    """Return the largest of `STEPS` of which all values (nats) are multiples, None if of none.
+
+    >>> coarse_step(np.array([-1.5, -4.0]))
+    0.5
+    >>> coarse_step(np.array([-1.5, -4.013]))
+    """
+    for step in STEPS:
+        multiples = values.astype(np.float64) / step
+        if np.allclose(multiples, np.rint(multiples), rtol=0, atol=1e-4):
+            return step
+    return None
 
 
 def _noise(gaps: np.ndarray) -> float:

@@ -25,7 +25,8 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     """Write `run-*.json` before the block and, whatever ends it, what came of it afterwards.
 
     Its seconds are null if the run was killed; `noise` is of an endpoint, in nats a
-    token. Process 0 alone writes it.
+    token, and `step` the nats to whose multiples it rounds, if that is coarse. Process
+    0 alone writes it.
     """
     devices = gather(partial(_device_name, scorer))
     if not processes().is_main_process:
@@ -43,7 +44,8 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         "packages": _versions(),
         "python": platform.python_version(),
     }
-    outcome: dict[str, Any] = {"seconds": None, "noise": None, "parts": [], "tokens": 0}
+    outcome: dict[str, Any] = {"parts": [], "tokens": 0}
+    outcome |= {"seconds": None, "noise": None, "step": None}
     write_json(path, record | outcome)
     try:
         yield
@@ -54,6 +56,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
             "tokens": sum(map(count_values, added)),
             "seconds": time.perf_counter() - clock,
             "noise": getattr(scorer, "noise", None),
+            "step": getattr(scorer, "step", None),
         }
         write_json(path, record | outcome)
 
