@@ -52,7 +52,7 @@ def verify(
 
     Example: contamination verify contamination-stores --against audit.csv
 
-    Every byte of STORES is checked against its checksum, and each test computed again. With
+    Each stored number is checked against a checksum, and each test computed again. With
     --against, each number of the audit's table is compared, and each verdict is decided again. For
     SEALED, --key must draw the published set and its --seal again, byte by byte. Exit status 0:
     everything matches. 2: a line for each difference.
