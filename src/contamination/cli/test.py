@@ -22,7 +22,7 @@ from contamination.cli.running import (
     open_set_with_variants,
     print_dry_run,
 )
-from contamination.cli.test_checks import Way, check_options
+from contamination.cli.test_checks import TestMode, check_options
 from contamination.scoring.models import label, label_control
 
 
@@ -212,7 +212,7 @@ def test(
     )
     writes = access == "generate"
     sealed = seal is not None or key is not None
-    way = Way(
+    mode = TestMode(
         sealed=sealed,
         held_out=held_out is not None,
         control=control is not None,
@@ -226,7 +226,7 @@ def test(
         chosen_model,
         text,
         request,
-        way,
+        mode,
         read=[control, seal, key, held_out],
         output=output or [],
     )

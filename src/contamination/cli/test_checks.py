@@ -25,7 +25,7 @@ from contamination.files import check_directory
 
 
 @dataclass(frozen=True)
-class Way:
+class TestMode:
     """How a set is tested.
 
     Attributes
@@ -58,7 +58,7 @@ def check_options(
     chosen_model: ModelChoice,
     text: TextChoice,
     request: Request,
-    way: Way,
+    mode: TestMode,
     *,
     read: Sequence[Path | str | None],
     output: Sequence[Path],
@@ -73,7 +73,7 @@ def check_options(
         The set, how the model is reached, and what it is to write, as typed.
     request
         The tests.
-    way
+    mode
         How they are made.
     read
         Names of what the command reads beside model and set, some of which may be paths.
@@ -84,15 +84,15 @@ def check_options(
     refuse_swapped(model, chosen_set.dataset)
     check_directory(Path(request.directory))
     check_outputs(output)
-    _check_access(text, chosen_model, request, writes=way.writes)
-    if not way.sealed:  # a seal states all of this, and its test refuses each by name
-        refuse_unused(request, writes=way.writes)
+    _check_access(text, chosen_model, request, writes=mode.writes)
+    if not mode.sealed:  # a seal states all of this, and its test refuses each by name
+        refuse_unused(request, writes=mode.writes)
         refuse_unused_fields(chosen_set, request)
         refuse_unused_mirror(chosen_set.mirror, [chosen_set.dataset])
-    refuse_unused_of_dry_run(text, output, dry_run=way.dry_run)
-    _check_held_out(way)
-    _check_combination(way)
-    if way.stop:
+    refuse_unused_of_dry_run(text, output, dry_run=mode.dry_run)
+    _check_held_out(mode)
+    _check_combination(mode)
+    if mode.stop:
         request.require_stopping_test()
 
 
@@ -117,25 +117,25 @@ def _check_access(
         )
 
 
-def _check_held_out(way: Way) -> None:
+def _check_held_out(mode: TestMode) -> None:
     """Raise InputError for held-out records that no test compares."""
-    if way.held_out and not way.sealed:
+    if mode.held_out and not mode.sealed:
         raise InputError(
             "--held-out goes with --seal and --key; without a seal, `contamination compare` "
             "takes the two files"
         )
-    if way.held_out and way.writes:
+    if mode.held_out and mode.writes:
         raise InputError(
             "--held-out needs log-probabilities of records: leave it out with --access generate",
         )
 
 
-def _check_combination(way: Way) -> None:
+def _check_combination(mode: TestMode) -> None:
     """Raise InputError for ways of testing that exclude each other."""
-    if way.sealed and (way.stop or way.control):
+    if mode.sealed and (mode.stop or mode.control):
         raise InputError(
             "--stop and --control: all that --seal names is tested; leave them",
         )
-    if way.stop and (way.control or way.dry_run or way.writes):
+    if mode.stop and (mode.control or mode.dry_run or mode.writes):
         others = "--control, --dry-run and --access generate"
         raise InputError(f"--stop scores as many shards as it takes: leave out {others}")
