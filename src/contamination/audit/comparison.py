@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from contamination.audit.control_fit import ControlFit
+from contamination.audit.control_fit import ControlFit, fit_of_control
 from contamination.audit.controls.sides import SidesControl
 from contamination.audit.decision import Verdict, decide
 from contamination.audit.objections import CONTROL_LEVEL, Evidence
@@ -89,11 +89,7 @@ class Comparison:
         """How well the control predicts the texts; None without one, or if unknown."""
         if self.control is None:
             return None
-        of_model = self.nats_per_character
-        of_control = self.control.nats_per_character
-        if of_model is None or of_control is None:
-            return None
-        return ControlFit(model=of_model, control=of_control)
+        return fit_of_control(self.nats_per_character, self.control.nats_per_character)
 
     @property
     def other_tests(self) -> list[OtherTest]:

@@ -47,6 +47,13 @@ class ControlFit:
         return line
 
 
+def fit_of_control(model: float | None, control: float | None) -> ControlFit | None:
+    """Return the fit of both models from their nats per character; None if one is unknown."""
+    if model is None or control is None:
+        return None
+    return ControlFit(model=model, control=control)
+
+
 def nats_per_token(store: "Store") -> float:
     """Return the mean nats of the tokens of a store, without shuffled orderings.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from contamination import statistics
 from contamination.audit import text_report
-from contamination.audit.control_fit import ControlFit, nats_per_token
+from contamination.audit.control_fit import ControlFit, fit_of_control, nats_per_token
 from contamination.audit.decision import Verdict, decide, log10_floor
 from contamination.audit.evidence import ControlModel, evidence_of
 from contamination.audit.finding import Finding
@@ -168,11 +168,7 @@ class Audit:
         """How well the control predicts the texts; None without one, or if unknown."""
         if self.control is None:
             return None
-        of_model = self.nats_per_character
-        of_control = self.control.nats_per_character
-        if of_model is None or of_control is None:
-            return None
-        return ControlFit(model=of_model, control=of_control)
+        return fit_of_control(self.nats_per_character, self.control.nats_per_character)
 
     def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
         """Return the plain values on which the verdict rests.
