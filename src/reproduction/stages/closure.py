@@ -5,13 +5,14 @@ function.
 """
 
 import ast
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import grimp
 
-from contamination.files import sha256_of
+from contamination.files import read_yaml, sha256_of
 from reproduction.notebooks.table import code_of
 from reproduction.stages.digests import Digests
 
@@ -88,8 +89,15 @@ def facts(
         for pattern in READ_BY.get(name, ()):
             for path in sorted(root.glob(pattern)):
                 if path.is_file() and path.suffix != ".py":
-                    digests[path.relative_to(root).as_posix()] = sha256_of(path)
+                    digests[path.relative_to(root).as_posix()] = _digest_of_file(path)
     return digests
+
+
+def _digest_of_file(path: Path) -> str:
+    """Return the digest of a file's bytes; of YAML, of its content without comments."""
+    if path.suffix == ".yaml":
+        return sha256_of(json.dumps(read_yaml(path), default=str))
+    return sha256_of(path)
 
 
 @cache

@@ -98,13 +98,13 @@ def costs(profile: ProfileFile, build: BuildDirectory) -> None:
 
 
 @app.command()
-def rules(profile: ProfileFile, build: BuildDirectory) -> None:
+def rules(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write rules.mk, which the Makefile includes, and the stamps of stages that have changed."""
     from reproduction.run.profile import RunFiles
     from reproduction.stages.rules import write_rules
 
     check_directory(build)
-    write_rules(RunFiles(profile, build))
+    write_rules(RunFiles(profile, build), results)
 
 
 @app.command()

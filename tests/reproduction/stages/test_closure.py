@@ -43,7 +43,7 @@ def test_versions_and_the_files_that_a_module_reads_count(known) -> None:
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path, known) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
-    stamps = rules_of(run, ROOT, known)[1]
+    stamps = rules_of(run, ROOT, known).stamps
     lines = set(chain.from_iterable(stamps.values()))
     assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}
