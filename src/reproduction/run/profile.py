@@ -274,7 +274,8 @@ class RunFiles:
     """Paths and contents of one run: its profile, and its directory in `build`."""
 
     def __init__(self, profile: Path | str, build: Path | str) -> None:
-        self.profile: Profile = load_profile(Path(profile))
+        self.file = Path(profile)
+        self.profile: Profile = load_profile(self.file)
         self.build = Path(build)
         self.corpus = self.build / "corpus"
         self.released = self.build / "released"

@@ -292,7 +292,7 @@ def count_profile(experiment: Experiment) -> Counting:
     gc.freeze()  # what was imported stays: freeing a model need not look through it
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
-        measurement = measurement_of(source, experiment, source)
+        measurement = measurement_of(source, experiment)
         if measurement is None:
             continue
         counting.notebook = name

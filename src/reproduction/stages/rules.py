@@ -18,6 +18,7 @@ from typing import Any
 
 from contamination.files import sha256_of, write_text
 from contamination.scoring.models import load_models
+from reproduction.notebooks.parameters import check_parameters
 from reproduction.notebooks.table import NOTEBOOKS, outputs
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 from reproduction.stages.closure import facts, notebook_code
@@ -50,7 +51,13 @@ def write_rules(run: RunFiles, results: Path, root: Path = Path()) -> None:
         Directory of the results.
     root
         Root of the repository.
+
+    Raises
+    ------
+    InputError
+        If the profile gives a notebook a parameter that it does not take.
     """
+    check_parameters(run, root / "notebooks")
     known = Digests(run.build / "digests.json")
     rules = rules_of(run, root, known)
     known.save()

@@ -144,7 +144,7 @@ def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -
         from reproduction.report.notebooks import measurement_of
         from reproduction.run.experiment import write_measured
 
-        measurement = measurement_of(source, experiment, profile)
+        measurement = measurement_of(source, experiment)
         assert measurement is not None, "make has a rule for notebooks with passes alone"
         # Paths among the parameters are as seen from the notebook, but the mirror is
         # where it was.
@@ -174,7 +174,7 @@ def notebook(
     with _open(profile, build, source.stem) as experiment:
         from reproduction.report.notebooks import execute_notebook
 
-        execute_notebook(source, experiment, profile, results)
+        execute_notebook(source, experiment, results)
 
 
 @app.command()
