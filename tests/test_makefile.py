@@ -193,6 +193,11 @@ EARLY = {"corpus", "train", "score", "measure"}
         ("src/contamination/scoring/windows.py", [*SCORE, *MEASURED], {"corpus", "train"}),
         ("src/reproduction/run/training.py", [*TRAIN, *SCORE, *MEASURED], {"corpus"}),
         ("data/published/oren2024_table4_mmlu.csv", ["notebook 04_mmlu_fisher"], EARLY),
+        (
+            "src/contamination/statistics/t_test.py",
+            ["notebook 01_canary_eval", "measure 02_shard_permutation_ablation"],
+            {"corpus", "train"},
+        ),
         ("src/reproduction/report/readings.py", ["manifest"], EARLY | {"notebook"}),
         ("src/reproduction/report/filter.lua", ["report"], EARLY | {"notebook", "manifest"}),
         ("src/contamination/cli/audit.py", [], {*EARLY, "notebook", "manifest", "report"}),

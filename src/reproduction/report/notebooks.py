@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # To check addresses that no notebook has, jsonschema imports this package where it is
 # installed, and that builds a grammar for two seconds: most of the time that importing
@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
-from reproduction.notebooks.parameters import notebook_parameters
 from reproduction.notebooks.table import notebook_of
+from reproduction.report.parameters import notebook_parameters
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import first_mistake
 from reproduction.run.settings import NotebookSettings

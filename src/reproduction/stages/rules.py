@@ -18,8 +18,8 @@ from typing import Any
 
 from contamination.files import sha256_of, write_text
 from contamination.scoring.models import load_models
-from reproduction.notebooks.parameters import check_parameters
 from reproduction.notebooks.table import NOTEBOOKS, outputs
+from reproduction.report.parameters import check_parameters
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 from reproduction.stages.closure import facts, notebook_code
 from reproduction.stages.digests import Digests

@@ -10,8 +10,8 @@ import pytest
 from contamination.errors import InputError
 from fakes.data_fixtures import NOTEBOOKS, profile_data, write_profile
 from reproduction.notebooks.table import code_of, notebook_of
-from reproduction.notebooks.parameters import notebook_parameters
 from reproduction.report.notebooks import measurement_of
+from reproduction.report.parameters import notebook_parameters
 from reproduction.run.experiment import Experiment, read_measured, write_measured
 
 MEASURED = [path for path in NOTEBOOKS if path.stem[0].isdigit() and notebook_of(path).passes]
