@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.files import sha256_of, write_text
-from contamination.scoring.models import load_models
+from contamination.scoring.models import REGISTRY, ModelEntry, load_models
 from reproduction.notebooks.table import NOTEBOOKS, outputs
 from reproduction.report.parameters import check_parameters
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
@@ -121,7 +121,9 @@ class Rules:
             for name in (*sections, "seed"):
                 text = self._text_of_section(name)
                 stamp[f"profile: {name}"] = sha256_of(text)[:16]
-                stamp |= _entries_quoted_in(text, self.root / "data" / "models.yaml")
+                models = entries_quoted_in(text, self.root / "data" / "models.yaml")
+                for model, entry in models.items():
+                    stamp[f"data/models.yaml: {model}"] = sha256_of(repr(entry))[:16]
         self.stamps[stage] = stamp
         self.targets[stage] = target
         self.lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needs)}")
@@ -133,11 +135,11 @@ class Rules:
         return text
 
 
-def _entries_quoted_in(text: str, registry: Path) -> dict[str, str]:
-    """Return a digest of the entry of each model whose name or hub id the text quotes."""
+def entries_quoted_in(text: str, registry: Path = REGISTRY) -> dict[str, ModelEntry]:
+    """Return the registered models whose names or hub ids a text quotes, by name."""
     quoted = {name.lower() for name in re.findall(r"""["']([^"']+)["']""", text)}
     return {
-        f"data/models.yaml: {name}": sha256_of(repr(entry))[:16]
+        name: entry
         for name, entry in load_models(registry).items()
         if {entry.name.lower(), entry.id.lower()} & quoted
     }
