@@ -65,9 +65,9 @@ EARLIER = $(if $(filter reproduce scores notebooks report stores,$(MAKECMDGOALS)
 # Prerequisites, and the stamps that say which code and which parts of the profile have changed.
 UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
 include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
-$(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
+$(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/models.yaml data/published docs/measurements \
     -type f ! -path '*/__pycache__/*') | $(if $(DRY),,$(SETUP))
-	@$(STAGE) rules $(ON)
+	@$(STAGE) rules $(ON) --results $(R)
 reproduce: $(B)/finished ## every table, figure and the report, from scratch or what is there
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")
 smoke: ## the same with the quick profile (a few minutes)

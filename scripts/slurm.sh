@@ -2,7 +2,7 @@
 # Use all GPUs of a SLURM job: score a test set and print the p-value, or run `make`.
 # See docs/how-to/reproduce.md.
 #
-#   sbatch scripts/slurm.sh MODEL DATASET [options of `contamination test`]
+#   sbatch scripts/slurm.sh MODEL DATASET [options that `contamination score` and `test` share]
 #   sbatch scripts/slurm.sh make TARGET [PROFILE=...]
 #
 # Edit the lines below for your cluster. A job that was cut short is submitted again as it was: it

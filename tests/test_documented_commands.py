@@ -275,7 +275,7 @@ def test_make_knows_the_target_and_its_variables(command: str, monkeypatch) -> N
         monkeypatch.chdir(ROOT)
         profile = variables.get("PROFILE", "laptop")
         # Here, since starting Python for it takes longer.
-        write_rules(RunFiles(f"profiles/{profile}.yaml", f"build/{profile}"))
+        write_rules(RunFiles(f"profiles/{profile}.yaml", f"build/{profile}"), Path("results"))
         dry = ["make", "--dry-run", "SETUP=", *arguments]  # SETUP would install
         shown = subprocess.run(dry, cwd=ROOT, env=os.environ | before, capture_output=True)
         assert shown.returncode == 0, shown.stderr

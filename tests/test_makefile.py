@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contamination.scoring.models import load_models
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS, RELEASED_MMLU, outputs
 from reproduction.run.profile import RunFiles
@@ -29,7 +30,7 @@ FILES = ("Makefile", "README.md", "requirements.lock", "pyproject.toml")
 STAND_IN = """#!/bin/sh
 # -m reproduction VERB [NAME] ... --build B --results R
 verb=$3; name=$4
-[ "$verb" = rules ] && { echo "$5 $7" > asked; exec cat answered; }
+[ "$verb" = rules ] && { echo "$5 $7 $9" > asked; exec cat answered; }
 case $name in -*) name=;; esac
 echo $verb $(basename "$name" .ipynb) >> ran
 while [ $# -gt 0 ]; do
@@ -116,9 +117,11 @@ def answer(project: Path) -> None:
     """Write rules and stamps whenever the stand-in asks for them; it waits for the answer."""
     asked = project / "asked"
     while words := asked.read_text().split():
-        profile, build = words
+        profile, build, results = words
+        load_models.cache_clear()
         try:
-            write_rules(RunFiles(project / profile, project / build), project)
+            run = RunFiles(project / profile, project / build)
+            write_rules(run, project / results, project)
         except Exception:  # make misses the rules, and the test fails
             traceback.print_exc()
         (project / "answered").write_text("")
@@ -165,6 +168,22 @@ def test_a_complete_run_and_another_docstring_leave_nothing_to_do(project: Path)
         assert "Nothing to be done" in make(project, "reproduce")
 
 
+def test_an_edit_that_is_taken_back_leaves_nothing_to_do(project: Path) -> None:
+    profile = project / "profiles" / "laptop.yaml"
+    written = profile.read_text(encoding="utf-8")
+    with edited(profile, "warmup_steps: 50", "warmup_steps: 51"):
+        assert "train clean" in stale(project)
+        profile.write_text(written.replace("warmup_steps: 50", "warmup_steps: 52"))
+        assert "train clean" in stale(project)
+        profile.write_text(written)
+        assert "Nothing to be done" in make(project, "reproduce")
+        # What was made of the edit is stale once the edit is taken back.
+        profile.write_text(written.replace("warmup_steps: 50", "warmup_steps: 51"))
+        make(project, "reproduce")
+        profile.write_text(written)
+        assert "train clean" in stale(project)
+
+
 EARLY = {"corpus", "train", "score", "measure"}
 
 
@@ -174,6 +193,11 @@ EARLY = {"corpus", "train", "score", "measure"}
         ("src/contamination/scoring/windows.py", [*SCORE, *MEASURED], {"corpus", "train"}),
         ("src/reproduction/run/training.py", [*TRAIN, *SCORE, *MEASURED], {"corpus"}),
         ("data/published/oren2024_table4_mmlu.csv", ["notebook 04_mmlu_fisher"], EARLY),
+        (
+            "src/contamination/statistics/t_test.py",
+            ["notebook 01_canary_eval", "measure 02_shard_permutation_ablation"],
+            {"corpus", "train"},
+        ),
         ("src/reproduction/report/readings.py", ["manifest"], EARLY | {"notebook"}),
         ("src/reproduction/report/filter.lua", ["report"], EARLY | {"notebook", "manifest"}),
         ("src/contamination/cli/audit.py", [], {*EARLY, "notebook", "manifest", "report"}),
@@ -261,9 +285,12 @@ def test_a_profile_without_a_corpus_runs_what_it_lists_and_trains_nothing(projec
     assert [line for line in done if line[0] == "n"] == [f"notebook {n}" for n in listed]
     assert verbs(done) == {"measure", "notebook", "manifest", "report", "summary"}
     assert "Nothing to be done" in make(project, "reproduce", "PROFILE=open")
-    with edited(project / "data" / "models.yaml", new="\n"):
-        measured = [f"measure {name}" for name in listed if NOTEBOOKS[name].passes]
-        assert [s for s in stale(project, "PROFILE=open") if s.startswith("me")] == measured
+    models = project / "data" / "models.yaml"
+    with edited(models, new="\n# A comment.\n"):
+        assert "Nothing to be done" in make(project, "reproduce", "PROFILE=open")
+    with edited(models, "context: 2048", "context: 2047"):
+        again = [stage for stage in stale(project, "PROFILE=open") if stage.startswith("me")]
+    assert "measure 03_open_model_audit" in again
 
 
 def test_the_table_and_the_notebooks_agree(project: Path) -> None:

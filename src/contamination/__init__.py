@@ -21,7 +21,7 @@ from typing import Any
 warnings.filterwarnings("ignore", message="IProgress not found")
 
 # Public name -> the module that defines it. Names of statistics are listed by their own package.
-_HOMES = {
+HOMES = {
     "Audit": "audit.result",
     "ExampleSet": "testsets.example_set",
     "InputError": "errors",
@@ -40,8 +40,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in HOMES:
+        return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
     statistics = import_module(f"{__name__}.statistics")
     if name in statistics.__all__:
         return getattr(statistics, name)
@@ -51,4 +51,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """List the public names, imported or not."""
     statistics = import_module(f"{__name__}.statistics")
-    return sorted([*_HOMES, *statistics.__all__])
+    return sorted([*HOMES, *statistics.__all__])

@@ -245,6 +245,44 @@ def read_json(path: Path) -> dict[str, Any]:
     return value
 
 
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file that people write.
+
+    Raises InputError for a file that is no YAML, and for a key that stands twice: YAML
+    readers would silently take the last.
+    """
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        root = loader.get_single_node()
+        content = loader.construct_document(root) if root else None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
+    except (yaml.YAMLError, ValueError) as error:  # not UTF-8, or no such date
+        problem = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: not valid YAML ({problem}); correct it") from error
+    _require_distinct_keys(root, path)
+    return content
+
+
+def _require_distinct_keys(node: Any, path: Path) -> None:
+    """Raise InputError if a mapping below a node of YAML has a key twice."""
+    import yaml
+
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            _require_distinct_keys(item, path)
+    if isinstance(node, yaml.MappingNode):
+        seen = set[str]()
+        for key, value in node.value:
+            if str(key.value) in seen:
+                line = key.start_mark.line + 1
+                raise InputError(f"{path}, line {line}: {key.value!r} is there twice; remove one")
+            seen.add(str(key.value))
+            _require_distinct_keys(value, path)
+
+
 def states_of(files: Iterable[Path]) -> dict[Path, FileState]:
     """Return the state of each file that is there.
 

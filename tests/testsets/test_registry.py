@@ -125,11 +125,20 @@ def test_a_wrong_entry_is_named_with_its_field(tmp_path, monkeypatch, fields, fi
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("text", ["", "- a\n", "sets: [1]\n", "sets: {a: {\n"])
-def test_a_file_that_is_no_registry_is_named(tmp_path, monkeypatch, text) -> None:
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", ""),
+        ("- a\n", ""),
+        ("sets: [1]\n", ""),
+        ("sets: {a: {\n", ""),
+        ("sets:\n  b: {title: B}\n  a: {}\n  b: {title: C}\n", ", line 4: 'b'"),
+    ],
+)
+def test_a_file_that_is_no_registry_is_named(tmp_path, monkeypatch, text, named) -> None:
     with registry_of(monkeypatch, tmp_path, {}):
         (tmp_path / "registry.yaml").write_text(text)
-        with pytest.raises(InputError, match=r"registry\.yaml"):
+        with pytest.raises(InputError, match=rf"registry\.yaml{named}"):
             entries()
 
 

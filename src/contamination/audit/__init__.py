@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from contamination.audit.run import run_audit
 
 __all__ = ["Audit", "Request", "run_audit"]
-_HOMES = {"Audit": "result", "run_audit": "run"}
+HOMES = {"Audit": "result", "run_audit": "run"}
 
 
 def __getattr__(name: str) -> Any:
     """Import an audit where it is used: the help needs the names of tests alone."""
-    if name not in _HOMES:
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar, Literal
 
 from contamination.errors import InputError
-from contamination.files import locked, replacing, sha256_of
+from contamination.files import locked, read_yaml, replacing, sha256_of
 from contamination.testsets.sources import cache_directory
 
 REGISTRY = Path(__file__).with_name("models.yaml")
@@ -114,16 +114,15 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     Raises InputError if it is missing, or an entry has an unknown key or role or lacks
     one.
     """
-    import yaml
     from pydantic import TypeAdapter
 
+    content = read_yaml(registry)
     try:
-        content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
         named: dict[str, dict[str, Any]] = {}
-        for name, fields in content.items():
+        for name, fields in dict(content).items():
             named[str(name)] = {"name": str(name), **fields}
         return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
-    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         # Pydantic's names the key.
         reason = " ".join(str(error).split())
         raise InputError(

@@ -80,17 +80,17 @@ _MODULES = {
     "t_test": "sharded_t_p_values sharded_t_test",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
-_HOMES: dict[str, str] = {}
+HOMES: dict[str, str] = {}
 for _module, _names in _MODULES.items():
-    _HOMES.update(dict.fromkeys(_names.split(), _module))
-__all__ = sorted(_HOMES)
+    HOMES.update(dict.fromkeys(_names.split(), _module))
+__all__ = sorted(HOMES)
 
 
 def __getattr__(name: str) -> Any:
     """Import a function when it is first used: the help of the command uses none."""
-    if name not in _HOMES:
+    if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

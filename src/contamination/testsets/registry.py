@@ -14,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from contamination.errors import InputError, brief
+from contamination.errors import InputError
+from contamination.files import read_yaml
 from contamination.testsets.inside import is_inner_name
 
 if TYPE_CHECKING:
@@ -131,14 +132,8 @@ def entries() -> dict[str, Entry]:
         raise InputError(
             f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets",
         )
-    import yaml
-
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not YAML ({brief(str(error), 200)}); correct it") from error
     tables: dict[str, dict[str, Fields]] = _checked(
-        dict[str, dict[str, Fields]], content, str(path)
+        dict[str, dict[str, Fields]], read_yaml(path), str(path)
     )
     listed = list[Entry]()
     for name, fields in tables.get("sets", {}).items():

@@ -100,7 +100,7 @@ NOTEBOOKS = {
     ),
     "14_option_order": Notebook("options", "clean"),
 }
-# What a call in a notebook writes; its third argument is the name.
+# What a call in a notebook writes; its argument `name`, the third, is the name.
 WRITERS = {
     "write_csv": ("tables/{}.csv",),
     "write_markdown": ("tables/{}.md",),
@@ -130,14 +130,32 @@ def outputs(source: Path) -> list[str]:
 
     Its calls of `WRITERS` say which, but those under a condition, which not every run
     makes.
+
+    Raises InputError for a call whose name is no literal, unless the table names files
+    that the notebook writes `also`.
     """
+    also = notebook_of(source).also
     paths: dict[str, None] = {}  # in their order, each once
     for call in _unconditional_calls(source):
         for pattern in WRITERS.get(ast.unparse(call.func), ()):
-            name = call.args[2]
-            if isinstance(name, ast.Constant):
-                paths[pattern.format(name.value)] = None
-    return [*paths, *notebook_of(source).also]
+            name = _name_in(call)
+            if name is not None:
+                paths[pattern.format(name)] = None
+            elif not also:
+                raise InputError(
+                    f"{source}: `{ast.unparse(call)}`: write the name as a literal, or "
+                    "list the files as `also` in reproduction.notebooks.table",
+                )
+    return [*paths, *also]
+
+
+def _name_in(call: ast.Call) -> str | None:
+    """Return the literal that a call of `WRITERS` gives as the name; None for no literal."""
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "name"]
+    for value in [*call.args[2:3], *given]:
+        if isinstance(value, ast.Constant):
+            return str(value.value)
+    return None
 
 
 def _unconditional_calls(source: Path) -> Iterator[ast.Call]:

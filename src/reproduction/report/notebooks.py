@@ -1,18 +1,13 @@
-"""Notebooks with the parameters of a profile, through papermill.
-
-Papermill injects a parameter that a notebook does not have all the same, and a misspelt
-name would leave the right one at its default: so it is an error here.
-"""
+"""Notebooks with the parameters of a profile: their passes, and papermill's execution."""
 
 # ruff: noqa: E402 - one import is prevented before the others
-import ast
 import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # To check addresses that no notebook has, jsonschema imports this package where it is
 # installed, and that builds a grammar for two seconds: most of the time that importing
@@ -28,68 +23,13 @@ from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
 from reproduction.notebooks.table import notebook_of
+from reproduction.report.parameters import notebook_parameters
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import first_mistake
 from reproduction.run.settings import NotebookSettings
 
 if TYPE_CHECKING:
     from reproduction.run.grid import Access
-
-
-def notebook_parameters(
-    source: Path,
-    experiment: Experiment,
-    profile: Path,
-) -> dict[str, Any]:
-    """Return the values with which a profile executes a notebook, by name.
-
-    Parameters
-    ----------
-    source
-        File of the notebook.
-    experiment
-        The run, whose profile may give parameters.
-    profile
-        File that errors name.
-
-    Raises
-    ------
-    InputError
-        If there is no such notebook, the profile has parameters of one that is not in
-        the same folder, or the notebook does not know a parameter of the profile or
-        takes another kind.
-    """
-    for name in (source.stem, *experiment.profile.notebooks):
-        path = source.with_name(f"{name}.ipynb")
-        if not path.is_file():
-            raise InputError(f"{path}: no such notebook; correct {profile}")
-    described = papermill.inspect_notebook(str(source))
-    defaults = {
-        name: ast.literal_eval(parameter["default"]) for name, parameter in described.items()
-    }
-    from_profile = experiment.profile.notebooks.get(source.stem, {})
-    unknown = sorted(set(from_profile) - set(defaults))
-    if unknown:
-        known = ", ".join(defaults)
-        raise InputError(
-            f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}",
-        )
-    for name, value in from_profile.items():
-        default = defaults[name]
-        if not _is_of_one_kind(value, default):
-            raise InputError(
-                f"{profile}: {name} of {source.stem} is {str(value)[:40]!r}; write a "
-                f"value such as {str(default)[:80]}",
-            )
-    return defaults | dict(from_profile)
-
-
-def _is_of_one_kind(value: Any, default: Any) -> bool:
-    """Return whether a value may take the place of a default, by their types."""
-    if default is None:
-        return True
-    kinds = {type(value), type(default)} - {tuple}
-    return len(kinds) <= 1 or kinds <= {int, float}
 
 
 @dataclass(frozen=True)
@@ -116,31 +56,15 @@ class Measurement:
         return self.measure(experiment, self.settings, access=access)
 
 
-def measurement_of(
-    source: Path,
-    experiment: Experiment,
-    profile: Path,
-) -> Measurement | None:
+def measurement_of(source: Path, experiment: Experiment) -> Measurement | None:
     """Return the passes of a notebook over models with their parameters; None if it makes none.
 
     Parameters are those of `notebook_parameters`.
 
-    Parameters
-    ----------
-    source
-        File of the notebook.
-    experiment
-        The run.
-    profile
-        File of its profile.
-
-    Raises
-    ------
-    InputError
-        If there is no such notebook, `reproduction.notebooks.table` lacks it, or the
-        profile gives a parameter that it does not know or takes another kind.
+    Raises InputError if there is no such notebook, `reproduction.notebooks.table` lacks
+    it, or the profile gives a parameter that it does not know or takes another kind.
     """
-    values = notebook_parameters(source, experiment, profile)
+    values = notebook_parameters(source, experiment)
     package = f"reproduction.notebooks.{notebook_of(source).package}"
     module = import_module(f"{package}.measure")
     measure = getattr(module, "measure", None)
@@ -149,7 +73,7 @@ def measurement_of(
     try:
         settings = module.Settings.from_parameters(values)
     except ValidationError as error:
-        message = f"{profile}: {source.stem}: {first_mistake(error)}; correct the parameter"
+        message = f"{experiment.file}: {source.stem}: {first_mistake(error)}; correct the parameter"
         raise InputError(message) from error
     return Measurement(measure, settings)
 
@@ -157,7 +81,6 @@ def measurement_of(
 def execute_notebook(
     source: Path,
     experiment: Experiment,
-    profile: Path,
     results: Path,
 ) -> Path:
     """Run `source` in its own directory and write it to `results/notebooks/`.
@@ -171,8 +94,6 @@ def execute_notebook(
         File of the notebook.
     experiment
         The run that it reads.
-    profile
-        File of its parameters.
     results
         Directory of tables, figures and executed notebooks.
 
@@ -183,11 +104,11 @@ def execute_notebook(
         another kind, and if a cell raises one.
     """
     # refuse those that it does not have
-    notebook_parameters(source, experiment, profile)
+    notebook_parameters(source, experiment)
     folder = source.parent
     # Paths are given as seen from the notebook, so that it runs the same way in
     # JupyterLab.
-    paths = {"profile": profile, "build": experiment.build, "results": results}
+    paths = {"profile": experiment.file, "build": experiment.build, "results": results}
     parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
     parameters |= experiment.profile.notebooks.get(source.stem, {})
     # The same mirror as outside, although the kernel starts in the folder of the

@@ -21,12 +21,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
-from contamination.files import read_json
+from contamination.files import read_json, read_yaml
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import read_records
 from reproduction.run.injection import Planting
@@ -253,11 +252,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
         siblings = {file.stem for file in path.parent.glob("*.yaml")}
         known = ", ".join(sorted(siblings - set(above))) or "none"
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:  # not UTF-8, or no such date
-        problem = " ".join(str(error).split())
-        raise InputError(f"{path}: not valid YAML: {problem}") from error
+    settings = read_yaml(path)
     if not isinstance(settings, dict) or not all(isinstance(key, str) for key in settings):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
     base = settings.pop("base", None)
@@ -279,7 +274,8 @@ class RunFiles:
     """Paths and contents of one run: its profile, and its directory in `build`."""
 
     def __init__(self, profile: Path | str, build: Path | str) -> None:
-        self.profile: Profile = load_profile(Path(profile))
+        self.file = Path(profile)
+        self.profile: Profile = load_profile(self.file)
         self.build = Path(build)
         self.corpus = self.build / "corpus"
         self.released = self.build / "released"

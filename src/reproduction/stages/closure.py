@@ -1,21 +1,27 @@
 """What the code of a stage depends on: modules, packages of others, and files they read.
 
 The closure of a module is all that it imports, directly or not, at its top or inside a
-function.
+function. Some packages import the module that defines a name when the name is first
+used: who takes the name from the package imports that module.
 """
 
 import ast
+import json
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import grimp
 
-from contamination.files import sha256_of
+import contamination
+import contamination.audit
+import contamination.statistics
+from contamination.files import read_yaml, sha256_of
 from reproduction.notebooks.table import code_of
 from reproduction.stages.digests import Digests
 
 PACKAGES = ("contamination", "reproduction")
+SOURCE = Path(contamination.__file__).parents[1]
 # Files that a module reads at run time, from the root of the repository.
 READ_BY = {
     "contamination.testsets.registry": ("data/registry.yaml",),
@@ -40,6 +46,47 @@ def _graph() -> grimp.ImportGraph:
     )
 
 
+@cache
+def _homes() -> dict[str, str]:
+    """Return the module that defines each name which a package imports on first use."""
+    homes = {}
+    for package in (contamination, contamination.audit, contamination.statistics):
+        for name, module in package.HOMES.items():
+            homes[f"{package.__name__}.{name}"] = f"{package.__name__}.{module}"
+    for name, module in contamination.statistics.HOMES.items():
+        homes[f"contamination.{name}"] = f"contamination.statistics.{module}"
+    return homes
+
+
+def homes_in(tree: ast.Module) -> set[str]:
+    """Return the modules that define what code takes from a package that imports on first use."""
+    taken = set[str]()
+    imported: dict[str, str] = {}  # name in the code -> what it stands for
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                imported[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                imported[alias.asname or alias.name] = alias.name
+    taken.update(imported.values())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            taken.add(f"{imported.get(node.value.id)}.{node.attr}")
+    return {_homes()[name] for name in taken if name in _homes()}
+
+
+@cache
+def _imported_by(name: str) -> set[str]:
+    """Return what a module imports directly, of our packages and of others."""
+    imported = _graph().find_modules_directly_imported_by(name)
+    lazy = {"contamination", "contamination.audit", "contamination.statistics"}
+    if name.startswith(PACKAGES) and imported & lazy:
+        path = _file_of(SOURCE, name)
+        imported = imported | homes_in(ast.parse(path.read_bytes()))
+    return imported
+
+
 def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
     """Return modules and all that they import, but not through `without`."""
     excluded = set(without)
@@ -50,7 +97,7 @@ def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
         if name in seen:
             continue
         seen.add(name)
-        waiting |= _graph().find_modules_directly_imported_by(name)
+        waiting |= _imported_by(name)
         package = name.rpartition(".")[0]
         if package:
             waiting.add(package)  # importing a module runs its package
@@ -80,7 +127,7 @@ def facts(
     digests: dict[str, str] = {}
     for name in sorted(closure(start, without)):
         if name.startswith(PACKAGES):
-            digests[name] = known.of_module(_file_of(root, name))
+            digests[name] = known.of_module(_file_of(root / "src", name))
         else:
             installed = known.of_package(name)
             if installed:
@@ -88,14 +135,21 @@ def facts(
         for pattern in READ_BY.get(name, ()):
             for path in sorted(root.glob(pattern)):
                 if path.is_file() and path.suffix != ".py":
-                    digests[path.relative_to(root).as_posix()] = sha256_of(path)
+                    digests[path.relative_to(root).as_posix()] = _digest_of_file(path)
     return digests
 
 
+def _digest_of_file(path: Path) -> str:
+    """Return the digest of a file's bytes; of YAML, of its content without comments."""
+    if path.suffix == ".yaml":
+        return sha256_of(json.dumps(read_yaml(path), default=str))
+    return sha256_of(path)
+
+
 @cache
-def _file_of(root: Path, module: str) -> Path:
+def _file_of(source: Path, module: str) -> Path:
     """Return the file of a module or package of ours."""
-    path = root / "src" / Path(*module.split("."))
+    path = source / Path(*module.split("."))
     if path.is_dir():
         return path / "__init__.py"
     return path.with_suffix(".py")
@@ -112,5 +166,6 @@ def notebook_code(path: Path) -> tuple[set[str], str]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 imported.add(node.module)
                 imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+        imported |= homes_in(tree)
     modules = imported & _graph().modules  # a name of an import may be a function
     return {name for name in modules if name.startswith(PACKAGES)}, parameters

@@ -8,6 +8,7 @@ weights are fetched.
 """
 
 import gc
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -41,6 +42,7 @@ from reproduction.output.figures import short_count
 from reproduction.report.notebooks import measurement_of
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import Access, Row
+from reproduction.stages.rules import entries_quoted_in
 
 NOTEBOOKS = Path("notebooks")
 MEASURED = Path("docs/measurements/set_tokens.csv")
@@ -292,7 +294,7 @@ def count_profile(experiment: Experiment) -> Counting:
     gc.freeze()  # what was imported stays: freeing a model need not look through it
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
-        measurement = measurement_of(source, experiment, source)
+        measurement = measurement_of(source, experiment)
         if measurement is None:
             continue
         counting.notebook = name
@@ -325,7 +327,13 @@ def print_costs(experiment: Experiment) -> None:
     """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     profile = experiment.profile.name
     if experiment.profile.pretraining is not None:
-        print(f"profile {profile} trains its own models and downloads none")
+        print(f"profile {profile} trains its own models; that is not counted here")
+        models = entries_quoted_in(json.dumps(experiment.profile.notebooks))
+        if models:
+            print(
+                f"it also audits {', '.join(models)}; write a profile without a corpus "
+                "that has the same notebooks, as profiles/open.yaml, to count those"
+            )
         return
     devices, rate, itemsize = measure_devices()
     table = cost_table(count_profile(experiment))

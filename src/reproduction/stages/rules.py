@@ -4,21 +4,26 @@ A stamp lists what a stage depends on apart from the files of the stages before 
 digest of each module that it imports (`closure`), without comments and docstrings; the
 installed version of each package of others that
 such a module imports by name, or whose text is the corpus; and the sections of the
-profile that it reads. It is written again only if that changes, so its time says when
-the stage became stale. `diff` shows why.
+profile that it reads, with the entries of the models that they name. It is written
+again only if that changes, so its time says when the stage became stale (`stamps`).
+`diff` shows why.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from contamination.files import sha256_of, write_text
+from contamination.scoring.models import REGISTRY, ModelEntry, load_models
 from reproduction.notebooks.table import NOTEBOOKS, outputs
+from reproduction.report.parameters import check_parameters
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 from reproduction.stages.closure import facts, notebook_code
 from reproduction.stages.digests import Digests
+from reproduction.stages.stamps import write_stamp
 from reproduction.stages.steps import longest_first
 
 CORPUS = "$(B)/corpus/corpus.json"
@@ -35,18 +40,32 @@ NOT_OF_CORPUS = (
 NOT_OF_DOCSTRINGS = ("contamination.testsets.sources",)
 
 
-def write_rules(run: RunFiles, root: Path = Path()) -> None:
-    """Write the stamps of all stages of a profile, then the rules."""
+def write_rules(run: RunFiles, results: Path, root: Path = Path()) -> None:
+    """Write the stamps of all stages of a profile, then the rules.
+
+    Parameters
+    ----------
+    run
+        Profile and build directory.
+    results
+        Directory of the results.
+    root
+        Root of the repository.
+
+    Raises
+    ------
+    InputError
+        If the profile gives a notebook a parameter that it does not take.
+    """
+    check_parameters(run, root / "notebooks")
     known = Digests(run.build / "digests.json")
-    lines, stamps = rules_of(run, root, known)
+    rules = rules_of(run, root, known)
     known.save()
-    for name, stamp in stamps.items():
-        path = run.build / "stamps" / name
-        text = "".join(f"{key} {value}\n" for key, value in stamp.items())
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
+    for stage, facts_of_stage in rules.stamps.items():
+        target = rules.targets[stage].replace("$(B)", str(run.build)).replace("$(R)", str(results))
+        write_stamp(run.build / "stamps" / stage, facts_of_stage, Path(target))
     head = "# What each stage depends on, written by reproduction.stages.rules. Do not edit.\n"
-    write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in lines))
+    write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in rules.lines))
 
 
 class Rules:
@@ -62,6 +81,7 @@ class Rules:
         self.known = known
         self.lines: list[str] = []
         self.stamps: dict[str, dict[str, str]] = {}
+        self.targets: dict[str, str] = {}
         self._sections: dict[str, Any] = {"seed": run.profile.seed}
         self._sections |= run.profile.notebooks
         if run.profile.pretraining:
@@ -101,7 +121,11 @@ class Rules:
             for name in (*sections, "seed"):
                 text = self._text_of_section(name)
                 stamp[f"profile: {name}"] = sha256_of(text)[:16]
+                models = entries_quoted_in(text, self.root / "data" / "models.yaml")
+                for model, entry in models.items():
+                    stamp[f"data/models.yaml: {model}"] = sha256_of(repr(entry))[:16]
         self.stamps[stage] = stamp
+        self.targets[stage] = target
         self.lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needs)}")
 
     def _text_of_section(self, name: str) -> str:
@@ -111,10 +135,18 @@ class Rules:
         return text
 
 
-def rules_of(
-    run: RunFiles, root: Path, known: Digests
-) -> tuple[list[str], dict[str, dict[str, str]]]:
-    """Return the lines of the included makefile, and the stamps by name of the stage.
+def entries_quoted_in(text: str, registry: Path = REGISTRY) -> dict[str, ModelEntry]:
+    """Return the registered models whose names or hub ids a text quotes, by name."""
+    quoted = {name.lower() for name in re.findall(r"""["']([^"']+)["']""", text)}
+    return {
+        name: entry
+        for name, entry in load_models(registry).items()
+        if {entry.name.lower(), entry.id.lower()} & quoted
+    }
+
+
+def rules_of(run: RunFiles, root: Path, known: Digests) -> Rules:
+    """Return the lines of the included makefile, and the stamps of the stages.
 
     Parameters
     ----------
@@ -159,7 +191,7 @@ def rules_of(
         rules.lines.append(f"$(B)/finished: {page}")
     rules.lines.append(f"SCORES := {' '.join(scores)}")
     rules.lines.append(f"OUTPUTS := {' '.join(written)}")
-    return rules.lines, rules.stamps
+    return rules
 
 
 def _add_corpus(rules: Rules) -> None:
@@ -239,7 +271,7 @@ def _add_notebook(
     if _makes_passes(rules.run, name):
         scores = [f"$(B)/scores/{name}.json"]
         by_name = {"stores": stores, "both": models[:2], "clean": models[1:2], "all": models}
-        needs = list(by_name[row.passes]) if models else ["data/models.yaml"]
+        needs = list(by_name[row.passes])
         if models and row.passes != "stores":
             needs.append("| $(EARLIER)")
         code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.experiment"]

@@ -98,13 +98,13 @@ def costs(profile: ProfileFile, build: BuildDirectory) -> None:
 
 
 @app.command()
-def rules(profile: ProfileFile, build: BuildDirectory) -> None:
+def rules(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write rules.mk, which the Makefile includes, and the stamps of stages that have changed."""
     from reproduction.run.profile import RunFiles
     from reproduction.stages.rules import write_rules
 
     check_directory(build)
-    write_rules(RunFiles(profile, build))
+    write_rules(RunFiles(profile, build), results)
 
 
 @app.command()
@@ -144,7 +144,7 @@ def measure(source: NotebookFile, profile: ProfileFile, build: BuildDirectory) -
         from reproduction.report.notebooks import measurement_of
         from reproduction.run.experiment import write_measured
 
-        measurement = measurement_of(source, experiment, profile)
+        measurement = measurement_of(source, experiment)
         assert measurement is not None, "make has a rule for notebooks with passes alone"
         # Paths among the parameters are as seen from the notebook, but the mirror is
         # where it was.
@@ -174,7 +174,7 @@ def notebook(
     with _open(profile, build, source.stem) as experiment:
         from reproduction.report.notebooks import execute_notebook
 
-        execute_notebook(source, experiment, profile, results)
+        execute_notebook(source, experiment, results)
 
 
 @app.command()

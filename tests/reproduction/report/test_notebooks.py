@@ -16,6 +16,7 @@ from fakes.data_fixtures import NOTEBOOKS, PROFILES, profile_data, write_profile
 from reproduction.report.notebooks import execute_notebook
 from reproduction.run.experiment import Experiment
 from reproduction.run.profile import load_profile
+from reproduction.stages.rules import write_rules
 
 PATHS = {"profile", "build", "results"}  # given to every notebook
 
@@ -83,10 +84,12 @@ class Setting:
         )
         nbformat.write(notebook, self.source)
 
-    def run(self, **notebooks: dict[str, object]) -> Path:
+    def experiment(self, **notebooks: dict[str, object]) -> Experiment:
         profile = write_profile(self.root / "tiny.yaml", {**profile_data(), "notebooks": notebooks})
-        experiment = Experiment(profile, self.root / "build")
-        return execute_notebook(self.source, experiment, profile, self.results)
+        return Experiment(profile, self.root / "build")
+
+    def run(self, **notebooks: dict[str, object]) -> Path:
+        return execute_notebook(self.source, self.experiment(**notebooks), self.results)
 
     def written(self) -> list[str]:
         return sorted(p.relative_to(self.results).as_posix() for p in self.results.rglob("*.*"))
@@ -139,6 +142,11 @@ def test_another_error_keeps_the_notebook_aside_and_the_old_result(setting: Sett
 )
 def test_what_a_notebook_lacks_is_an_error_before_anything_runs(setting, given, message) -> None:
     setting.write("raise RuntimeError('executed')")
+    run = setting.experiment(**given)
     with pytest.raises(InputError, match=message):
-        setting.run(**given)
-    assert not setting.results.exists()
+        write_rules(run, setting.results, setting.root)
+    assert not run.build.exists()
+    if "mine" in given:
+        with pytest.raises(InputError, match=message):
+            execute_notebook(setting.source, run, setting.results)
+        assert not setting.results.exists()

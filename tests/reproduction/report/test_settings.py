@@ -10,7 +10,8 @@ import pytest
 from contamination.errors import InputError
 from fakes.data_fixtures import NOTEBOOKS, profile_data, write_profile
 from reproduction.notebooks.table import code_of, notebook_of
-from reproduction.report.notebooks import measurement_of, notebook_parameters
+from reproduction.report.notebooks import measurement_of
+from reproduction.report.parameters import notebook_parameters
 from reproduction.run.experiment import Experiment, read_measured, write_measured
 
 MEASURED = [path for path in NOTEBOOKS if path.stem[0].isdigit() and notebook_of(path).passes]
@@ -39,8 +40,8 @@ def settings_calls(notebook: Path) -> list[dict[str, str]]:
 def test_settings_are_parameters_of_the_notebook_as_they_are(
     notebook: Path, experiment: Experiment
 ) -> None:
-    parameters = notebook_parameters(notebook, experiment, Path("p"))
-    measurement = measurement_of(notebook, experiment, Path("p"))
+    parameters = notebook_parameters(notebook, experiment)
+    measurement = measurement_of(notebook, experiment)
     assert measurement is not None
     as_written = json.loads(json.dumps(measurement.settings.model_dump()))
     assert as_written == {name: parameters[name] for name in as_written}
@@ -50,7 +51,7 @@ def test_settings_are_parameters_of_the_notebook_as_they_are(
 def test_a_notebook_reads_what_was_measured_with_all_settings(
     notebook: Path, experiment: Experiment
 ) -> None:
-    measurement = measurement_of(notebook, experiment, Path("p"))
+    measurement = measurement_of(notebook, experiment)
     assert measurement is not None
     names = type(measurement.settings).model_fields
     assert settings_calls(notebook) == [{name: name for name in names}]
@@ -65,11 +66,11 @@ def test_a_setting_of_another_type_is_refused_by_its_name(
     data = profile_data() | {"notebooks": {OPTIONS.stem: {parameter: value}}}
     experiment = Experiment(write_profile(tmp_path / "bad.yaml", data), tmp_path / "build")
     with pytest.raises(InputError, match=parameter):
-        measurement_of(OPTIONS, experiment, tmp_path / "bad.yaml")
+        measurement_of(OPTIONS, experiment)
 
 
 def test_tables_are_read_with_equal_settings_alone(experiment: Experiment) -> None:
-    measurement = measurement_of(OPTIONS, experiment, Path("p"))
+    measurement = measurement_of(OPTIONS, experiment)
     assert measurement is not None
     write_measured(experiment, "options", measurement.settings, {})
     assert read_measured(experiment, "options", measurement.settings) == {}

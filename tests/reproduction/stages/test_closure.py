@@ -1,5 +1,6 @@
 """The code that a stage depends on."""
 
+import ast
 from importlib.metadata import version
 from itertools import chain
 
@@ -8,7 +9,7 @@ import pytest
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS
 from reproduction.run.profile import RunFiles
-from reproduction.stages.closure import closure, facts
+from reproduction.stages.closure import closure, facts, homes_in
 from reproduction.stages.digests import Digests
 from reproduction.stages.rules import rules_of
 
@@ -30,6 +31,34 @@ def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
     assert not packages & heavy
 
 
+def test_the_code_of_every_statistic_is_in_a_stamp(tmp_path, known) -> None:
+    """Their package imports them on first use; a corrected one must renew the tables."""
+    run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
+    stamps = rules_of(run, ROOT, known).stamps
+    files = (ROOT / "src" / "contamination" / "statistics").glob("*.py")
+    modules = {f"contamination.statistics.{file.stem}" for file in files}
+    modules.remove("contamination.statistics.__init__")
+    assert modules <= set(chain.from_iterable(stamps.values()))
+    in_tables = {"sharded_exact", "t_test", "permutation", "successor", "multiple_testing"}
+    needed = {f"contamination.statistics.{name}" for name in in_tables}
+    assert needed <= set(stamps["notebook-01_canary_eval"])
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from contamination.statistics import adjust",
+        "from contamination import adjust as corrected",
+        "from contamination import statistics\nstatistics.adjust(p)",
+        "import contamination\ncontamination.adjust(p)",
+    ],
+)
+def test_a_name_from_a_package_stands_for_the_module_that_defines_it(code: str) -> None:
+    home = "contamination.statistics.multiple_testing"
+    assert home in homes_in(ast.parse(code))
+    assert home not in homes_in(ast.parse(code.replace("adjust", "permutation_test")))
+
+
 def test_versions_and_the_files_that_a_module_reads_count(known) -> None:
     found = facts(ROOT, [TRAINING], known=known)
     assert found["torch"]
@@ -43,7 +72,7 @@ def test_versions_and_the_files_that_a_module_reads_count(known) -> None:
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path, known) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     run = RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path)
-    stamps = rules_of(run, ROOT, known)[1]
+    stamps = rules_of(run, ROOT, known).stamps
     lines = set(chain.from_iterable(stamps.values()))
     assert stamps["corpus"]["statsmodels"] == version("statsmodels")  # its text is in the sets
     notebooks = {name for name, row in NOTEBOOKS.items() if not row.released}

@@ -16,7 +16,7 @@ def _files(root: Path) -> list[str]:
     ("command", "profile", "named"),
     [
         ("score clean", "bad.yaml", "sede"),
-        ("rules", "bad.yaml", "sede"),
+        ("rules --results {root}/results", "bad.yaml", "sede"),
         ("train celan", "tiny.yaml", "celan"),
         ("score clean", "tiny.yaml", "corpus.json"),
         ("manifest --results {root}/results", "tiny.yaml", "corpus.json"),
