@@ -163,17 +163,7 @@ def declared_of(
     options: Sequence[str] | None,
     other: Sequence[str] | None,
 ) -> "Declared":
-    """Return the fields of items that were declared.
-
-    Parameters
-    ----------
-    answer
-        Fields that name the right option.
-    options
-        Fields that hold the options.
-    other
-        Fields that do not depend on the options.
-    """
+    """Return the fields of items that were declared, as `Declared` has them."""
     from contamination.testsets.example_set import Declared
 
     return Declared(
@@ -259,19 +249,8 @@ def open_generator(
 ) -> "Generator":
     """Return what makes a model write, here or at the endpoint.
 
-    Parameters
-    ----------
-    model
-        Hub id, directory, GGUF file, or its name at the endpoint.
-    choice
-        How to load or reach the model.
-    asks_letters
-        Whether the question is the whole prompt of a chat.
-
-    Raises
-    ------
-    InputError
-        If the model is not found, or options contradict each other.
+    `asks_letters` says whether the question is the whole prompt of a chat. Raises
+    InputError if the model is not found, or options contradict each other.
     """
     from contamination.scoring.generation import (
         CONTINUE,
@@ -341,12 +320,8 @@ def check_written(
 ) -> None:
     """Raise InputError for files that cannot be written, are named twice, or are read.
 
-    Parameters
-    ----------
-    files
-        Files that the command writes; None where one is not asked for.
-    read
-        Names of what the command reads, some of which may be paths.
+    Of `files`, None is one that was not asked for. `read` names what the command reads,
+    some of which may be paths.
     """
     sources = [Path(name).resolve() for name in read if name is not None]
     written = set[Path]()
