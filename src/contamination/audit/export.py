@@ -209,16 +209,8 @@ def uncorrected(result: Result) -> str:
 def sentence_of(conclusion: str, *, model: str, read: str, measured: str) -> str:
     """Return a verdict as one sentence that may be quoted.
 
-    Parameters
-    ----------
-    conclusion
-        Conclusion of the verdict, such as "proven".
-    model
-        Name of the model.
-    read
-        Name of the set that the model may have read.
-    measured
-        The p-value, in words.
+    `read` names the set that the model may have read; `measured` is the p-value, in
+    words.
     """
     if conclusion == "proven":
         return f"{model} has read {read} ({measured})."

@@ -29,14 +29,8 @@ SAME_WEIGHTS = "failed: the control has the weights of the model; name another o
 class Pair(NamedTuple):
     """A model on a set: what was found, or why there is nothing (`status_of`).
 
-    Attributes
-    ----------
-    model, name
-        Names of the model and of the set.
-    found
-        An audit of the order, a comparison of the sides, or the reason in words.
-    axis
-        "order", or "held out" of a comparison.
+    `found` is an audit of the order, a comparison of the sides (whose `axis` is "held
+    out"), or the reason in words.
     """
 
     model: str
@@ -47,28 +41,14 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class _Sets:
-    """The sets of an audit, opened, and what is asked about each of them.
+    """The sets of an audit, opened, and what is asked about each of them."""
 
-    Attributes
-    ----------
-    published
-        Name -> set, or why it cannot be opened.
-    held_out
-        The held-out records of some of these sets, likewise.
-    controls
-        Controls without a model, for each published set that was opened.
-    baselines
-        Blind baselines, for each set of which both sides were opened.
-    request, sides
-        Request of the order tests, and request of the comparison with held-out records.
-    """
-
-    published: dict[str, ExampleSet | str]
-    held_out: dict[str, ExampleSet | str]
-    controls: dict[str, SetControls]
-    baselines: dict[str, BlindBaselines]
-    request: Request
-    sides: SidesRequest
+    published: dict[str, ExampleSet | str]  # or why a set cannot be opened
+    held_out: dict[str, ExampleSet | str]  # of some of these sets, likewise
+    controls: dict[str, SetControls]  # of each published set that was opened
+    baselines: dict[str, BlindBaselines]  # where both sides were opened
+    request: Request  # of the tests of order
+    sides: SidesRequest  # of the comparisons with held-out records
 
 
 def audit_pairs(
@@ -167,17 +147,8 @@ def _pairs_of(
 ) -> Iterator[Pair]:
     """Yield the pairs of one model, which is opened once.
 
-    Parameters
-    ----------
-    model, model_name
-        The model as `open_model` takes it, and its name.
-    sets
-        The sets of the audit.
-    open_model
-        Returns the scorer of a model.
-    is_control
-        Whether it is the control: baselines do not depend on the model, and those of
-        the others are shown with their own p-values.
+    For the control no baselines are computed: they do not depend on the model, and
+    those of the others are shown with their own p-values.
     """
     scorer = _tried(open_model, model)
     request = replace(sets.request, name=model_name)

@@ -75,21 +75,10 @@ class ScoringPlan:
 
 @dataclass(frozen=True, eq=False)
 class StoreWork:
-    """A store of an audit, and the work of filling it.
+    """A store of an audit, and the work of filling the whole of it.
 
-    Attributes
-    ----------
-    store
-        Kind and shards of the store.
-    directory
-        Folder of the store.
-    work
-        Tokens and forward passes of the whole store.
-    missing_share
-        Share of the work that is missing, from 0 to 1.
-    variants
-        Variants of the records, if the store holds them; None for orders of the
-        records.
+    A share of the work, from 0 to 1, is missing. The store holds `variants` of the
+    records; None stands for orders of the records.
     """
 
     store: StorePlan
@@ -261,13 +250,9 @@ class Work:
     ) -> list[Store]:
         """Score what is missing, and return the store of each test.
 
-        Parameters
-        ----------
-        enough
-            Called after each shard with the store and its index; scoring ends when it
-            returns True. None scores all shards.
-        replace
-            Whether a store of something else is removed from the place of one of these.
+        `enough` is called after each shard with the store and its index, and scoring
+        ends when it returns True; None scores all shards. With `replace` a store of
+        something else is removed from the place of one of these.
         """
         stores: dict[StoreWork, Store] = {}
         for part in self.distinct_parts:

@@ -56,15 +56,10 @@ class SidesPlan:
 def plan_comparison(
     model: Scorer, suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest
 ) -> SidesPlan:
-    """Return what `held_out.compare` has to score.
+    """Return what `contamination.audit.held_out.compare` has to score, by its arguments.
 
     The time follows from an earlier run of the model on this machine, if there is one,
     else from samples.
-
-    Parameters
-    ----------
-    model, suspect, held_out, request
-        Same as in `contamination.audit.held_out.compare`.
     """
     texts = [*suspect.examples, *held_out.examples]
     ids = tokenize(model.tokenizer, texts)
@@ -127,14 +122,8 @@ def _sampled_pace(
 class TextReader:
     """Texts of which samples are read for the clock; see `contamination.scoring.speed.Timed`.
 
-    Parameters
-    ----------
-    model
-        Scorer of the model.
-    ids
-        Tokens of each text.
-    scores
-        Membership scores, which are computed from the texts that are read.
+    `ids` are the tokens of each text; membership scores are computed from those that
+    are read.
     """
 
     def __init__(
