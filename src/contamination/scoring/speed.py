@@ -60,13 +60,8 @@ NOTHING = Forecast(seconds=0.0, least=0.0, most=0.0)
 def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
     """Return the forecast of a run, by seconds that work has taken.
 
-    Parameters
-    ----------
-    seconds
-        Expected seconds of the run.
-    fastest, slowest
-        Seconds of the run if all its work were as fast as the fastest measured work, or
-        as slow as the slowest.
+    The run takes the `fastest` seconds if all its work is as fast as the fastest
+    measured work, and the `slowest` if it is as slow as the slowest.
     """
     return Forecast(seconds=seconds, least=fastest * FASTER, most=slowest * SLOWER)
 
@@ -116,18 +111,9 @@ class Sample:
 
 
 def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
-    """Return how long a job will take, from samples of its work.
+    """Return how long a share of a job, from 0 to 1, will take, from samples of its work.
 
-    Nothing is stored, and nothing that the job does later changes.
-
-    Parameters
-    ----------
-    job
-        The work whose time is wanted.
-    scorer
-        The model of the job, which runs here.
-    share
-        Share of the work that is to be done, from 0 to 1.
+    The model runs here. Nothing is stored, and nothing that the job does later changes.
     """
     tokens = share * sum(map(job.reader.tokens_of, job.places)) / processes_of(job)
     scorer.load()
@@ -149,14 +135,7 @@ def processes_of(job: Timed) -> int:
 def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[Sample]:
     """Read samples of the work after a first one that warms up; at least one is returned.
 
-    Parameters
-    ----------
-    job
-        The work to sample.
-    scorer
-        The model of the job.
-    tokens
-        Number of tokens that the model is to read in the whole job.
+    `tokens` is the number that the model is to read in the whole job.
     """
     order = reading_order(job, scorer)
     warm_up(job, scorer, order)
@@ -174,17 +153,7 @@ def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[
 
 
 def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> Sample:
-    """Return a sample that takes long enough, or is a batch, from the middle of the work.
-
-    Parameters
-    ----------
-    job
-        The work to sample.
-    scorer
-        The model of the job.
-    order
-        Places in the order of work.
-    """
+    """Return a sample that takes long enough, or is a batch, from the middle of the work."""
     size = SMALLEST_SAMPLE
     while True:
         sample = take_sample(job, order, BEGINNINGS[0], size)
@@ -196,19 +165,7 @@ def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> 
 
 
 def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> Sample:
-    """Read about `size` tokens of the work, from a place in it on.
-
-    Parameters
-    ----------
-    job
-        The work to sample.
-    order
-        Places in the order of work.
-    beginning
-        Share of the work that lies before the sample.
-    size
-        Number of tokens to read.
-    """
+    """Read about `size` tokens of the work, after a share of it (`beginning`, from 0 to 1)."""
     places = order[int(beginning * len(order)) :]
     started = time.perf_counter()
     tokens = job.reader.read_sample(places, size)

@@ -33,23 +33,10 @@ def download(
 ) -> tuple[list[Record], str | None, list[str] | None]:
     """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
-    Parameters
-    ----------
-    source
-        Source of the records.
-    split
-        Name of the split.
-    directory
-        Keeps archives; the hub has a cache of its own.
-    again
-        Whether to fetch an archive that is there already.
-
-    Raises
-    ------
-    InputError
-        If there is no network and nothing in the hub's cache, no access, no such data
-        set, configuration, split or member, or if files are of a kind that cannot be
-        read.
+    The directory keeps archives, which are fetched `again` if asked; the hub has a
+    cache of its own. Raises InputError if there is no network and nothing in the hub's
+    cache, no access, no such data set, configuration, split or member, or if files are
+    of a kind that cannot be read.
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.
@@ -189,25 +176,11 @@ def read_repository(
 ) -> list[Record]:
     """Read a split of a directory that is laid out like a repository of the hub.
 
-    Parameters
-    ----------
-    folder
-        The directory to read.
-    config
-        Name of the configuration; None where there is one.
-    split
-        Name of the split. Its files come in the order of their names.
-    where
-        Name of the directory in messages.
-    fetch
-        Called with the patterns of these files, before they are read; None where they
-        lie on this machine.
-
-    Raises
-    ------
-    InputError
-        If there is no such configuration or split, or no data in it; if the card is
-        malformed; and if the card or a link leads out of the directory.
+    Files come in the order of their names. A configuration is named unless there is
+    only one. Messages call the directory `where`. `fetch` is called with the patterns
+    of the files before they are read; None where they lie on this machine. Raises
+    InputError if there is no such configuration or split, or no data in it; if the card
+    is malformed; and if the card or a link leads out of the directory.
     """
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
         raise InputError(

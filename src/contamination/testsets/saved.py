@@ -54,18 +54,9 @@ def is_saved(folder: Path) -> bool:
 def read_saved(folder: Path, split: str | None) -> list[Record]:
     """Return the records of a folder that `save_to_disk` has written, in their order.
 
-    Parameters
-    ----------
-    folder
-        Folder of a data set, or of its splits.
-    split
-        Name of the split; None is "test", or the only data set that there is.
-
-    Raises
-    ------
-    InputError
-        For a split that is not there, for a folder that is incomplete or damaged, and
-        for a link that leads out of it.
+    The split None is "test", or the only data set that there is. Raises InputError for
+    a split that is not there, for a folder that is incomplete or damaged, and for a
+    link that leads out of it.
     """
     if (folder / SPLITS).is_file():
         known = _parsed(_Splits, folder / SPLITS).splits

@@ -157,17 +157,9 @@ def open_records(
     revision: str | None = None,
     split: str | None = None,
 ) -> OpenedRecords:
-    """Find the records of a test set and verify them.
+    """Find the records of a test set by the parameters of `open_test_set`, and verify them.
 
-    Parameters
-    ----------
-    what, max_records, mirror, revision, split
-        As in `open_test_set`.
-
-    Raises
-    ------
-    InputError
-        For what `open_test_set` refuses, but for a template.
+    Raises InputError for what `open_test_set` refuses, but for a template.
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
@@ -251,19 +243,9 @@ def _with_lines(opened: OpenedRecords) -> list[Record]:
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    Parameters
-    ----------
-    name
-        Registered, or "org/name" or "org/name:config" of the hub.
-    revision
-        Commit, branch or tag of a data set of the hub; None is its main branch.
-    split
-        Split of a data set of the hub; None is "test".
-
-    Raises
-    ------
-    InputError
-        If `name` is neither.
+    A name of the hub is "org/name" or "org/name:config". Its revision is a commit,
+    branch or tag, None its main branch; the split None is "test". Raises InputError if
+    the name is neither.
     """
     if name in entries():
         return entries()[name]
