@@ -230,7 +230,9 @@ class Work:
 
     def _sampled_pace(self, part: StoreWork, scorer: TransformersScorer) -> Pace:
         """Return the pace of what a part lacks, from samples of it; a dry run keeps it."""
-        time = speed.forecast(self._job(part), scorer, self._share_to_read(part))
+        job = self._job(part)
+        work = speed.TimedWork(job.reader, job.places, job.tokens, job.alone)
+        time = speed.forecast(work, scorer, self._share_to_read(part))
         pace = self._pace(part, scorer, time)
         if self.dry:
             keep_pace(pace, scorer, part.store.kind, part.work)

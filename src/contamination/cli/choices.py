@@ -1,5 +1,7 @@
 """Options as typed for set, model, seal and texts, and how to open what they name."""
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -9,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from contamination.audit.export import FORMATS, format_of
 from contamination.audit.request import Axis, Request
 from contamination.cli.flags import flag_of, revision_of_data
-from contamination.cli.hints import say_template
-from contamination.errors import InputError
+from contamination.errors import InputError, printable
 from contamination.files import writing
+from contamination.testsets.layouts import LAYOUTS
 from contamination.testsets.registry import entries
+from contamination.testsets.templates import parse
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
@@ -193,6 +196,20 @@ def open_set(choice: SetChoice) -> "ExampleSet":
     if template is None and choice.dataset not in entries():
         say_template(choice.dataset, examples.template)
     return examples
+
+
+def say_template(dataset: str, template: str) -> None:
+    """Print the template that the layout of the records chose, if it is unusual."""
+    # the first process speaks
+    if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":
+        return
+    chosen = parse(template)
+    fields = dict.fromkeys(field.name.partition("[")[0] for field in chosen.listed)
+    print(
+        f"{printable(dataset)}: template {template}, {chosen.pattern!r}, since the "
+        f"records have {', '.join(fields)}; --template gives another",
+        file=sys.stderr,
+    )
 
 
 def open_set_of_items(choice: SetChoice) -> "ExampleSet":

@@ -13,8 +13,8 @@ from contamination.cli.choices import (
     check_written,
 )
 from contamination.cli.flags import flag_of
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.unused import (
+    refuse_swapped,
     refuse_unused,
     refuse_unused_fields,
     refuse_unused_mirror,

@@ -1,4 +1,4 @@
-"""Options that would do nothing are refused, before anything is read."""
+"""Options that would do nothing, and swapped names, are refused before anything is read."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ from contamination.audit.request import Request
 from contamination.cli.choices import SealChoice, SetChoice, TextChoice
 from contamination.cli.flags import flag_of
 from contamination.errors import InputError
+from contamination.testsets.records import FORMATS
 
 OF_ITEMS = ("arrangements", "answer", "options", "other")
 
@@ -98,6 +99,15 @@ def refuse_unused_of_membership(
         )
     if every_score and as_json:
         raise InputError("--all does nothing with --json, which has all scores: leave it out")
+
+
+def refuse_swapped(model: str, dataset: str) -> None:
+    """Raise InputError if set and model stand in each other's place."""
+    advice = f"name MODEL first, then DATASET: {dataset} {model}"
+    if Path(model).suffix in FORMATS and Path(model).is_file():
+        raise InputError(f"{model} is a test set; {advice}")
+    if Path(dataset).suffix == ".gguf" or (Path(dataset) / "config.json").is_file():
+        raise InputError(f"{dataset} is a model; {advice}")
 
 
 def typed_options(choice: Any, names: Iterable[str]) -> list[str]:

@@ -76,24 +76,14 @@ class SampleReader(Protocol):
         """Return the tokens that a model here reads for a piece."""
 
 
-class Timed(Protocol):
-    """Work of which samples are read: a `ScoringJob`, or anything like it."""
+@dataclass(frozen=True)
+class TimedWork:
+    """Work of which samples are read for the clock."""
 
-    @property
-    def reader(self) -> SampleReader:
-        """How the pieces are read."""
-
-    @property
-    def places(self) -> Sequence[Place]:
-        """The pieces."""
-
-    @property
-    def tokens(self) -> Sequence[int]:
-        """Tokens of each piece, by which the work is cut into parts."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether one process does all the work."""
+    reader: SampleReader
+    places: Sequence[Place]  # of the pieces
+    tokens: Sequence[int]  # of each piece, by which the work is cut into parts
+    alone: bool  # whether one process does all the work
 
 
 @dataclass(frozen=True)
@@ -110,7 +100,7 @@ class Sample:
         return self.seconds / self.tokens
 
 
-def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
+def forecast(job: TimedWork, scorer: TransformersScorer, share: float) -> Forecast:
     """Return how long a share of a job, from 0 to 1, will take, from samples of its work.
 
     The model runs here. Nothing is stored, and nothing that the job does later changes.
@@ -127,12 +117,12 @@ def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
     )
 
 
-def processes_of(job: Timed) -> int:
+def processes_of(job: TimedWork) -> int:
     """Return the number of processes that share the work."""
     return 1 if job.alone else processes().num_processes
 
 
-def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[Sample]:
+def take_samples(job: TimedWork, scorer: TransformersScorer, tokens: float) -> list[Sample]:
     """Read samples of the work after a first one that warms up; at least one is returned.
 
     `tokens` is the number that the model is to read in the whole job.
@@ -152,7 +142,7 @@ def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[
     return samples
 
 
-def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> Sample:
+def first_sample(job: TimedWork, scorer: TransformersScorer, order: list[Place]) -> Sample:
     """Return a sample that takes long enough, or is a batch, from the middle of the work."""
     size = SMALLEST_SAMPLE
     while True:
@@ -164,7 +154,7 @@ def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> 
         size = wanted
 
 
-def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> Sample:
+def take_sample(job: TimedWork, order: list[Place], beginning: float, size: int) -> Sample:
     """Read about `size` tokens of the work, after a share of it (`beginning`, from 0 to 1)."""
     places = order[int(beginning * len(order)) :]
     started = time.perf_counter()
@@ -172,7 +162,7 @@ def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> 
     return Sample(size, tokens, time.perf_counter() - started)
 
 
-def warm_up(job: Timed, scorer: TransformersScorer, order: list[Place]) -> None:
+def warm_up(job: TimedWork, scorer: TransformersScorer, order: list[Place]) -> None:
     """Read a small sample, and share no prefixes if the network cannot."""
     try:
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
@@ -184,7 +174,7 @@ def warm_up(job: Timed, scorer: TransformersScorer, order: list[Place]) -> None:
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
 
 
-def reading_order(job: Timed, scorer: TransformersScorer) -> list[Place]:
+def reading_order(job: TimedWork, scorer: TransformersScorer) -> list[Place]:
     """Return the places as the model reads them: part after part, the longest first."""
     order: list[Place] = []
     for part in cut_into_parts(job.tokens, scorer.batch_tokens):

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from contamination.errors import InputError, brief
-from contamination.testsets.batches import bounded
 from contamination.testsets.inside import is_inner_name, require_inside
-from contamination.testsets.records import Record, records_of
+from contamination.testsets.records import Record, bounded, records_of
 
 if TYPE_CHECKING:
     import pyarrow
