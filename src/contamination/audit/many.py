@@ -6,8 +6,9 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from contamination.audit.comparison import Comparison
 from contamination.audit.controls.of_set import SetControls
@@ -150,7 +151,7 @@ def _pairs_of(
     For the control no baselines are computed: they do not depend on the model, and
     those of the others are shown with their own p-values.
     """
-    scorer = _tried(open_model, model)
+    scorer = _tried(partial(open_model, model))
     request = replace(sets.request, name=model_name)
     sides = replace(sets.sides, name=model_name, directory=Path(request.directory))
     if is_control:
@@ -162,7 +163,9 @@ def _pairs_of(
         elif isinstance(published, str):
             found = published
         else:
-            found = _tried(_audit_untimed, scorer, published, request, sets.controls[name])
+            controls = sets.controls[name]
+            audit = partial(run_audit, scorer, published, request, controls=controls)
+            found = _tried(partial(audit, timed=False))  # the table shows no forecast
         yield Pair(model_name, name, found)
         if name not in sets.held_out:
             continue
@@ -174,7 +177,9 @@ def _pairs_of(
         elif isinstance(others, str):
             found = others
         else:
-            found = _tried(_compare, scorer, sides, sets.baselines[name])
+            blind = sets.baselines[name]
+            comparison = partial(compare, scorer, blind.suspect, blind.held_out, sides)
+            found = _tried(partial(comparison, baselines=blind))
         yield Pair(model_name, name, found, AXIS)
 
 
@@ -212,21 +217,9 @@ def _open_sets(
     return opened
 
 
-def _audit_untimed(
-    scorer: Scorer, test_set: ExampleSet, request: Request, controls: SetControls
-) -> Audit:
-    """Return the audit of a pair, without a forecast, which the table does not show."""
-    return run_audit(scorer, test_set, request, timed=False, controls=controls)
-
-
-def _compare(scorer: Scorer, sides: SidesRequest, baselines: BlindBaselines) -> Comparison:
-    """Return the comparison of two sides under a model."""
-    return compare(scorer, baselines.suspect, baselines.held_out, sides, baselines=baselines)
-
-
-def _tried(work: Callable[..., T], *arguments: Any) -> T | str:
+def _tried(work: Callable[[], T]) -> T | str:
     """Return the result of some work, or the status of its failure."""
     try:
-        return work(*arguments)
+        return work()
     except FAILURES as error:
         return status_of(error)

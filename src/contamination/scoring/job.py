@@ -33,11 +33,11 @@ Enough = Callable[[Store, int], bool]
 
 
 class ScoringJob:
-    """The work of filling a store, which `run` creates, with what a reader reads.
+    """The work of filling a store: `run` creates it, and has a reader read what it lacks.
 
     Under torchrun all processes run equal jobs, and each scores its share of the
     missing parts. `places` are those of the full store, in the order of work. With
-    `replace` a store of something else is removed instead of raising an error.
+    `replace` a store of something else is removed; else it is refused.
     """
 
     def __init__(

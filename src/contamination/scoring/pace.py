@@ -73,7 +73,7 @@ def keep_pace(pace: Pace, scorer: TransformersScorer, kind: str, work: Workload)
     """Keep a pace, unless it is of less than a batch, or there is no place to keep it.
 
     One of as much work or more stays for the day on which it was measured. `work` is
-    that of the whole store, of which the pace may be of the missing part.
+    that of the whole store; the pace may be that of its missing part.
     """
     flops_of_batch = pace.shape.flops(work) * scorer.batch_tokens / work.read
     if pace.flops < flops_of_batch or not processes().is_main_process:

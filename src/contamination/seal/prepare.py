@@ -135,8 +135,7 @@ def _with_first(
 ) -> dict[str, Any]:
     """Return a record with the first entry of a list in the field `name`, which it fills.
 
-    The list, of that kind, is left out; the field takes its place where the record
-    lacks it.
+    The list (`kind`) is left out; the field takes its place where the record lacks it.
     """
     shown = dict[str, Any]()
     for field_name, value in record.items():

@@ -162,7 +162,7 @@ def to_declare(
 
 
 def tells_apart(name: str, values: Sequence[str], most_options: int) -> bool:
-    """Return whether a field is an id that tells records apart, by its values in all of them.
+    """Return whether a field, by its values in all records, is an id that tells them apart.
 
     It differs between them, or has more values than an item has options: a field with
     fewer may name options, whatever it is called.
