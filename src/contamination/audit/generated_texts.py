@@ -107,8 +107,8 @@ def texts_about_others(
 ) -> list[tuple[str, ...]]:
     """Return the texts that share a piece with another record than the one they follow.
 
-    A record is its words, and `continuations` has the words of each text that follows
-    it.
+    `records` has the words of each record, and `continuations` those of each text that
+    follows it.
 
     Examples
     --------

@@ -141,11 +141,11 @@ def simulate_power(
     """Return p-values on copies of this set, for each effect that studies measured.
 
     The noise is that of this model on this set: canonical orders are redrawn among the
-    stored ones, and raised by effects drawn from their predictive law. How many records
-    follow another one is told by the bounds of the store. `scores` are (r, n+1),
-    canonical first. A test that no study measured gets nothing. Nor do scores of fewer
-    than 5 shuffled orderings, which do not show the spread, and records of a few
-    tokens: those of the studies have 22 and more.
+    stored ones, and raised by effects drawn from their predictive law. The bounds of
+    the store say how many records follow another one. `scores` are (r, n+1), canonical
+    first. A test that no study measured gets nothing. Nor do scores of fewer than 5
+    shuffled orderings, which do not show the spread, and records of a few tokens: those
+    of the studies have 22 and more.
     """
     import numpy as np
 

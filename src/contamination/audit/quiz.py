@@ -31,8 +31,8 @@ def questions_on_records(
 ) -> tuple[Question, ...]:
     """Return a question for each shard: which record comes after its first one.
 
-    A shard has more than CHOICES records. Those after the first one are the versions,
-    whose places `rng` draws.
+    A shard has more than CHOICES records. The CHOICES records after its first one are
+    the versions, whose places `rng` draws.
     """
     questions = []
     for start, _ in shard_bounds(len(test_set.examples), shards):

@@ -58,11 +58,12 @@ def columns_of(store: Store, result: TestResult) -> Row:
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
     """Check every byte of a store, and return `columns_of` it and FOR_VERDICT for each test.
 
-    Of `audited` rows (`read_audit`), the tests of this store are computed. Without any:
-    the tests that were noted in a store of two sides, and in other stores every test
-    that reads such a store by default; for variants that is the test of wordings if one
-    was noted in the store, else the test of options. Raises InputError if the store is
-    damaged, lacks what a test reads, or was filled by two models of a server.
+    The tests of this store among the `audited` rows of `read_audit` are computed. None
+    computes the tests that were noted in a store of two sides, and in other stores
+    every test that reads such a store by default; for variants that is the test of
+    wordings if one was noted in the store, else the test of options. Raises InputError
+    if the store is damaged, lacks what a test reads, or was filled by two models of a
+    server.
     """
     if (directory / SIDES_HEADER).exists():
         asked = None if audited is None else {row["header"] for row in audited}

@@ -111,8 +111,8 @@ def _parts(
 ) -> dict[Path, Rows]:
     """Return the file of each part of a table, and the texts whose rows are in it.
 
-    `scorers` are the model and, if there is one, the reference; the columns are an
-    option.
+    `scorers` are the model and, if there is one, the reference; `options` have the
+    columns.
     """
     as_text = [text for text in texts if isinstance(text, str)]
     tokens = tokenize(scorers[0].tokenizer, as_text) if as_text else texts

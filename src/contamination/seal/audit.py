@@ -117,8 +117,8 @@ def audit_sealed(work: Work, sealed: SealedSet, *, compared: bool = False) -> Au
     `work` is what `sealed_works` returned. The results are the stated tests of the
     order of records, then that of options and that of wordings, where there are any,
     and of the sides, uncorrected, each with its own bound at the level of the seal;
-    there is no diagnosis and no control. The sides are `compared` if any records were
-    held back; an endpoint is sent both.
+    there is no diagnosis and no control. With `compared` the published records are
+    compared with those that were held back, if any were; an endpoint is sent both.
     """
     level = sealed.seal.level
 

@@ -110,8 +110,8 @@ def sides_result(comparison: Comparison) -> TestResult:
 def combine_with_sides(others: PValue, sides: PValue | None) -> PValue:
     """Return twice the smaller p-value, at most 1; see the module for why.
 
-    `others` is that of all other draws, whose statistic the result has; `sides` is None
-    where they are not compared.
+    The result has the statistic of `others`, the p-value of all other draws. `sides` is
+    None where they are not compared.
 
     >>> others = PValue.of(-1.0, statistic=0.0)
     >>> sides = PValue.of(-3.0, statistic=0.0)

@@ -147,7 +147,7 @@ def _drawn_from(
 ) -> tuple[tuple[int, ...], ...]:
     """Return `count` orders of options that differ at some places, the published one first.
 
-    `rng` draws them, unless all that there are are returned.
+    If these are all orders that there are, nothing is drawn.
     """
     published = tuple(range(options))
     orders = {published: None}

@@ -119,10 +119,10 @@ def articles(text: str) -> list[str]:
 def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
     """Return records of one set with the same fields whatever file they come from.
 
-    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a
-    letter} of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins
-    lines into articles. Messages call the file `where`. Raises InputError if a field of
-    MMLU is missing, or its answer is none of four.
+    None leaves them as they are. "mmlu" makes {question, choices, answer: a letter} of
+    the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines into
+    articles. Messages call the file `where`. Raises InputError if a field of MMLU is
+    missing, or its answer is none of four.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]

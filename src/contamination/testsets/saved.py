@@ -53,9 +53,9 @@ def is_saved(folder: Path) -> bool:
 def read_saved(folder: Path, split: str | None) -> list[Record]:
     """Return the records of a folder that `save_to_disk` has written, in their order.
 
-    The split None is "test", or the only data set that there is. Raises InputError for
-    a split that is not there, for a folder that is incomplete or damaged, and for a
-    link that leads out of it.
+    Without a split, that is "test", or the only data set that there is. Raises
+    InputError for a split that is not there, for a folder that is incomplete or
+    damaged, and for a link that leads out of it.
     """
     if (folder / SPLITS).is_file():
         known = _parsed(_Splits, folder / SPLITS).splits

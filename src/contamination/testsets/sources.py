@@ -243,9 +243,9 @@ def _with_lines(opened: OpenedRecords) -> list[Record]:
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    A name of the hub is "org/name" or "org/name:config". Its revision is a commit,
-    branch or tag, None its main branch; the split None is "test". Raises InputError if
-    the name is neither.
+    The hub has names as "org/name" and "org/name:config". Without a revision (commit,
+    branch or tag) its main branch is taken, and without a split "test". Raises
+    InputError if the name is neither.
     """
     if name in entries():
         return entries()[name]
