@@ -99,7 +99,7 @@ class Head:
     def blocks(
         self, hidden: Tensor, tokens: Tensor | None, *, elements: int | None = None
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (rows, their float32 logits [n, V]); the next block overwrites them.
+        """Yield (rows, float32 logits [n, V]) of states [N, d]; the next block overwrites them.
 
         Of `tokens` [N, K] the logits are exact, and the output layer takes 1 / K of its
         rows at once. A block has about `elements` numbers: what stays in the
