@@ -195,12 +195,18 @@ class Work:
         )
         if not self.timed or not missing or not isinstance(self.scorer, TransformersScorer):
             return plan
+        return self._with_forecast(plan, missing, self.scorer)
+
+    def _with_forecast(
+        self, plan: ScoringPlan, missing: Sequence[StoreWork], scorer: TransformersScorer
+    ) -> ScoringPlan:
+        """Return a plan with FLOPs and time of what is missing, by earlier runs or by samples."""
         paces: list[Pace] = []
         if self.dry:
-            paces = self._earlier_paces(missing, self.scorer)
+            paces = self._earlier_paces(missing, scorer)
         known = bool(paces)
         if not known:
-            paces = [self._sampled_pace(part, self.scorer) for part in missing]
+            paces = [self._sampled_pace(part, scorer) for part in missing]
         flops = 0.0
         time = NOTHING
         for pace in paces:
