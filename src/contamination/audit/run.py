@@ -89,7 +89,7 @@ def run_audit(
     template
         Template of the records, by name or with {field}, if the set is opened here.
         None takes the set's own, else "text/1" (for items that of
-        `contamination.testsets.variants.open_items`).
+        `contamination.testsets.item_sets.open_items`).
     variants
         Sets of arrangements of the items; None makes those of the request.
     stop_at

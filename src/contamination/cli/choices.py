@@ -215,7 +215,7 @@ def say_template(dataset: str, template: str) -> None:
 def open_set_of_items(choice: SetChoice) -> "ExampleSet":
     """Open the test set, for the order of the options of its items.
 
-    Raises `InputError` as `contamination.testsets.variants.open_items` does.
+    Raises `InputError` as `contamination.testsets.item_sets.open_items` does.
     """
     from contamination.testsets.item_sets import open_items
 
