@@ -54,13 +54,7 @@ def random_stream(seed: int, name: str, *keys: int | str) -> np.random.Generator
 
 
 def derived_seed(seed: int, name: str, *keys: int | str) -> int:
-    """Return 32 bits of the stream of that name, for a generator that is not NumPy's.
-
-    Parameters
-    ----------
-    seed, name, keys
-        Same as in `random_stream`.
-    """
+    """Return 32 bits of the stream of that name, for a generator that is not NumPy's."""
     return int(random_stream(seed, name, *keys).integers(1 << 32))
 
 

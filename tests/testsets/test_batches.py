@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from datasets import Dataset
 
-from contamination.testsets import batches
+from contamination.testsets import records
 from contamination.testsets.logs.read import read_log
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import open_test_set
@@ -41,7 +41,7 @@ def as_log(folder: Path) -> Path:
 )
 def test_a_table_is_read_up_to_a_bound(tmp_path, monkeypatch, write, read, bound, at) -> None:
     path = write(tmp_path)
-    monkeypatch.setattr(batches, bound, at)
+    monkeypatch.setattr(records, bound, at)
     assert str(path) in refusal(read, path)
 
 
@@ -49,7 +49,7 @@ def test_rows_without_values_count(tmp_path, monkeypatch) -> None:
     """They take no bytes in the file, and an object each in memory."""
     path = tmp_path / "set.parquet"
     pa.parquet.write_table(pa.table({"text": pa.nulls(ROWS)}), path)
-    monkeypatch.setattr(batches, "MOST_ROWS", ROWS - 1)
+    monkeypatch.setattr(records, "MOST_ROWS", ROWS - 1)
     assert str(path) in refusal(read_records, path)
 
 

@@ -99,12 +99,7 @@ class Comparison:
     def evidence(self, p: float | None = None, corrected_for: int = 1) -> Evidence:
         """Return the p-value with its controls, as the decision takes it.
 
-        Parameters
-        ----------
-        p
-            Corrected p-value; by default that of the result.
-        corrected_for
-            Number of tests over which it was corrected.
+        `p` is corrected over `corrected_for` tests; None takes that of the result.
         """
         differs = ""
         if self.blind is not None and self.blind.p <= CONTROL_LEVEL:

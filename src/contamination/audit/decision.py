@@ -173,17 +173,9 @@ def _why_it_cannot_say(
 ) -> str:
     """Return why large p-values say nothing, "" if they do; the first reason is told.
 
-    They say nothing where no answer of the model is of use, where the records are too few
-    to judge their order, and where no test could have given a small p.
-
-    Parameters
-    ----------
-    evidence, believed
-        All p-values, and those to which nothing objects.
-    reasons
-        Every objection, in words.
-    alpha
-        Level of "evidence".
+    They say nothing where no answer of the model is of use, where the records are too
+    few to judge their order, and where no test could have given a small p. Nothing
+    objects to the p-values that are `believed`; `reasons` has every objection in words.
     """
     measured = _measured(min(evidence, key=_p_of))
     judged_by = believed or evidence
@@ -223,14 +215,8 @@ def _no_evidence(
 ) -> Verdict:
     """Return the verdict on a large p that says something, with its power.
 
-    Parameters
-    ----------
-    evidence, believed
-        All p-values, and those to which nothing objects.
-    reasons
-        Every objection, in words.
-    alpha
-        Level of "evidence".
+    Nothing objects to the p-values that are `believed`; `reasons` has every objection
+    in words.
     """
     informative = [test for test in believed if not test.answers_problem]
     least = min(informative, key=_p_of)

@@ -50,26 +50,12 @@ def evidence_of(
 ) -> list[Evidence]:
     """Return the evidence of an audit: of each test, corrected, or of all together.
 
-    Of both axes the order of records counts by itself as well, where authors have
-    arranged the options and there is no control model.
-
-    Parameters
-    ----------
-    findings
-        The finding of each test.
-    p_values
-        p-values of the tests, after correction.
-    corrected_for
-        Number of tests over which they were corrected.
-    options_drawn
-        Whether a seed alone has arranged the options.
-    order_drawn
-        Whether the author states that the order of records was drawn at random.
-    combined_p
-        p-value of all tests together, if they were combined; the verdict then rests on
-        it.
-    control
-        The results of a control model that took the same tests.
+    The p-values of the tests are corrected over `corrected_for` tests. If there is a
+    `combined_p` of all tests together, the verdict rests on it; of both axes the order
+    of records counts by itself as well, where authors have arranged the options and
+    there is no control model. `options_drawn` says that a seed alone has arranged the
+    options, and `order_drawn` that the author states that the order of records was
+    drawn at random.
     """
     if combined_p is None:
         return _evidence_of_each(
@@ -149,14 +135,8 @@ def both_axes(
 ) -> Evidence:
     """Return the evidence of several axes together: an objection to one is to all.
 
-    Parameters
-    ----------
-    p
-        p-value of all parts together.
-    parts
-        The evidence of each axis, that of options last.
-    joint_controls
-        p of all parts together under each control model.
+    `p` is that of all parts together, of which that of options comes last;
+    `joint_controls` has p of all parts together under each control model.
     """
     controls = {}
     compressed = [part.controls[ZLIB_BASELINE] for part in parts if ZLIB_BASELINE in part.controls]

@@ -114,27 +114,19 @@ def _evaluation(result: Result, test: Result) -> dict[str, Any]:
         records=str(result["plan"]["examples"]),
         template=result["template"],
     )
+    description = (
+        "Probability of a preference for the published order at least as strong, had that "
+        "order been drawn at random, without regard to the model; uncorrected."
+    )
+    parameters = {
+        "shards": test["shards"],
+        "permutations": test["permutations"],
+        "seed": result["seed"],
+    }
     return {
         "evaluation_name": f"contamination/{test['test']}",
         "source_data": source,
-        "metric_config": {
-            "metric_id": "contamination.p_value",
-            "metric_name": "p-value",
-            "evaluation_description": (
-                "Probability of a preference for the published order at least as "
-                "strong, had that order been drawn at random, without regard to the "
-                "model; uncorrected."
-            ),
-            "lower_is_better": False,
-            "score_type": "continuous",
-            "min_score": 0,
-            "max_score": 1,
-            "metric_parameters": {
-                "shards": test["shards"],
-                "permutations": test["permutations"],
-                "seed": result["seed"],
-            },
-        },
+        "metric_config": eee_metric(description, parameters),
         "score_details": {"score": test["p"], "details": details},
     }
 
@@ -145,6 +137,20 @@ def eee_source(dataset: str, **details: str) -> dict[str, Any]:
         "dataset_name": dataset,
         "source_type": "other",
         "additional_details": details,
+    }
+
+
+def eee_metric(description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a p-value as Every Eval Ever describes a metric."""
+    return {
+        "metric_id": "contamination.p_value",
+        "metric_name": "p-value",
+        "evaluation_description": description,
+        "lower_is_better": False,
+        "score_type": "continuous",
+        "min_score": 0,
+        "max_score": 1,
+        "metric_parameters": dict(parameters),
     }
 
 
@@ -209,16 +215,8 @@ def uncorrected(result: Result) -> str:
 def sentence_of(conclusion: str, *, model: str, read: str, measured: str) -> str:
     """Return a verdict as one sentence that may be quoted.
 
-    Parameters
-    ----------
-    conclusion
-        Conclusion of the verdict, such as "proven".
-    model
-        Name of the model.
-    read
-        Name of the set that the model may have read.
-    measured
-        The p-value, in words.
+    `read` names the set that the model may have read; `measured` is the p-value, in
+    words.
     """
     if conclusion == "proven":
         return f"{model} has read {read} ({measured})."
@@ -260,11 +258,15 @@ def _details(result: Result) -> str:
         *dict.fromkeys(controls),
         f"verdict at {result['alpha']:g}: {concluded}",
     ]
-    others = result.get("other_tests")
-    if others:
-        other_tests = [OtherTest(**other) for other in others]
-        parts.append(code_span(other_tests_in_words(other_tests)))
-    return f"Details: {'; '.join(parts)}."
+    return f"Details: {'; '.join(parts + others_in_code(result))}."
+
+
+def others_in_code(result: Result) -> list[str]:
+    """Return a line on other tests of this model and set, as code; none without any."""
+    others = [OtherTest(**other) for other in result.get("other_tests") or ()]
+    if not others:
+        return []
+    return [code_span(other_tests_in_words(others))]
 
 
 def code_span(text: str) -> str:

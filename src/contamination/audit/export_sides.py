@@ -13,13 +13,14 @@ from contamination.audit.export import (
     Result,
     code_span,
     conda_entry,
+    eee_metric,
     eee_record,
     eee_source,
+    others_in_code,
     plain_json,
     sentence_of,
     uncorrected,
 )
-from contamination.audit.other_tests import OtherTest, other_tests_in_words
 
 # What a model card must not say of a verdict; "" is for all other verdicts.
 NOT_SAID = {
@@ -66,26 +67,19 @@ def _evaluation(result: Result) -> dict[str, Any]:
     others = result["other_tests"]
     if others:
         details["other_tests"] = "; ".join(other["what"] for other in others)
+    description = (
+        "Probability that the published records score at least as high, given that "
+        f"{result['assumption']}."
+    )
+    parameters = {
+        "scores": ", ".join(row["score"] for row in result["scores"]),
+        "resamples": result["resamples"],
+        "seed": result["seed"],
+    }
     return {
         "evaluation_name": "contamination/held_out",
         "source_data": source,
-        "metric_config": {
-            "metric_id": "contamination.p_value",
-            "metric_name": "p-value",
-            "evaluation_description": (
-                "Probability that the published records score at least as high, given that "
-                f"{result['assumption']}."
-            ),
-            "lower_is_better": False,
-            "score_type": "continuous",
-            "min_score": 0,
-            "max_score": 1,
-            "metric_parameters": {
-                "scores": ", ".join(row["score"] for row in result["scores"]),
-                "resamples": result["resamples"],
-                "seed": result["seed"],
-            },
-        },
+        "metric_config": eee_metric(description, parameters),
         "score_details": {"score": result["p"], "details": details},
     }
 
@@ -144,11 +138,7 @@ def _details(result: Result) -> str:
         *controls,
         f"verdict at {verdict['alpha']:g}: {concluded}",
     ]
-    others = result["other_tests"]
-    if others:
-        other_tests = [OtherTest(**other) for other in others]
-        parts.append(code_span(other_tests_in_words(other_tests)))
-    return f"Details: {'; '.join(parts)}."
+    return f"Details: {'; '.join(parts + others_in_code(result))}."
 
 
 # By the end of a file's name, as `export.FORMATS`.

@@ -107,12 +107,8 @@ def texts_about_others(
 ) -> list[tuple[str, ...]]:
     """Return the texts that share a piece with another record than the one they follow.
 
-    Parameters
-    ----------
-    records
-        The words of each record.
-    continuations
-        For each record, the words of each text that follows it.
+    `records` has the words of each record, and `continuations` those of each text that
+    follows it.
 
     Examples
     --------
@@ -134,12 +130,8 @@ def texts_about_others(
 def count_usable(texts: Sequence[str], contents: Sequence[Hashable]) -> Usable:
     """Return how many texts are of use.
 
-    Parameters
-    ----------
-    texts
-        All that the model wrote.
-    contents
-        The words or the letter of each text that says something.
+    `texts` are all that the model wrote; `contents` are the words or the letter of each
+    text that says something.
 
     Examples
     --------

@@ -46,22 +46,10 @@ def audit_generation(
 
     `Audit.generation` counts texts as `Usable` does. Too few of use make a large p say
     nothing (`Finding.answers_problem`); a small one stays a proof, since what is of no
-    use only takes evidence away.
-
-    Parameters
-    ----------
-    work
-        The test set, and what the model is to write about it.
-    alpha
-        1 - confidence of the bound that comes with a quiz.
-    drawn
-        Whether a key has drawn what is tested, so that it needs no controls; else they
-        are a diagnosis and the zlib baseline.
-
-    Raises
-    ------
-    InputError
-        If the generator fails, or the store has texts of something else.
+    use only takes evidence away. The bound that comes with a quiz has confidence 1 -
+    `alpha`. If a key has `drawn` what is tested, it needs no controls; else they are a
+    diagnosis and the zlib baseline. Raises InputError if the generator fails, or the
+    store has texts of something else.
     """
     plan = work.plan
     store = work.store

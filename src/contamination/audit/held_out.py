@@ -108,15 +108,8 @@ class SidesRequest:
 class BlindBaselines:
     """The baselines of two sides, computed where they are first needed.
 
-    They depend on the records and the request alone, so all models of an audit share
-    them.
-
-    Attributes
-    ----------
-    suspect, held_out
-        The two sides.
-    request
-        Request of the comparison; its name of the model plays no role.
+    They depend on the records and the request alone, and not on the name of the model
+    in it, so all models of an audit share them.
     """
 
     suspect: ExampleSet
@@ -217,13 +210,7 @@ def compare(
 def header_of(
     model: Scorer, suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest
 ) -> SidesHeader:
-    """Return the header of the store of a comparison.
-
-    Parameters
-    ----------
-    model, suspect, held_out, request
-        Same as in `compare`.
-    """
+    """Return the header of the store of a comparison, by the arguments of `compare`."""
     return SidesHeader(
         model=request.name or str(getattr(model, "name", "model")),
         model_revision=model.revision,
@@ -248,20 +235,10 @@ def with_control(
 ) -> Comparison:
     """Return a comparison with that of a control, a model that cannot have read either side.
 
-    Parameters
-    ----------
-    comparison
-        The comparison under the audited model.
-    model, name
-        Scorer of the control, and its name.
-    suspect, held_out, request
-        Both sides and the request of this comparison.
-
-    Raises
-    ------
-    InputError
-        For a record of one token under this model, no score that all records have, and
-        a log-probability that is not finite.
+    `model` and `name` are those of the control; both sides and the request are those of
+    the comparison under the audited model. Raises InputError for a record of one token
+    under this model, no score that all records have, and a log-probability that is not
+    finite.
     """
     # baselines do not depend on the model
     named = replace(request, name=name, drawn=True)
@@ -272,20 +249,8 @@ def with_control(
 def strata_of(suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest) -> NDArray[np.intp]:
     """Return the stratum of each record, published ones first, as whole numbers from 0.
 
-    Parameters
-    ----------
-    suspect
-        The published records.
-    held_out
-        The records that a random draw held back.
-    request
-        The request, which says how records form strata.
-
-    Raises
-    ------
-    InputError
-        For pairs of unlike number, a record without the field of the strata, or a field
-        of which no value is on both sides.
+    Raises InputError for pairs of unlike number, a record without the field of the
+    strata, or a field of which no value is on both sides.
     """
     if request.paired:
         if len(suspect.examples) != len(held_out.examples):
@@ -358,14 +323,8 @@ def _nats_per_character(
 ) -> float | None:
     """Return the mean nats per character of texts; None if their loss is not known.
 
-    Parameters
-    ----------
-    table
-        Scores of the texts; the loss is a mean over all tokens but the first.
-    texts
-        Of both sides.
-    lengths
-        Tokens of each text.
+    The loss in the table is a mean over all tokens of a text but the first; `lengths`
+    counts all.
     """
     if "loss" not in table or table["loss"].isna().any():
         return None

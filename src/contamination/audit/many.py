@@ -6,8 +6,9 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from contamination.audit.comparison import Comparison
 from contamination.audit.controls.of_set import SetControls
@@ -29,14 +30,8 @@ SAME_WEIGHTS = "failed: the control has the weights of the model; name another o
 class Pair(NamedTuple):
     """A model on a set: what was found, or why there is nothing (`status_of`).
 
-    Attributes
-    ----------
-    model, name
-        Names of the model and of the set.
-    found
-        An audit of the order, a comparison of the sides, or the reason in words.
-    axis
-        "order", or "held out" of a comparison.
+    `found` is an audit of the order, a comparison of the sides (whose `axis` is "held
+    out"), or the reason in words.
     """
 
     model: str
@@ -47,28 +42,14 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class _Sets:
-    """The sets of an audit, opened, and what is asked about each of them.
+    """The sets of an audit, opened, and what is asked about each of them."""
 
-    Attributes
-    ----------
-    published
-        Name -> set, or why it cannot be opened.
-    held_out
-        The held-out records of some of these sets, likewise.
-    controls
-        Controls without a model, for each published set that was opened.
-    baselines
-        Blind baselines, for each set of which both sides were opened.
-    request, sides
-        Request of the order tests, and request of the comparison with held-out records.
-    """
-
-    published: dict[str, ExampleSet | str]
-    held_out: dict[str, ExampleSet | str]
-    controls: dict[str, SetControls]
-    baselines: dict[str, BlindBaselines]
-    request: Request
-    sides: SidesRequest
+    published: dict[str, ExampleSet | str]  # or why a set cannot be opened
+    held_out: dict[str, ExampleSet | str]  # of some of these sets, likewise
+    controls: dict[str, SetControls]  # of each published set that was opened
+    baselines: dict[str, BlindBaselines]  # where both sides were opened
+    request: Request  # of the tests of order
+    sides: SidesRequest  # of the comparisons with held-out records
 
 
 def audit_pairs(
@@ -167,19 +148,10 @@ def _pairs_of(
 ) -> Iterator[Pair]:
     """Yield the pairs of one model, which is opened once.
 
-    Parameters
-    ----------
-    model, model_name
-        The model as `open_model` takes it, and its name.
-    sets
-        The sets of the audit.
-    open_model
-        Returns the scorer of a model.
-    is_control
-        Whether it is the control: baselines do not depend on the model, and those of
-        the others are shown with their own p-values.
+    For the control no baselines are computed: they do not depend on the model, and
+    those of the others are shown with their own p-values.
     """
-    scorer = _tried(open_model, model)
+    scorer = _tried(partial(open_model, model))
     request = replace(sets.request, name=model_name)
     sides = replace(sets.sides, name=model_name, directory=Path(request.directory))
     if is_control:
@@ -191,7 +163,9 @@ def _pairs_of(
         elif isinstance(published, str):
             found = published
         else:
-            found = _tried(_audit_untimed, scorer, published, request, sets.controls[name])
+            controls = sets.controls[name]
+            audit = partial(run_audit, scorer, published, request, controls=controls)
+            found = _tried(partial(audit, timed=False))  # the table shows no forecast
         yield Pair(model_name, name, found)
         if name not in sets.held_out:
             continue
@@ -203,7 +177,9 @@ def _pairs_of(
         elif isinstance(others, str):
             found = others
         else:
-            found = _tried(_compare, scorer, sides, sets.baselines[name])
+            blind = sets.baselines[name]
+            comparison = partial(compare, scorer, blind.suspect, blind.held_out, sides)
+            found = _tried(partial(comparison, baselines=blind))
         yield Pair(model_name, name, found, AXIS)
 
 
@@ -241,21 +217,9 @@ def _open_sets(
     return opened
 
 
-def _audit_untimed(
-    scorer: Scorer, test_set: ExampleSet, request: Request, controls: SetControls
-) -> Audit:
-    """Return the audit of a pair, without a forecast, which the table does not show."""
-    return run_audit(scorer, test_set, request, timed=False, controls=controls)
-
-
-def _compare(scorer: Scorer, sides: SidesRequest, baselines: BlindBaselines) -> Comparison:
-    """Return the comparison of two sides under a model."""
-    return compare(scorer, baselines.suspect, baselines.held_out, sides, baselines=baselines)
-
-
-def _tried(work: Callable[..., T], *arguments: Any) -> T | str:
+def _tried(work: Callable[[], T]) -> T | str:
     """Return the result of some work, or the status of its failure."""
     try:
-        return work(*arguments)
+        return work()
     except FAILURES as error:
         return status_of(error)

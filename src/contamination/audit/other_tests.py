@@ -69,15 +69,9 @@ def count_notes(store: Path) -> int:
 def other_tests(stores: Sequence[Path], own: Collection[Path]) -> list[OtherTest]:
     """Return all other tests of a model and a set, the earliest first.
 
-    A store without a note counts as one test.
-
-    Parameters
-    ----------
-    stores
-        Directories that an audit has read. All stores of the model and set lie in the
-        same folders.
-    own
-        Notes of the tests of the audit itself (`note_of`).
+    `stores` are directories that an audit has read: all stores of the model and set lie
+    in the same folders. `own` are the notes of its own tests (`note_of`). A store
+    without a note counts as one test.
     """
     reference = _header_of(stores[0])
     dated: list[tuple[float, OtherTest]] = []

@@ -75,21 +75,10 @@ class ScoringPlan:
 
 @dataclass(frozen=True, eq=False)
 class StoreWork:
-    """A store of an audit, and the work of filling it.
+    """A store of an audit, and the work of filling the whole of it.
 
-    Attributes
-    ----------
-    store
-        Kind and shards of the store.
-    directory
-        Folder of the store.
-    work
-        Tokens and forward passes of the whole store.
-    missing_share
-        Share of the work that is missing, from 0 to 1.
-    variants
-        Variants of the records, if the store holds them; None for orders of the
-        records.
+    A share of the work, from 0 to 1, is missing. The store holds `variants` of the
+    records; None stands for orders of the records.
     """
 
     store: StorePlan
@@ -206,12 +195,18 @@ class Work:
         )
         if not self.timed or not missing or not isinstance(self.scorer, TransformersScorer):
             return plan
+        return self._with_forecast(plan, missing, self.scorer)
+
+    def _with_forecast(
+        self, plan: ScoringPlan, missing: Sequence[StoreWork], scorer: TransformersScorer
+    ) -> ScoringPlan:
+        """Return a plan with FLOPs and time of what is missing, by earlier runs or by samples."""
         paces: list[Pace] = []
         if self.dry:
-            paces = self._earlier_paces(missing, self.scorer)
+            paces = self._earlier_paces(missing, scorer)
         known = bool(paces)
         if not known:
-            paces = [self._sampled_pace(part, self.scorer) for part in missing]
+            paces = [self._sampled_pace(part, scorer) for part in missing]
         flops = 0.0
         time = NOTHING
         for pace in paces:
@@ -241,7 +236,9 @@ class Work:
 
     def _sampled_pace(self, part: StoreWork, scorer: TransformersScorer) -> Pace:
         """Return the pace of what a part lacks, from samples of it; a dry run keeps it."""
-        time = speed.forecast(self._job(part), scorer, self._share_to_read(part))
+        job = self._job(part)
+        work = speed.TimedWork(job.reader, job.places, job.tokens, job.alone)
+        time = speed.forecast(work, scorer, self._share_to_read(part))
         pace = self._pace(part, scorer, time)
         if self.dry:
             keep_pace(pace, scorer, part.store.kind, part.work)
@@ -261,13 +258,9 @@ class Work:
     ) -> list[Store]:
         """Score what is missing, and return the store of each test.
 
-        Parameters
-        ----------
-        enough
-            Called after each shard with the store and its index; scoring ends when it
-            returns True. None scores all shards.
-        replace
-            Whether a store of something else is removed from the place of one of these.
+        `enough` is called after each shard with the store and its index, and scoring
+        ends when it returns True; None scores all shards. With `replace` a store of
+        something else is removed from the place of one of these.
         """
         stores: dict[StoreWork, Store] = {}
         for part in self.distinct_parts:

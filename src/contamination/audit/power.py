@@ -141,19 +141,11 @@ def simulate_power(
     """Return p-values on copies of this set, for each effect that studies measured.
 
     The noise is that of this model on this set: canonical orders are redrawn among the
-    stored ones, and raised by effects drawn from their predictive law.
-
-    Parameters
-    ----------
-    test
-        A test of the registry; one that no study measured gets nothing.
-    store
-        The store that the test reads; its bounds say how many records follow another
-        one.
-    scores
-        (r, n+1), of the test on its store, canonical first. Fewer than 5 shuffled
-        orderings do not show the spread, and get nothing. Nor do records of a few
-        tokens: those of the studies have 22 and more.
+    stored ones, and raised by effects drawn from their predictive law. The bounds of
+    the store say how many records follow another one. `scores` are (r, n+1), canonical
+    first. A test that no study measured gets nothing. Nor do scores of fewer than 5
+    shuffled orderings, which do not show the spread, and records of a few tokens: those
+    of the studies have 22 and more.
     """
     import numpy as np
 
@@ -189,14 +181,7 @@ def simulate_power(
 def detection_probability(effect: Effect, following: float, *, level: float) -> float:
     """Return the probability of p <= `level` for a new set, by a normal statistic.
 
-    Parameters
-    ----------
-    effect
-        The effect of the copies.
-    following
-        Number of records that follow another one in their shard.
-    level
-        Level of the one-sided test.
+    `following` is the number of records that follow another one in their shard.
 
     Examples
     --------
@@ -228,16 +213,8 @@ def records_needed(effect: Effect, *, level: float, shard_size: float) -> int | 
     """Return the smallest number of records that finds copies with probability `WANTED`.
 
     The number has two digits. None if more than `MOST_RECORDS` were needed: where
-    studies disagree, no number may be enough.
-
-    Parameters
-    ----------
-    effect
-        The effect of the copies.
-    level
-        Level of the one-sided test.
-    shard_size
-        Records of a shard, of which the first follows none.
+    studies disagree, no number may be enough. Of the `shard_size` records of a shard
+    the first follows none.
 
     Examples
     --------

@@ -31,15 +31,8 @@ def questions_on_records(
 ) -> tuple[Question, ...]:
     """Return a question for each shard: which record comes after its first one.
 
-    Parameters
-    ----------
-    test_set
-        A set of more than CHOICES records a shard.
-    shards
-        Contiguous parts of the set. The CHOICES records after the first one of a shard
-        are the versions.
-    rng
-        Draws the places.
+    A shard has more than CHOICES records. The CHOICES records after its first one are
+    the versions, whose places `rng` draws.
     """
     questions = []
     for start, _ in shard_bounds(len(test_set.examples), shards):

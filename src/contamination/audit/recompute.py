@@ -58,21 +58,12 @@ def columns_of(store: Store, result: TestResult) -> Row:
 def recompute(directory: Path, audited: Sequence[Row] | None = None) -> list[Row]:
     """Check every byte of a store, and return `columns_of` it and FOR_VERDICT for each test.
 
-    Parameters
-    ----------
-    directory
-        Folder of the store.
-    audited
-        Rows of `read_audit`, whose tests of this store are computed. None takes the
-        tests that were noted in a store of two sides. In other stores it takes every
-        test that reads such a store by default; for variants that is the test of
-        wordings if one was noted in the store, else the test of options.
-
-    Raises
-    ------
-    InputError
-        If the store is damaged, lacks what a test reads, or was filled by two models of
-        a server.
+    The tests of this store among the `audited` rows of `read_audit` are computed. None
+    computes the tests that were noted in a store of two sides, and in other stores
+    every test that reads such a store by default; for variants that is the test of
+    wordings if one was noted in the store, else the test of options. Raises InputError
+    if the store is damaged, lacks what a test reads, or was filled by two models of a
+    server.
     """
     if (directory / SIDES_HEADER).exists():
         asked = None if audited is None else {row["header"] for row in audited}
@@ -182,12 +173,8 @@ def _audited(row: Mapping[str, str]) -> Row:
 def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
     """Return a line for each number and verdict of an audit's table that its stores do not give.
 
-    Parameters
-    ----------
-    audited
-        Rows of `read_audit`, at least one. p (Holm) is that of all of them.
-    computed
-        Rows of `recompute`.
+    `audited` are rows of `read_audit`, at least one, over all of which p (Holm) is
+    corrected; `computed` are rows of `recompute`.
     """
     lines = list[str]()
     log10_p = [row["log10 p"] for row in audited]
@@ -214,12 +201,8 @@ def differences(audited: Sequence[Row], computed: Sequence[Row]) -> list[str]:
 def count_left_out(directory: Path, computed: Sequence[Row]) -> int:
     """Return how many tests have read a store beside those of a table.
 
-    Parameters
-    ----------
-    directory
-        The store. Without any note it counts as one test, if no row of it is computed.
-    computed
-        Rows of `recompute` for this store and the table.
+    `computed` are rows of `recompute` for this store and the table. A store without any
+    note counts as one test, if no row of it is computed.
     """
     made = max(count_notes(directory), 1)
     return max(0, made - len(computed))

@@ -52,20 +52,9 @@ def recompute_sides(directory: Path, asked: Collection[str] | None = None) -> li
     """Check the scores of a store, and return `columns_of_sides` for each test of them.
 
     Each row has the least log10 p beside its columns, as those of
-    `contamination.audit.recompute.recompute`.
-
-    Parameters
-    ----------
-    directory
-        Folder of the store.
-    asked
-        Keys of the tests that are computed; None computes all that were noted.
-
-    Raises
-    ------
-    InputError
-        If something in the store is damaged, or the scores are not those that were
-        tested.
+    `contamination.audit.recompute.recompute`. `asked` are keys of the tests that are
+    computed; None computes all that were noted. Raises InputError if something in the
+    store is damaged, or the scores are not those that were tested.
     """
     header = read_header(directory)
     table = read_scores(directory, header)

@@ -40,15 +40,9 @@ def verdict_differences(
 ) -> list[str]:
     """Return a line for each verdict that does not follow from its row and its store.
 
-    Parameters
-    ----------
-    audited
-        Rows of `contamination.audit.recompute.read_audit`.
-    stored
-        For each of them that of `contamination.audit.recompute.recompute`; None where
-        no store gives one, and its verdict is left out.
-    holm_p
-        p of each row, corrected over all rows.
+    For each row of `audited` (`contamination.audit.recompute.read_audit`), `stored` has
+    that of `contamination.audit.recompute.recompute`, None where no store gives one and
+    its verdict is left out, and `holm_p` has p, corrected over all rows.
     """
     groups: dict[tuple[Any, ...], list[int]] = {}
     for number, row in enumerate(audited):
@@ -96,18 +90,10 @@ def _may_be_declared(row: Row) -> bool:
 
 
 def _evidence(row: Row, stored: Row, p: float, corrected_for: int, declared: bool) -> Evidence:
-    """Return the evidence of one row.
+    """Return the evidence of one row, by what its store gives and its corrected p.
 
-    Parameters
-    ----------
-    row, stored
-        Of the table, and what its store gives.
-    p
-        After correction.
-    corrected_for
-        Number of tests over which it was corrected.
-    declared
-        Whether the author may have stated that the order was drawn; no column says it.
+    `declared` says whether the author may have stated that the order was drawn; no
+    column does.
     """
     of_sides = row["axis"] == AXIS
     controls = {}

@@ -134,14 +134,7 @@ class Test(StoreNeed):
     ) -> "np.ndarray":
         """Return the scores of one shard, (n+1,) or (q, n+1), canonical first.
 
-        Parameters
-        ----------
-        store
-            A store that holds what the test needs.
-        shard
-            Index of the shard.
-        permutations
-            Shuffled orderings that count, of those that are stored.
+        Of the shuffled orderings that are stored, `permutations` count.
         """
         if self.from_store is not None:
             return self.from_store(store, shard, permutations)
@@ -169,12 +162,8 @@ class Test(StoreNeed):
     def orderings(self, shards: int, permutations: int) -> int:
         """Return how many shuffled orderings of each shard the result will count.
 
-        Parameters
-        ----------
-        shards
-            Number of shards of the store.
-        permutations
-            Whole orderings that are scored; pairs of examples give any ordering.
+        `permutations` are the whole orderings that are scored; pairs of examples give
+        any ordering.
         """
         if self.kind != "successors":
             return permutations

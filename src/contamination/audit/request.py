@@ -184,18 +184,8 @@ class Request:
     ) -> "VariantSet":
         """Return the arrangements of the options of each item, rendered.
 
-        Parameters
-        ----------
-        test_set
-            The set, whose records are items.
-        template
-            By which an item is rendered; None takes the set's own, if it shows every
-            option.
-
-        Raises
-        ------
-        InputError
-            If the set has no items, or too few whose options may move.
+        `template` renders an item; None takes the set's own, if it shows every option.
+        Raises InputError if the set has no items, or too few whose options may move.
         """
         from contamination.testsets.variants import option_variants
 

@@ -173,12 +173,7 @@ class Audit:
     def evidence(self, p_values: Sequence[float], corrected_for: int) -> list[Evidence]:
         """Return the plain values on which the verdict rests.
 
-        Parameters
-        ----------
-        p_values
-            p-values of the tests, after correction.
-        corrected_for
-            Number of tests over which they were corrected.
+        The p-values of the tests are corrected over `corrected_for` tests.
         """
         return evidence_of(
             self.findings,

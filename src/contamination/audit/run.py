@@ -47,19 +47,11 @@ FAR = -6.0  # log10 p below which the draw of the orderings matters
 
 @dataclass(frozen=True, eq=False)
 class FilledStores:
-    """The stores of an audit, filled.
+    """The stores of an audit, filled: one for each test.
 
-    Attributes
-    ----------
-    plan
-        The work, the part that was already stored included; `missing` is what was
-        scored in this run.
-    stores
-        The store of each test.
-    seconds
-        Scoring time in this run.
-    anytime
-        The evidence of the shards that were scored, if it was followed shard by shard.
+    The plan has the whole work; its `missing` is what was scored in this run, which
+    took `seconds`. `anytime` is the evidence of the shards that were scored, if it was
+    followed shard by shard.
     """
 
     plan: ScoringPlan
@@ -97,7 +89,7 @@ def run_audit(
     template
         Template of the records, by name or with {field}, if the set is opened here.
         None takes the set's own, else "text/1" (for items that of
-        `contamination.testsets.variants.open_items`).
+        `contamination.testsets.item_sets.open_items`).
     variants
         Sets of arrangements of the items; None makes those of the request.
     stop_at
@@ -204,12 +196,9 @@ def score_work(work: Work) -> FilledStores:
 def score_until(work: Work, level: float) -> FilledStores:
     """Score shard after shard until the evidence of the only test reaches 1 / level.
 
-    Raises
-    ------
-    InputError
-        If the request has options or several tests, or its test needs all shards at
-        once; if the set has too few examples for the shards, a sequence is longer than
-        the context, a log-probability is not finite, or the disk is full.
+    Raises InputError if the request has options or several tests, or its test needs all
+    shards at once; if the set has too few examples for the shards, a sequence is longer
+    than the context, a log-probability is not finite, or the disk is full.
     """
     name = work.request.stopping_test
     test = TESTS[name]
@@ -242,15 +231,8 @@ def apply_tests(
 ) -> list[Finding]:
     """Return the finding of each test, and note in the stores what was tested.
 
-    Parameters
-    ----------
-    work
-        The scoring work of this audit.
-    scored
-        The stores of this work.
-    own_tests
-        Tests of variants to use instead of those of the registry, by what the variants
-        are.
+    `own_tests` of variants take the place of those of the registry, by what the
+    variants are.
     """
     if scored.anytime is not None:
         findings = [Finding(scored.anytime, store=scored.stores[0])]
@@ -316,18 +298,9 @@ def make_audit(
     *,
     combined: PValue | None = None,
 ) -> Audit:
-    """Return the audit of some findings.
+    """Return the audit of some findings, one for each test.
 
-    Parameters
-    ----------
-    work
-        The scoring work of this audit.
-    scored
-        The stores of this work.
-    findings
-        The finding of each test.
-    combined
-        p-value of all tests together, on which the verdict then rests.
+    `combined` is the p-value of all tests together, on which the verdict then rests.
     """
     directories = dict.fromkeys(store.directory for store in scored.stores)
     precision = str(getattr(work.scorer, "dtype", "unknown"))

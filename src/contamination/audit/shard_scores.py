@@ -104,16 +104,7 @@ def min_p_successors(store: "Store", shard: int, permutations: int = 0) -> "np.n
     """Return scores of sampled orderings by each count of tokens, (q, n+1).
 
     The counts are those in COUNTED; "all" is as many tokens of an example as the store
-    keeps.
-
-    Parameters
-    ----------
-    store
-        A store of successors.
-    shard
-        Index of the shard.
-    permutations
-        Not used: pairs give any ordering.
+    keeps. Permutations are not used: pairs give any ordering.
     """
     import numpy as np
 
@@ -143,14 +134,7 @@ def min_p_orderings(shards: int) -> int:
 def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
     """Return a random stream of a store's own: different sets share no draws.
 
-    Parameters
-    ----------
-    store
-        The store whose seed and set name the stream.
-    name
-        Name of the draws.
-    keys
-        More of their name, such as a shard.
+    `name` and `keys`, such as a shard, are the name of the draws.
     """
     from contamination.randomness import random_stream
 

@@ -14,7 +14,7 @@ from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import network_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.pace import Pace, earlier_pace, keep_pace
-from contamination.scoring.speed import forecast
+from contamination.scoring.speed import TimedWork, forecast
 from contamination.scoring.store_format import Place
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
@@ -56,15 +56,10 @@ class SidesPlan:
 def plan_comparison(
     model: Scorer, suspect: ExampleSet, held_out: ExampleSet, request: SidesRequest
 ) -> SidesPlan:
-    """Return what `held_out.compare` has to score.
+    """Return what `contamination.audit.held_out.compare` has to score, by its arguments.
 
     The time follows from an earlier run of the model on this machine, if there is one,
     else from samples.
-
-    Parameters
-    ----------
-    model, suspect, held_out, request
-        Same as in `contamination.audit.held_out.compare`.
     """
     texts = [*suspect.examples, *held_out.examples]
     ids = tokenize(model.tokenizer, texts)
@@ -111,7 +106,7 @@ def _sampled_pace(
     scores: Sequence[str],
 ) -> Pace:
     """Return the pace of scoring texts, from samples of them, and keep it."""
-    texts = TextWork(
+    texts = TimedWork(
         reader=TextReader(model, ids, scores),
         places=[(0, number) for number in range(len(ids))],
         tokens=[len(tokens) for tokens in ids],
@@ -125,16 +120,10 @@ def _sampled_pace(
 
 
 class TextReader:
-    """Texts of which samples are read for the clock; see `contamination.scoring.speed.Timed`.
+    """Texts of which samples are read for the clock; see `contamination.scoring.speed.TimedWork`.
 
-    Parameters
-    ----------
-    model
-        Scorer of the model.
-    ids
-        Tokens of each text.
-    scores
-        Membership scores, which are computed from the texts that are read.
+    `ids` are the tokens of each text; membership scores are computed from those that
+    are read.
     """
 
     def __init__(
@@ -160,13 +149,3 @@ class TextReader:
     def tokens_of(self, place: Place) -> int:
         """Return the tokens of a text."""
         return len(self.ids[place[1]])
-
-
-@dataclass(frozen=True)
-class TextWork:
-    """The work of scoring texts; see `contamination.scoring.speed.Timed`."""
-
-    reader: TextReader
-    places: Sequence[Place]
-    tokens: Sequence[int]
-    alone: bool

@@ -247,21 +247,10 @@ def usable_scores(table: "pd.DataFrame", header: SidesHeader) -> list[str]:
 def judge_sides(table: "pd.DataFrame", header: SidesHeader, test: SidesTest) -> HeldOutResult:
     """Return the result of a test of two sides, from their scores alone.
 
-    Parameters
-    ----------
-    table
-        Scores, one row for each record, the published ones first.
-    header
-        Header of the store: it says which records are published, and its revisions name
-        the random draws.
-    test
-        How the scores are tested.
-
-    Raises
-    ------
-    InputError
-        If no score is there for all records, if no stratum has both sides, or for a
-        statistic that does not exist.
+    The table has a row for each record, the published ones first. The header says which
+    those are, and its revisions name the random draws. Raises InputError if no score is
+    there for all records, if no stratum has both sides, or for a statistic that does
+    not exist.
     """
     names = usable_scores(table, header)
     revisions = (header.dataset_revision, header.held_out_revision)

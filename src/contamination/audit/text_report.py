@@ -28,19 +28,7 @@ def summary(
     notes: Sequence[str],
     verdict: Verdict,
 ) -> str:
-    """Return an audit as text: a line for each test, the notes, and the verdict.
-
-    Parameters
-    ----------
-    model, dataset
-        Names for people.
-    findings
-        The finding of each test.
-    notes
-        Lines of `notes_on`.
-    verdict
-        Verdict at the level of the reader.
-    """
+    """Return an audit as text: a line for each test, the lines of `notes_on`, and the verdict."""
     lines = []
     for finding in findings:
         result = finding.result
@@ -59,20 +47,9 @@ def notes_on(
 ) -> list[str]:
     """Return lines on the limits of p-values, and on their controls.
 
-    Parameters
-    ----------
-    findings
-        The finding of each test.
-    combined_p
-        p-value of all tests together, if they were combined.
-    combined_by
-        Rule by which the p-values were combined.
-    control
-        The results of a control model that took the same tests.
-    held_out
-        Comparison with records that a key has held back.
-    other_tests
-        Tests of the same model and set by other commands.
+    `combined_p` is that of all tests together, and `combined_by` the rule of their
+    combination. `held_out` is the comparison with records that a key has held back, and
+    `other_tests` are those of the same model and set by other commands.
     """
     lines = []
     if combined_p is not None:

@@ -1,5 +1,7 @@
 """Options as typed for set, model, seal and texts, and how to open what they name."""
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -9,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from contamination.audit.export import FORMATS, format_of
 from contamination.audit.request import Axis, Request
 from contamination.cli.flags import flag_of, revision_of_data
-from contamination.cli.hints import say_template
-from contamination.errors import InputError
+from contamination.errors import InputError, printable
 from contamination.files import writing
+from contamination.testsets.layouts import LAYOUTS
 from contamination.testsets.registry import entries
+from contamination.testsets.templates import parse
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
@@ -163,17 +166,7 @@ def declared_of(
     options: Sequence[str] | None,
     other: Sequence[str] | None,
 ) -> "Declared":
-    """Return the fields of items that were declared.
-
-    Parameters
-    ----------
-    answer
-        Fields that name the right option.
-    options
-        Fields that hold the options.
-    other
-        Fields that do not depend on the options.
-    """
+    """Return the fields of items that were declared, as `Declared` has them."""
     from contamination.testsets.example_set import Declared
 
     return Declared(
@@ -205,10 +198,24 @@ def open_set(choice: SetChoice) -> "ExampleSet":
     return examples
 
 
+def say_template(dataset: str, template: str) -> None:
+    """Print the template that the layout of the records chose, if it is unusual."""
+    # the first process speaks
+    if template == LAYOUTS[0] or os.environ.get("RANK", "0") != "0":
+        return
+    chosen = parse(template)
+    fields = dict.fromkeys(field.name.partition("[")[0] for field in chosen.listed)
+    print(
+        f"{printable(dataset)}: template {template}, {chosen.pattern!r}, since the "
+        f"records have {', '.join(fields)}; --template gives another",
+        file=sys.stderr,
+    )
+
+
 def open_set_of_items(choice: SetChoice) -> "ExampleSet":
     """Open the test set, for the order of the options of its items.
 
-    Raises `InputError` as `contamination.testsets.variants.open_items` does.
+    Raises `InputError` as `contamination.testsets.item_sets.open_items` does.
     """
     from contamination.testsets.item_sets import open_items
 
@@ -259,19 +266,8 @@ def open_generator(
 ) -> "Generator":
     """Return what makes a model write, here or at the endpoint.
 
-    Parameters
-    ----------
-    model
-        Hub id, directory, GGUF file, or its name at the endpoint.
-    choice
-        How to load or reach the model.
-    asks_letters
-        Whether the question is the whole prompt of a chat.
-
-    Raises
-    ------
-    InputError
-        If the model is not found, or options contradict each other.
+    `asks_letters` says whether the question is the whole prompt of a chat. Raises
+    InputError if the model is not found, or options contradict each other.
     """
     from contamination.scoring.generation import (
         CONTINUE,
@@ -341,12 +337,8 @@ def check_written(
 ) -> None:
     """Raise InputError for files that cannot be written, are named twice, or are read.
 
-    Parameters
-    ----------
-    files
-        Files that the command writes; None where one is not asked for.
-    read
-        Names of what the command reads, some of which may be paths.
+    Of `files`, None is one that was not asked for. `read` names what the command reads,
+    some of which may be paths.
     """
     sources = [Path(name).resolve() for name in read if name is not None]
     written = set[Path]()

@@ -20,11 +20,10 @@ from contamination.cli.choices import (
     open_set,
 )
 from contamination.cli.ending import ExitStatus
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
 from contamination.cli.running import open_control
-from contamination.cli.unused import refuse_unused_mirror
+from contamination.cli.unused import refuse_swapped, refuse_unused_mirror
 from contamination.files import check_directory, write_text
 from contamination.scoring.models import label, label_control
 

@@ -36,16 +36,8 @@ def in_flags(error: InputError, app: typer.Typer, typed: Sequence[str]) -> str:
     """Return the message of an error with the flags of the command that was typed.
 
     Where the message says ``axis='both'`` it becomes ``--axis 'both'``; else the flag
-    of the parameter that the error names stands at its end, in parentheses.
-
-    Parameters
-    ----------
-    error
-        The error, as the library raised it.
-    app
-        The command line.
-    typed
-        The words after its name.
+    of the parameter that the error names stands at its end, in parentheses. `app` is
+    the command line, and `typed` the words after its name.
     """
     message = str(error)
     flags = _flags_of(typer.main.get_command(app), typed)

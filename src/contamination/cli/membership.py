@@ -13,10 +13,13 @@ from contamination.cli.choices import (
     open_scorer,
     open_set,
 )
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.options import option
 from contamination.cli.printing import json_rows, print_table, save_table, say
-from contamination.cli.unused import refuse_unused_mirror, refuse_unused_of_membership
+from contamination.cli.unused import (
+    refuse_swapped,
+    refuse_unused_mirror,
+    refuse_unused_of_membership,
+)
 from contamination.errors import InputError
 from contamination.membership.columns import COLUMNS, OF_ITEMS, OF_TEXTS, checked
 

@@ -41,16 +41,8 @@ class Method(Protocol):
 class ByLogProbabilities:
     """The tests on log-probabilities of the records, or of orders of their options.
 
-    Attributes
-    ----------
-    choice
-        How to load or reach the model.
-    examples
-        The test set.
-    variants
-        The arrangements of its options; None where only records are tested.
-    stop_at
-        The level at which scoring stops, shard by shard; None scores all shards.
+    `variants` are the arrangements of the options, None where only records are tested.
+    Scoring stops at the level `stop_at`, shard by shard; None scores all shards.
     """
 
     choice: ModelChoice
@@ -98,20 +90,9 @@ class ByLogProbabilities:
 class ByTexts:
     """The tests on text that a model generates about a set.
 
-    Attributes
-    ----------
-    choice
-        How to load or reach the model.
-    examples
-        The test set.
-    variants
-        The checked options of the items; None on the axis of records.
-    sampling
-        How the texts are sampled.
-    next_record
-        Ask which record comes next.
-    alpha
-        1 - confidence of the bound of a quiz.
+    `variants` are the checked options of the items, None on the axis of records. With
+    `next_record` the model is asked which record comes next. The bound of a quiz has
+    confidence 1 - `alpha`.
     """
 
     choice: ModelChoice

@@ -22,18 +22,10 @@ GROUPS = (WHAT, TEXT, MODEL, ENDPOINT, GENERATION, OPTIONS_AXIS, OUTPUT)
 
 
 def option(text: str, *names: str, group: str | None = None, **settings: Any) -> Any:
-    """Return an option of a command.
+    """Return an option of a command with its help, under the heading of its group.
 
-    Parameters
-    ----------
-    text
-        Help of the option.
-    names
-        Names of the flag, if the parameter does not give them.
-    group
-        Heading of the help under which it stands; None is the last one.
-    settings
-        Further arguments of `typer.Option`, such as limits.
+    `names` are those of the flag, if the parameter does not give them. `settings` are
+    further arguments of `typer.Option`, such as limits.
     """
     if "min" in settings:
         settings.setdefault("metavar", "N")  # the range would take the room of the help

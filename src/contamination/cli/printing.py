@@ -67,20 +67,11 @@ def print_table(
 ) -> None:
     """Print a table, with thousands separated in counts.
 
-    A table that is wider than the terminal breaks texts between words and names at their seams, and
-    a number nowhere: one that is cut short is another number. What then still finds no room is
-    printed row by row.
-
-    Parameters
-    ----------
-    columns
-        Their names; there is no header if no column has one.
-    rows
-        Rows of cells.
-    title
-        Title above the table.
-    text
-        Names of columns that stand left, as the first one does; numbers stand right.
+    The first column stands left, and so do those that `text` names; numbers stand
+    right. There is no header if no column has a name. A table that is wider than the
+    terminal breaks texts between words and names at their seams, and a number nowhere:
+    one that is cut short is another number. What then still finds no room is printed
+    row by row.
     """
     from rich.console import Console
     from rich.table import Table

@@ -31,18 +31,8 @@ def show_result(
 ) -> ExitStatus:
     """Write a result to files, print it, and return the status of its verdict.
 
-    Parameters
-    ----------
-    audit, alpha
-        The result, and the level of its verdict.
-    output
-        Files, whose names say their formats.
-    as_json
-        Print JSON instead of text for people.
-    lines
-        Lines that are printed before the result for people.
-    stated
-        Fields that come after the result in JSON.
+    `lines` come before the result for people, and the fields that are `stated` after it
+    in JSON.
     """
     result = audit.as_dict(alpha)
     result.update(stated or {})
@@ -170,17 +160,8 @@ def print_plans(
 ) -> None:
     """Print how much there is to score under the model and, after it, under a control.
 
-    Parameters
-    ----------
-    plans
-        Plan of each model, that of the control last.
-    request
-        The request whose tests are planned.
-    sides
-        The comparison of published records with those that were held back; None if
-        there is none.
-    as_json
-        Print JSON instead of text for people.
+    `sides` is the plan of the comparison with records that were held back, if there is
+    one.
     """
     if as_json:
         first, *controls = plans.values()
@@ -203,17 +184,7 @@ def print_plans(
 def print_generation_plans(
     plans: "Mapping[str, ScoringPlan]", text: TextChoice, *, as_json: bool
 ) -> None:
-    """Print how much there is to write, and what it costs.
-
-    Parameters
-    ----------
-    plans
-        Plan of each model, by name.
-    text
-        Says what tokens cost.
-    as_json
-        Print JSON instead of tables.
-    """
+    """Print how much each model is to write, and what that costs by the prices in `text`."""
     rows = {name: _to_write(plan, text) for name, plan in plans.items()}
     if as_json:
         print(json.dumps(rows, indent=2))

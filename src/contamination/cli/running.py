@@ -29,17 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model that was opened.
-
-    Attributes
-    ----------
-    name
-        Name of the model, as typed.
-    request
-        What to test under this model.
-    model
-        Scorer or generator of the model.
-    """
+    """A model that was opened, with its name as typed and the request of its tests."""
 
     name: str
     request: Request
@@ -51,21 +41,9 @@ def open_set_with_variants(
 ) -> tuple["ExampleSet", "VariantSet | None"]:
     """Return the set, and the arrangements of its options if they are tested.
 
-    Bad input is reported here, before torch is imported.
-
-    Parameters
-    ----------
-    choice
-        The set, as typed.
-    request
-        Says what is tested.
-    arrangements
-        Number of arrangements of an item's options, the published one included.
-
-    Raises
-    ------
-    InputError
-        If the set cannot be opened, or too few of its items have options that may move.
+    `arrangements` of each item are made, the published one included. Bad input is
+    reported here, before torch is imported: a set that cannot be opened, and too few
+    items with options that may move.
     """
     if request.axis == "order":
         return open_set(choice), None
@@ -80,21 +58,10 @@ def open_models(
     requests: Sequence[Request],
     method: Method,
 ) -> list[OpenedModel]:
-    """Open the model and its control.
+    """Open the model and, after it, its control, each with a request of its own.
 
-    Parameters
-    ----------
-    names
-        Name of the model and, after it, of the control, as typed.
-    requests
-        One request for each model.
-    method
-        The method by which they are tested.
-
-    Raises
-    ------
-    InputError
-        If a model cannot be opened, or a control has the weights of the model.
+    Raises InputError if a model cannot be opened, or a control has the weights of the
+    model.
     """
     opened = list[OpenedModel]()
     for name, request in zip(names, requests, strict=True):
@@ -106,16 +73,9 @@ def open_models(
 
 
 def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer":
-    """Return the scorer of a control; raise InputError if it has the weights of the model.
+    """Return the scorer of a control, which is loaded or reached in the way of the model.
 
-    Parameters
-    ----------
-    control
-        Name of the control, as typed.
-    choice
-        How to load or reach the control; it is the choice of the model.
-    model
-        The scorer of the model.
+    Raises InputError if it has the weights of the model.
     """
     scorer = open_scorer(control, choice)
     require_other_weights(control, scorer.revision, model.revision)
@@ -123,15 +83,7 @@ def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer"
 
 
 def require_other_weights(control: str, revision: str, of_model: str) -> None:
-    """Raise InputError for a control that has the weights of the model.
-
-    Parameters
-    ----------
-    control
-        Name of the control, as typed.
-    revision, of_model
-        What names the weights of the control, and those of the model.
-    """
+    """Raise InputError for a control that has the weights of the model, by both revisions."""
     if revision == of_model:
         raise InputError(f"--control {control} has the weights of MODEL: name another model")
 
@@ -144,20 +96,9 @@ def print_dry_run(
     as_json: bool,
     sides: "SidesPlan | None" = None,
 ) -> None:
-    """Print how much there is to score or to write, by model.
+    """Print how much there is to score or, by the options in `text`, to write, by model.
 
-    Parameters
-    ----------
-    opened
-        The models, opened.
-    method
-        The method by which they are tested.
-    text
-        What the models are to write; None if they are scored.
-    as_json
-        Print JSON instead of tables.
-    sides
-        Plan of a comparison of two sides; None if there is none.
+    `sides` is the plan of a comparison of two sides, if there is one.
     """
     from contamination.scoring.processes import processes
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from contamination.audit.request import Request
 from contamination.cli import options as o
 from contamination.cli.choices import ModelChoice, SetChoice
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.methods import ByLogProbabilities
 from contamination.cli.report import print_cost
 from contamination.cli.running import (
@@ -16,6 +15,7 @@ from contamination.cli.running import (
     print_dry_run,
 )
 from contamination.cli.unused import (
+    refuse_swapped,
     refuse_unused,
     refuse_unused_fields,
     refuse_unused_mirror,

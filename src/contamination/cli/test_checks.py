@@ -13,8 +13,8 @@ from contamination.cli.choices import (
     check_written,
 )
 from contamination.cli.flags import flag_of
-from contamination.cli.hints import refuse_swapped
 from contamination.cli.unused import (
+    refuse_swapped,
     refuse_unused,
     refuse_unused_fields,
     refuse_unused_mirror,
@@ -26,30 +26,14 @@ from contamination.files import check_directory
 
 @dataclass(frozen=True)
 class TestMode:
-    """How a set is tested.
+    """How a set is tested."""
 
-    Attributes
-    ----------
-    sealed
-        Whether a key has drawn the set.
-    held_out
-        Whether it is compared with records that the key has held back.
-    control
-        Whether there is a control model.
-    stop
-        Whether scoring stops early.
-    dry_run
-        Whether nothing is scored.
-    writes
-        Whether the model gives text alone.
-    """
-
-    sealed: bool
-    held_out: bool
-    control: bool
-    stop: bool
-    dry_run: bool
-    writes: bool
+    sealed: bool  # a key has drawn the set
+    held_out: bool  # the set is compared with records that the key has held back
+    control: bool  # there is a control model
+    stop: bool  # scoring stops early
+    dry_run: bool  # nothing is scored
+    writes: bool  # the model gives text alone
 
 
 def check_options(
@@ -65,20 +49,8 @@ def check_options(
 ) -> None:
     """Raise InputError for options that do nothing, contradict each other or cannot be met.
 
-    Parameters
-    ----------
-    model
-        Name of the model, as typed.
-    chosen_set, chosen_model, text
-        The set, how the model is reached, and what it is to write, as typed.
-    request
-        The tests.
-    mode
-        How they are made.
-    read
-        Names of what the command reads beside model and set, some of which may be paths.
-    output
-        Files for the result.
+    `read` names what the command reads beside model and set, some of which may be
+    paths.
     """
     check_written(output, [model, chosen_set.dataset, *read])
     refuse_swapped(model, chosen_set.dataset)

@@ -37,14 +37,8 @@ DEFAULT_ALPHA = 0.05
 class SealedByLogProbabilities:
     """The tests that a seal states, on log-probabilities; see `methods.Method`.
 
-    Attributes
-    ----------
-    choice
-        How to load or reach the model.
-    sealed
-        The verified set.
-    compared
-        Whether published records are compared with those that were held back.
+    `compared` says whether published records are compared with those that were held
+    back.
     """
 
     choice: ModelChoice
@@ -74,15 +68,7 @@ class SealedByLogProbabilities:
 class SealedByTexts:
     """The tests of a sealed set on text that a model generates; see `methods.Method`.
 
-    Attributes
-    ----------
-    choice
-        How to load or reach the model.
-    sealed
-        The verified set.
-    sampling, next_record
-        How to sample the texts about the order of records, and whether to ask which
-        record comes next.
+    `sampling` and `next_record` are for the texts about the order of records.
     """
 
     choice: ModelChoice
@@ -131,21 +117,9 @@ def test_sealed(
 ) -> ExitStatus:
     """Verify seal, key and set, test as stated, and return the status of the verdict.
 
-    Parameters
-    ----------
-    model, request, chosen_set, chosen_model
-        Arguments of the command, as typed. Options that the seal states must be left
-        out.
-    seal, key
-        Files of the seal and of its key; both are needed.
-    held_out
-        File of the records that the key has held back; None leaves them out.
-    alpha
-        The level is stated as well, so that another one than the default is refused.
-    text
-        What the model is to write; None if its log-probabilities are tested.
-    output, as_json, dry_run
-        Same as in `contamination.cli.test.test`.
+    The arguments are those of the command, as typed. Seal and key are both needed.
+    Options that the seal states must be left out, the level `alpha` among them. `text`
+    says what the model is to write; None tests its log-probabilities.
     """
     if seal is None or key is None:
         raise InputError(

@@ -1,4 +1,4 @@
-"""Options that would do nothing are refused, before anything is read."""
+"""Options that would do nothing, and swapped names, are refused before anything is read."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,6 +9,7 @@ from contamination.audit.request import Request
 from contamination.cli.choices import SealChoice, SetChoice, TextChoice
 from contamination.cli.flags import flag_of
 from contamination.errors import InputError
+from contamination.testsets.records import FORMATS
 
 OF_ITEMS = ("arrangements", "answer", "options", "other")
 
@@ -16,12 +17,7 @@ OF_ITEMS = ("arrangements", "answer", "options", "other")
 def refuse_unused(request: Request, *, writes: bool = False) -> None:
     """Raise InputError for an option of the tests that none of the asked tests uses.
 
-    Parameters
-    ----------
-    request
-        The request of the tests.
-    writes
-        Whether the model gives text alone.
+    `writes` says whether the model gives text alone.
     """
     typed = typed_options(request, ("tests", "permutations", "shards", "arrangements"))
     if writes and typed:
@@ -53,17 +49,7 @@ def refuse_unused_mirror(mirror: Path | None, sets: Iterable[str]) -> None:
 
 
 def refuse_unused_of_dry_run(text: TextChoice, output: Sequence[Path], *, dry_run: bool) -> None:
-    """Raise InputError for prices of a run, which shows none, and for files of a plan.
-
-    Parameters
-    ----------
-    text
-        What the model is asked to write, with prices.
-    output
-        Files for the result.
-    dry_run
-        Whether nothing is scored.
-    """
+    """Raise InputError for prices of a run, which shows none, and for files of a plan."""
     prices = typed_options(text, ("price_in", "price_out"))
     if prices and not dry_run:
         flag = flag_of(prices[0])
@@ -75,13 +61,8 @@ def refuse_unused_of_dry_run(text: TextChoice, output: Sequence[Path], *, dry_ru
 def refuse_unused_of_seal(choice: SealChoice, *, stated_before: bool) -> None:
     """Raise InputError for an option of a seal that changes nothing of it.
 
-    Parameters
-    ----------
-    choice
-        The statements of the author, as typed.
-    stated_before
-        Whether an earlier command has taken all statements, and this one goes on with
-        them.
+    `stated_before` says whether an earlier command has taken all statements, and this
+    one goes on with them.
     """
     if stated_before:
         typed = typed_options(choice, SealChoice.__dataclass_fields__)
@@ -108,16 +89,8 @@ def refuse_unused_of_membership(
 ) -> None:
     """Raise InputError for an option of `contamination membership` that changes nothing.
 
-    Parameters
-    ----------
-    seed
-        Seed of all draws.
-    draws
-        Whether anything is drawn: neighbours, resamples of an evaluation, or a score.
-    every_score
-        Whether all scores are to be printed.
-    as_json
-        Whether JSON is printed, which has all of them.
+    `draws` says whether anything is drawn: neighbours, resamples of an evaluation, or a
+    score.
     """
     if seed and not draws:
         raise InputError(
@@ -128,6 +101,15 @@ def refuse_unused_of_membership(
         raise InputError("--all does nothing with --json, which has all scores: leave it out")
 
 
+def refuse_swapped(model: str, dataset: str) -> None:
+    """Raise InputError if set and model stand in each other's place."""
+    advice = f"name MODEL first, then DATASET: {dataset} {model}"
+    if Path(model).suffix in FORMATS and Path(model).is_file():
+        raise InputError(f"{model} is a test set; {advice}")
+    if Path(dataset).suffix == ".gguf" or (Path(dataset) / "config.json").is_file():
+        raise InputError(f"{dataset} is a model; {advice}")
+
+
 def typed_options(choice: Any, names: Iterable[str]) -> list[str]:
     """Return those of the fields of a dataclass that do not have their default."""
     defaults = type(choice).__dataclass_fields__
@@ -135,15 +117,7 @@ def typed_options(choice: Any, names: Iterable[str]) -> list[str]:
 
 
 def _refuse_unused_in_tests(typed: Sequence[str], tests: Sequence[str]) -> None:
-    """Raise InputError for permutations or shards that no test of the order has.
-
-    Parameters
-    ----------
-    typed
-        Which of the two options were typed.
-    tests
-        Names of the tests of the order of records.
-    """
+    """Raise InputError for permutations or shards that were typed, and that no test has."""
     needs = [TESTS[name] for name in tests]
     names = ", ".join(tests) or f"the test {OPTION_TEST!r}"
     if "permutations" in typed and all(test.kind == "successors" for test in needs):

@@ -79,14 +79,8 @@ def verify_sealed(
 ) -> None:
     """Verify without a model that the key draws this set and this seal, byte by byte.
 
-    Parameters
-    ----------
-    published, seal, key
-        The files of the seal.
-    held_out
-        File of the records that the key has held back; None leaves it unread.
-    date, ca
-        The time stamp and the certificate of its authority; both or none.
+    `held_out` is the file of the records that the key has held back; None leaves it
+    unread. `date` and `ca` are the time stamp and the certificate of its authority.
     """
     from contamination.seal.files import verify as verify_files
 

@@ -36,20 +36,12 @@ def token_signals(
     *,
     ranked: bool = True,
 ) -> list[TokenStatistics]:
-    """Read token sequences in one pass of the model, in their order.
+    """Read token sequences, ids (T,) each, in one pass of the model, in their order.
 
     Long sequences are read in windows, and every token is scored once. A network that
-    runs here is asked for everything, any other scorer for log-probabilities. Raises
-    InputError for unknown tokens, weights that give no numbers, and too little memory.
-
-    Parameters
-    ----------
-    scorer
-        The model that reads the texts.
-    sequences
-        Token ids, (T,) each.
-    ranked
-        Whether to find ranks and the entropy of the most probable tokens.
+    runs here is asked for everything, for ranks and the entropy of the most probable
+    tokens only if `ranked`; any other scorer for log-probabilities. Raises InputError
+    for unknown tokens, weights that give no numbers, and too little memory.
     """
     if not isinstance(scorer, TransformersScorer):
         return list(map(TokenStatistics, text_log_probs(scorer, sequences)))

@@ -95,13 +95,7 @@ def texts_to_score(
     *,
     columns: Sequence[str],
 ) -> list[int]:
-    """Return the numbers of the texts that `stored_scores` would score.
-
-    Parameters
-    ----------
-    directory, scorer, texts, columns
-        Same as in `stored_scores`.
-    """
+    """Return the numbers of the texts that `stored_scores` would score, by its arguments."""
     missing: list[int] = []
     for path, rows in _parts(directory, [scorer], texts, {"columns": columns}).items():
         if not path.is_file():
@@ -117,14 +111,8 @@ def _parts(
 ) -> dict[Path, Rows]:
     """Return the file of each part of a table, and the texts whose rows are in it.
 
-    Parameters
-    ----------
-    directory, texts
-        Same as in `stored_scores`.
-    scorers
-        The model and, if there is one, the reference.
-    options
-        Options of `membership_scores`, the columns among them.
+    `scorers` are the model and, if there is one, the reference; `options` have the
+    columns.
     """
     as_text = [text for text in texts if isinstance(text, str)]
     tokens = tokenize(scorers[0].tokenizer, as_text) if as_text else texts

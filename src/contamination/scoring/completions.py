@@ -131,22 +131,10 @@ class Completions:
     ) -> None:
         """Ask for what is missing, part by part; a damaged part is written anew.
 
-        Fields that the server refused before are not sent now.
-
-        Parameters
-        ----------
-        generator
-            The model, as a source of text.
-        prompts
-            All prompts of the store, in canonical order.
-        sampling
-            How many texts, how long, and at which temperature.
-
-        Raises
-        ------
-        InputError
-            For what the generator refuses, and where the server called the model by
-            another name when it wrote what is stored.
+        `prompts` are all of the store, in canonical order. Fields that the server
+        refused before are not sent now. Raises InputError for what the generator
+        refuses, and where the server called the model by another name when it wrote
+        what is stored.
         """
         texts, before = self.stored()
         generator.left_out = self.left_out or generator.left_out
@@ -199,15 +187,6 @@ def has_other_number(directory: Path, test_set: ExampleSet, model_revision: str)
     """Return whether a store has texts of a model about another number of records of a set.
 
     A store of a quiz from before it kept the number has none that could be compared.
-
-    Parameters
-    ----------
-    directory
-        Folder of the store, if there is one.
-    test_set
-        The set, as it is rendered now.
-    model_revision
-        Revision of the model that would write now.
     """
     stored: dict[str, Any] = {}
     with suppress(InputError):  # a damaged header is told where the store is opened

@@ -73,22 +73,11 @@ def workload(
     permutations: int,
     context: int,
 ) -> Workload:
-    """Count what filling a store takes.
+    """Count what filling a store takes, from the tokens of each example.
 
-    Of successors every predecessor is read once, and the others after it. Raises
-    InputError for fewer than two examples per shard, or successors longer than the
-    context.
-
-    Parameters
-    ----------
-    store
-        The plan of the store.
-    lengths
-        Tokens of each example.
-    permutations
-        Shuffled orderings of each shard; other kinds have none.
-    context
-        Tokens that the model reads at once.
+    Of successors every predecessor is read once, and the others after it; only
+    orderings have permutations. Raises InputError for fewer than two examples per
+    shard, or successors longer than the context.
     """
     bounds = shard_bounds(len(lengths), store.shards)
     if store.kind == "orderings":
@@ -130,18 +119,9 @@ def continuation_workload(prefix: int, lengths: np.ndarray) -> Workload:
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
-    """Count the work of scoring sequences.
+    """Count the work of scoring sequences of these lengths, each a number of times.
 
     It takes less where windows are equal: a model here reads those of one part once.
-
-    Parameters
-    ----------
-    lengths
-        Tokens of each sequence.
-    times
-        Number of times that each sequence is scored.
-    context
-        Tokens that the model reads at once.
     """
     of_windows = [window.width for window in windows(lengths, context)]
     widths = np.array(of_windows, dtype=np.int64)
@@ -158,15 +138,7 @@ def distinct_share(examples: int, shards: int, permutations: int) -> float:
     """Return the expected share of the orderings of shards that no earlier one equals.
 
     A model here reads equal orderings once, and a shard of three examples has but six.
-
-    Parameters
-    ----------
-    examples
-        Number of examples of the set.
-    shards
-        Number of shards that the set is cut into.
-    permutations
-        Shuffled orderings of each shard, without the canonical one.
+    The permutations are without the canonical ordering.
     """
     drawn = permutations + 1
     distinct = 0.0

@@ -66,25 +66,11 @@ def read_answer(
     prompt: list[int],
     spelling: Spelling,
 ) -> np.ndarray:
-    """Return the log-probabilities of prompt[1:], float32, nats.
+    """Return the log-probabilities of prompt[1:], float32, nats, from the JSON of an answer.
 
-    Parameters
-    ----------
-    format
-        A key of `FORMATS`.
-    answer
-        JSON of the answer.
-    prompt
-        Token ids of the prompt.
-    spelling
-        Spelling of the tokens.
-
-    Raises
-    ------
-    OtherFormat
-        If the answer is not in this format.
-    InputError
-        If the log-probabilities belong to other tokens, or may do so, or are none.
+    The format is a key of `FORMATS`. Raises OtherFormat if the answer is not in this
+    format, and InputError if the log-probabilities belong to other tokens, or may do
+    so, or are none.
     """
     positions: list[dict[Any, Any]]
     try:
@@ -106,17 +92,10 @@ def read_answer(
 
 
 class EndpointRequest(NamedTuple):
-    """A prompt that is sent, and what its answer is for.
+    """A prompt of token ids that is sent, and the window that its answer scores.
 
-    Attributes
-    ----------
-    prompt
-        Token ids of the prompt.
-    window
-        Window that it scores; None for a probe, and for a generated token that is sent
-        back.
-    probe
-        Number of the probe; None for all other requests.
+    Without a window it is a probe, by its number, or a generated token that is sent
+    back.
     """
 
     prompt: np.ndarray

@@ -176,24 +176,13 @@ class Client:
         largest: int | None = None,
         if_filtered: Any = None,
     ) -> Generator[tuple[int, Any], None, None]:
-        """Post the bodies, some at a time.
+        """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
-        Yield (index, JSON of the answer) as they arrive.
-
-        Raises InputError if the server refuses, stays away or answers nonsense, or the
-        budget is used up. What is under way is then cancelled, as when the caller
-        closes the generator.
-
-        Parameters
-        ----------
-        bodies
-            JSON of the requests.
-        largest
-            Bytes of an answer, unpacked, over which InputError is raised; None is 16
-            MiB.
-        if_filtered
-            Stands for the answer to a prompt that a filter refuses; None raises
-            Filtered.
+        An answer of more than `largest` bytes, unpacked, is refused; None is 16 MiB.
+        `if_filtered` stands for the answer to a prompt that a filter refuses; None
+        raises Filtered. Raises InputError if the server refuses, stays away or answers
+        nonsense, or the budget is used up. What is under way is then cancelled, as when
+        the caller closes the generator.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}

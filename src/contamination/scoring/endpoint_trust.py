@@ -126,22 +126,11 @@ def checked(
 ) -> np.ndarray:
     """Return the log-probabilities of prompt[1:], float32, nats, if they belong to it.
 
-    Parameters
-    ----------
-    positions
-        For each token of the prompt, log-probabilities by the id or the text of a
-        token, not checked yet; that of the first token is None.
-    counted
-        Tokens of the prompt as the server counts them; None or 0 if it does not.
-    prompt
-        Token ids of the prompt.
-    spelling
-        Spelling of the tokens.
-
-    Raises
-    ------
-    InputError
-        If the log-probabilities belong to other tokens, or may do so, or are none.
+    `positions` has, for each token of the prompt, log-probabilities by the id or the
+    text of a token, not checked yet; that of the first token is None. `counted` are the
+    tokens of the prompt as the server counts them; None or 0 if it does not. Raises
+    InputError if the log-probabilities belong to other tokens, or may do so, or are
+    none.
     """
     if len(positions) != len(prompt):
         raise InputError(
@@ -339,10 +328,7 @@ class Trust:
     def _cut_off(self, equal: np.ndarray) -> str:
         """Return why answers are equal if they are cut off below, "" if they are not.
 
-        Parameters
-        ----------
-        equal
-            Answers that both probes have in common, where a model's differ.
+        Both probes have these answers in common, where a model's differ.
         """
         values = np.concatenate([self._latest[0], self._latest[1]])
         least = values.min()

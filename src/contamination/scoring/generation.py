@@ -142,22 +142,10 @@ class LocalGenerator:
 
     @torch.inference_mode()
     def texts(self, prompt: str, sampling: Sampling, seed: int) -> list[str]:
-        """Return continuations of one prompt.
+        """Return continuations of one prompt, with noise from the seed.
 
-        Parameters
-        ----------
-        prompt
-            The prompt. If it leaves no room in the context, only its last tokens are
-            read.
-        sampling
-            How many texts to sample, how long, and at which temperature.
-        seed
-            Seed of the noise.
-
-        Raises
-        ------
-        InputError
-            For more tokens than the context holds.
+        Of a prompt that leaves no room in the context only the last tokens are read.
+        Raises InputError for more tokens than the context holds.
         """
         scorer = self.scorer
         tokens = sampling.tokens
@@ -206,16 +194,9 @@ class LocalGenerator:
 def drawn(logits: torch.Tensor, uniform: np.ndarray, temperature: float) -> np.ndarray:
     """Return one token a row: the likeliest, or the one that `uniform` picks.
 
-    That is where the cumulated probability exceeds it.
-
-    Parameters
-    ----------
-    logits
-        Logits of all rows, [rows, vocabulary].
-    uniform
-        A number from 0 to 1 for each row.
-    temperature
-        Divides the logits; 0 takes the likeliest token.
+    That is where the cumulated probability exceeds it. Logits are [rows, vocabulary],
+    and divided by the temperature, of which 0 takes the likeliest token; `uniform` has
+    a number from 0 to 1 for each row.
     """
     if temperature == 0:
         return np.asarray(logits.argmax(-1).cpu().numpy())

@@ -99,18 +99,12 @@ class Head:
     def blocks(
         self, hidden: Tensor, tokens: Tensor | None, *, elements: int | None = None
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Yield (rows, their float32 logits [n, V]); the next block overwrites them.
+        """Yield (rows, float32 logits [n, V]) of states [N, d]; the next block overwrites them.
 
-        Parameters
-        ----------
-        hidden
-            States, [N, d].
-        tokens
-            Tokens whose logits are to be exact, [N, K]; the output layer then takes 1 /
-            K of its rows at once.
-        elements
-            Numbers of a block, about: what stays in the processor's cache while the
-            caller works on it. None is all rows of the output layer.
+        Of `tokens` [N, K] the logits are exact, and the output layer takes 1 / K of its
+        rows at once. A block has about `elements` numbers: what stays in the
+        processor's cache while the caller works on it. None is all rows of the output
+        layer.
         """
         columns = 1 if tokens is None else tokens.shape[1]
         size = max(1, self.rows // columns)

@@ -33,23 +33,11 @@ Enough = Callable[[Store, int], bool]
 
 
 class ScoringJob:
-    """The work of filling a store.
+    """The work of filling a store: `run` creates it, and has a reader read what it lacks.
 
     Under torchrun all processes run equal jobs, and each scores its share of the
-    missing parts.
-
-    Parameters
-    ----------
-    store
-        The store to fill; `run` creates it.
-    scorer
-        The model that scores.
-    reader
-        How the model reads the sequences.
-    places
-        Places of the full store, in the order of work.
-    replace
-        Remove a store of something else instead of raising an error.
+    missing parts. `places` are those of the full store, in the order of work. With
+    `replace` a store of something else is removed; else it is refused.
     """
 
     def __init__(

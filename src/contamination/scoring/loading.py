@@ -142,19 +142,8 @@ def load_network(
 ) -> "PreTrainedModel":
     """Load the weights that a configuration describes, in evaluation mode.
 
-    Raises InputError if the weights are unavailable, incomplete, damaged, or too large
-    for the memory.
-
-    Parameters
-    ----------
-    source
-        Place of the weights.
-    config
-        Configuration, as `load_config` returns it.
-    dtype
-        Precision in which the network computes.
-    device
-        Device of the network; without one it is spread over all devices.
+    Without a device the network is spread over all of them. Raises InputError if the
+    weights are unavailable, incomplete, damaged, or too large for the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     with explain_load_errors(source.name):
@@ -248,17 +237,6 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     by its commit. What only moves numbers within the tolerance of the precision
     (placement, attention, batches) is left out. Raises InputError for a directory
     without weights.
-
-    Parameters
-    ----------
-    source
-        A directory, or a hub id with its commit.
-    config
-        Configuration, as `load_config` or `read_config` returns it.
-    dtype
-        Precision in which the network computes.
-    start
-        Id of the token before each sequence.
     """
     path = Path(source.name)
     # "None" is that of versions which quantised weights to fewer bits: names stay what
@@ -285,23 +263,12 @@ def load_named(
     revision: str,
     states: dict[Path, FileState] | None,
 ) -> "PreTrainedModel":
-    """Load the weights that a revision names.
+    """Load the weights that a revision names: the `identity` of the same arguments, taken before.
 
-    Raises InputError if the weights are unavailable, incomplete, damaged or too large,
-    and if a file has changed since it was hashed, or changes meanwhile.
-
-    Parameters
-    ----------
-    source, config, dtype, start
-        Same as in `identity`.
-    device
-        Same as in `load_network`.
-    revision
-        The `identity` of source, configuration, precision and start token, taken
-        before.
-    states
-        The `settled_states` of the files, taken before `revision`; None has them hashed
-        again.
+    `states` are the `settled_states` of the files, taken before the revision; None has
+    them hashed again. Raises InputError if the weights are unavailable, incomplete,
+    damaged or too large, and if a file has changed since it was hashed, or changes
+    meanwhile.
     """
 
     def require_same() -> None:

@@ -230,12 +230,8 @@ class TransformersScorer:
     def room(self, row: int, *, keeps_keys: bool = False) -> int:
         """Return the tokens of a batch, by the free memory of a GPU unless they were given.
 
-        Parameters
-        ----------
-        row
-            Tokens of the longest row.
-        keeps_keys
-            Whether keys and values of all layers stay on the device.
+        `row` counts the tokens of the longest row; `keeps_keys` says whether keys and
+        values of all layers stay on the device.
         """
         free = free_bytes(self.device, spread=self.spread) if self._by_bytes else None
         if free is None:

@@ -60,16 +60,9 @@ class Pace:
 
 
 def earlier_pace(scorer: TransformersScorer, kind: str, work: Workload) -> Pace | None:
-    """Return the pace that was kept last for such work, or None.
+    """Return the pace that was kept last for such work on that kind of store, or None.
 
-    Parameters
-    ----------
-    scorer
-        The model, whose network stays closed.
-    kind
-        Kind of the store.
-    work
-        Work whose pace is wanted.
+    The network of the model stays closed.
     """
     with suppress(InputError, ValueError):  # none there, damaged, or of another version
         return TypeAdapter(Pace).validate_python(read_json(_file(scorer, kind, work)))
@@ -79,18 +72,8 @@ def earlier_pace(scorer: TransformersScorer, kind: str, work: Workload) -> Pace 
 def keep_pace(pace: Pace, scorer: TransformersScorer, kind: str, work: Workload) -> None:
     """Keep a pace, unless it is of less than a batch, or there is no place to keep it.
 
-    One of as much work or more stays for the day on which it was measured.
-
-    Parameters
-    ----------
-    pace
-        Pace of the work, or of the part of it that was missing.
-    scorer
-        The model, whose revision names the pace.
-    kind
-        Kind of the store.
-    work
-        Work of the whole store.
+    One of as much work or more stays for the day on which it was measured. `work` is
+    that of the whole store; the pace may be that of its missing part.
     """
     flops_of_batch = pace.shape.flops(work) * scorer.batch_tokens / work.read
     if pace.flops < flops_of_batch or not processes().is_main_process:

@@ -58,15 +58,8 @@ class StorePlan:
     ) -> Path:
         """Return the folder of this store: the one rule for the names of folders.
 
-        Parameters
-        ----------
-        directory
-            Directory of all stores.
-        model, dataset
-            Names for people.
-        identity
-            Hash of what may change under one name (weights, examples), where stores of
-            the old and the new are both kept.
+        `identity` is a hash of what may change under one name (weights, examples),
+        where stores of the old and the new are both kept.
 
         Examples
         --------
@@ -92,35 +85,15 @@ class StorePlan:
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
-    """Return the folder of all stores of a model and set.
-
-    Parameters
-    ----------
-    directory
-        Directory of all stores.
-    model, dataset
-        Names for people.
-    """
+    """Return the folder of all stores of a model and a set, by their names for people."""
     return Path(directory) / _slug(model) / _slug(dataset)
 
 
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
-    """Return the store that a test reads.
+    """Return the store that a test reads; without a number of shards, it has that of the test.
 
-    Parameters
-    ----------
-    test
-        Requirements of the test.
-    examples
-        Number of examples of the set.
-    shards
-        Number of shards; None is that of the test.
-
-    Raises
-    ------
-    InputError
-        For too few examples or too few shards, or a test of alternatives: what these
-        read is planned from their texts.
+    Raises InputError for too few examples or too few shards, or a test of alternatives:
+    what these read is planned from their texts.
 
     Examples
     --------

@@ -116,17 +116,10 @@ def distribute(
 ) -> list[T]:
     """Distribute tasks over the processes, and return all results in the order of the tasks.
 
-    Each process does every n-th task. Results do not depend on the number of processes.
-    If one process fails, all raise, as in `gather`.
-
-    Parameters
-    ----------
-    label
-        Title of the progress bar of the first process.
-    tasks
-        Functions without arguments, one for each task.
-    alone
-        Whether the first process does all tasks, as in `own_parts`.
+    Each process does every n-th task, or the first process all of them if it is
+    `alone`. Results do not depend on the number of processes. If one process fails, all
+    raise, as in `gather`. The label is the title of the progress bar of the first
+    process.
     """
     state = processes()
     hidden = None if state.is_main_process else True  # None: on a terminal alone

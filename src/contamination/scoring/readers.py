@@ -63,17 +63,7 @@ def start_tokens_of(data: TokenisedSet, scorer: Scorer) -> int:
 
 
 class OrderingReader:
-    """Read orderings of shards, each as one long sequence.
-
-    Parameters
-    ----------
-    store
-        Store of orderings.
-    scorer
-        The model that scores.
-    data
-        The set, tokenised for this model.
-    """
+    """Read orderings of shards, each as one long sequence."""
 
     def __init__(self, store: Store, scorer: Scorer, data: TokenisedSet) -> None:
         self.store = store
@@ -171,17 +161,7 @@ class ContinuationReader:
 
 
 class SuccessorReader(ContinuationReader):
-    """Read each example of a shard once, and all others of the shard after it.
-
-    Parameters
-    ----------
-    store
-        Store of successors.
-    scorer
-        The model that scores.
-    data
-        The set, tokenised for this model.
-    """
+    """Read each example of a shard once, and all others of the shard after it."""
 
     def __init__(
         self,
@@ -212,17 +192,7 @@ class SuccessorReader(ContinuationReader):
 
 
 class VariantReader(ContinuationReader):
-    """Read once what the variants of a record share, and after it what they do not.
-
-    Parameters
-    ----------
-    store
-        Store of variants.
-    scorer
-        The model that scores.
-    groups
-        Tokens of the variants of each record.
-    """
+    """Read once what the variants of a record share, and after it what they do not."""
 
     def __init__(self, store: Store, scorer: Scorer, groups: Sequence[Group]) -> None:
         super().__init__(store, scorer)

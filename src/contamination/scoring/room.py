@@ -38,16 +38,9 @@ INNER_WIDTHS = ("intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "d
 def head_rows(free: int | None, vocabulary: int, *, itemsize: int, most: int) -> int:
     """Return how many positions the output layer computes logits for at a time, at least one.
 
-    Parameters
-    ----------
-    free
-        Bytes of memory that are free; None if nobody counts them.
-    vocabulary
-        Logits of a position.
-    itemsize
-        Bytes of a number of the model. A logit exists in this precision and in float32.
-    most
-        Logits of a block at most.
+    `free` bytes of memory are free; None if nobody counts them. A logit exists in the
+    precision of the model, of `itemsize` bytes, and in float32; a block has `most` at
+    most.
     """
     logits = most
     if free is not None:
@@ -97,13 +90,7 @@ def batch_room(
 
 
 def bytes_per_token(config: Any, *, row: int, itemsize: int, keeps_keys: bool = False) -> int:
-    """Return the bytes that a token of a batch takes while a layer computes.
-
-    Parameters
-    ----------
-    config, row, itemsize, keeps_keys
-        Same as in `batch_room`.
-    """
+    """Return the bytes that a token of a batch takes while a layer computes; see `batch_room`."""
     text = config.get_text_config()
     width = text.hidden_size
     heads = getattr(text, "num_attention_heads", None) or 1
@@ -142,16 +129,8 @@ def fits_surely(
     Counting builds the network, and to import its code takes longer than to import
     torch: a command that finds all its stores full does without it. It is False for a
     hub id, whose files may not be here. A configuration may describe more weights than
-    the files hold: whoever loads them counts.
-
-    Parameters
-    ----------
-    source
-        Source of the weights.
-    dtype
-        Precision in which they are loaded.
-    device
-        Device of this process; several processes of a machine may share it.
+    the files hold: whoever loads them counts. Several processes of a machine may share
+    the device.
     """
     directory = Path(source.name)
     if not directory.is_dir():
@@ -173,17 +152,6 @@ def must_spread(
     On a CPU processes share the memory. What comes with code of its own is not
     measured. Raises InputError if the weights exceed all devices together, or no
     network can be built.
-
-    Parameters
-    ----------
-    source
-        Source of the weights.
-    config
-        Configuration of the model.
-    dtype
-        Precision of the weights.
-    device
-        Device of this process.
     """
     if source.trust_remote_code:
         return False

@@ -109,20 +109,15 @@ def scoring_job(
     permutations: int = 0,
     replace: bool = False,
 ) -> ScoringJob:
-    """Return the job that `score` runs; nothing is read or written yet.
+    """Return the job that `score` runs, by its arguments; nothing is read or written yet.
 
     Raises InputError for a plan that keeps tokens of orderings, and if a variant has no
     token.
-
-    Parameters
-    ----------
-    data, scorer, directory, plan, model, seed, permutations, replace
-        Same as in `score`.
     """
     if isinstance(data, ExampleSet):
         data = tokenize_set(scorer.tokenizer, data)
     if isinstance(data, TokenisedSet):
-        return order_job(
+        return _order_job(
             data,
             scorer,
             directory,
@@ -132,10 +127,10 @@ def scoring_job(
             permutations=permutations,
             replace=replace,
         )
-    return variant_job(data, scorer, directory, model, seed, replace=replace)
+    return _variant_job(data, scorer, directory, model, seed, replace=replace)
 
 
-def order_job(
+def _order_job(
     data: TokenisedSet,
     scorer: Scorer,
     directory: Path,
@@ -149,13 +144,6 @@ def order_job(
     """Return the job of scoring orderings or successors.
 
     Raises InputError for a plan that keeps tokens of orderings.
-
-    Parameters
-    ----------
-    data
-        The set, tokenised by this scorer's tokenizer.
-    scorer, directory, plan, model, seed, permutations, replace
-        Same as in `score`.
     """
     if plan.kind == "orderings" and plan.tokens_per_example is not None:
         raise InputError(
@@ -183,7 +171,7 @@ def order_job(
     return ScoringJob(store, scorer, reader, places, replace=replace)
 
 
-def variant_job(
+def _variant_job(
     variants: "VariantSet",
     scorer: Scorer,
     directory: Path,
@@ -192,17 +180,7 @@ def variant_job(
     *,
     replace: bool,
 ) -> ScoringJob:
-    """Return the job of scoring variants.
-
-    Raises InputError if a variant has no token.
-
-    Parameters
-    ----------
-    variants
-        Variants of the records of a set.
-    scorer, directory, model, seed, replace
-        Same as in `score`.
-    """
+    """Return the job of scoring variants; raises InputError if one has no token."""
     groups = token_groups(scorer.tokenizer, variants)
     lengths: list[int] = []
     for group in groups:

@@ -13,20 +13,10 @@ def attention_mask(
     longest: int,
     dtype: torch.dtype,
 ) -> Tensor:
-    """Return what is added to attention scores, [R, 1, T, longest + T].
+    """Return what is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
 
-    It is 0 for what a token sees.
-
-    Parameters
-    ----------
-    blocks
-        Numbers of the continuations of a row, -1 behind the last, [R, T].
-    widths
-        Inputs of the rows' prefixes, [R].
-    longest
-        Inputs to which prefixes are padded.
-    dtype
-        Precision in which the network attends.
+    `blocks` are the numbers of the continuations of a row, -1 behind the last, [R, T];
+    `widths` are the inputs of the rows' prefixes, [R], which are padded to the longest.
     """
     rows, inputs = blocks.shape
     # The lowest number instead of minus infinity, and no boolean: every kind of
@@ -63,12 +53,7 @@ class SharedKeys(Cache):  # type: ignore[misc]
     ) -> tuple[Tensor, Tensor]:
         """Return the keys and values [.., .., tokens, ..] that a layer attends to.
 
-        Parameters
-        ----------
-        key_states, value_states
-            Keys and values of the tokens that are read now.
-        layer_idx
-            Number of the layer.
+        The states are those of the tokens that are read now.
         """
         if self.owners is None:
             self.kept[layer_idx] = (key_states, value_states)

@@ -60,13 +60,8 @@ NOTHING = Forecast(seconds=0.0, least=0.0, most=0.0)
 def with_range(seconds: float, fastest: float, slowest: float) -> Forecast:
     """Return the forecast of a run, by seconds that work has taken.
 
-    Parameters
-    ----------
-    seconds
-        Expected seconds of the run.
-    fastest, slowest
-        Seconds of the run if all its work were as fast as the fastest measured work, or
-        as slow as the slowest.
+    The run takes the `fastest` seconds if all its work is as fast as the fastest
+    measured work, and the `slowest` if it is as slow as the slowest.
     """
     return Forecast(seconds=seconds, least=fastest * FASTER, most=slowest * SLOWER)
 
@@ -81,24 +76,14 @@ class SampleReader(Protocol):
         """Return the tokens that a model here reads for a piece."""
 
 
-class Timed(Protocol):
-    """Work of which samples are read: a `ScoringJob`, or anything like it."""
+@dataclass(frozen=True)
+class TimedWork:
+    """Work of which samples are read for the clock."""
 
-    @property
-    def reader(self) -> SampleReader:
-        """How the pieces are read."""
-
-    @property
-    def places(self) -> Sequence[Place]:
-        """The pieces."""
-
-    @property
-    def tokens(self) -> Sequence[int]:
-        """Tokens of each piece, by which the work is cut into parts."""
-
-    @property
-    def alone(self) -> bool:
-        """Whether one process does all the work."""
+    reader: SampleReader
+    places: Sequence[Place]  # of the pieces
+    tokens: Sequence[int]  # of each piece, by which the work is cut into parts
+    alone: bool  # whether one process does all the work
 
 
 @dataclass(frozen=True)
@@ -115,19 +100,10 @@ class Sample:
         return self.seconds / self.tokens
 
 
-def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
-    """Return how long a job will take, from samples of its work.
+def forecast(job: TimedWork, scorer: TransformersScorer, share: float) -> Forecast:
+    """Return how long a share of a job, from 0 to 1, will take, from samples of its work.
 
-    Nothing is stored, and nothing that the job does later changes.
-
-    Parameters
-    ----------
-    job
-        The work whose time is wanted.
-    scorer
-        The model of the job, which runs here.
-    share
-        Share of the work that is to be done, from 0 to 1.
+    The model runs here. Nothing is stored, and nothing that the job does later changes.
     """
     tokens = share * sum(map(job.reader.tokens_of, job.places)) / processes_of(job)
     scorer.load()
@@ -141,22 +117,15 @@ def forecast(job: Timed, scorer: TransformersScorer, share: float) -> Forecast:
     )
 
 
-def processes_of(job: Timed) -> int:
+def processes_of(job: TimedWork) -> int:
     """Return the number of processes that share the work."""
     return 1 if job.alone else processes().num_processes
 
 
-def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[Sample]:
+def take_samples(job: TimedWork, scorer: TransformersScorer, tokens: float) -> list[Sample]:
     """Read samples of the work after a first one that warms up; at least one is returned.
 
-    Parameters
-    ----------
-    job
-        The work to sample.
-    scorer
-        The model of the job.
-    tokens
-        Number of tokens that the model is to read in the whole job.
+    `tokens` is the number that the model is to read in the whole job.
     """
     order = reading_order(job, scorer)
     warm_up(job, scorer, order)
@@ -173,18 +142,8 @@ def take_samples(job: Timed, scorer: TransformersScorer, tokens: float) -> list[
     return samples
 
 
-def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> Sample:
-    """Return a sample that takes long enough, or is a batch, from the middle of the work.
-
-    Parameters
-    ----------
-    job
-        The work to sample.
-    scorer
-        The model of the job.
-    order
-        Places in the order of work.
-    """
+def first_sample(job: TimedWork, scorer: TransformersScorer, order: list[Place]) -> Sample:
+    """Return a sample that takes long enough, or is a batch, from the middle of the work."""
     size = SMALLEST_SAMPLE
     while True:
         sample = take_sample(job, order, BEGINNINGS[0], size)
@@ -195,27 +154,15 @@ def first_sample(job: Timed, scorer: TransformersScorer, order: list[Place]) -> 
         size = wanted
 
 
-def take_sample(job: Timed, order: list[Place], beginning: float, size: int) -> Sample:
-    """Read about `size` tokens of the work, from a place in it on.
-
-    Parameters
-    ----------
-    job
-        The work to sample.
-    order
-        Places in the order of work.
-    beginning
-        Share of the work that lies before the sample.
-    size
-        Number of tokens to read.
-    """
+def take_sample(job: TimedWork, order: list[Place], beginning: float, size: int) -> Sample:
+    """Read about `size` tokens of the work, after a share of it (`beginning`, from 0 to 1)."""
     places = order[int(beginning * len(order)) :]
     started = time.perf_counter()
     tokens = job.reader.read_sample(places, size)
     return Sample(size, tokens, time.perf_counter() - started)
 
 
-def warm_up(job: Timed, scorer: TransformersScorer, order: list[Place]) -> None:
+def warm_up(job: TimedWork, scorer: TransformersScorer, order: list[Place]) -> None:
     """Read a small sample, and share no prefixes if the network cannot."""
     try:
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
@@ -227,7 +174,7 @@ def warm_up(job: Timed, scorer: TransformersScorer, order: list[Place]) -> None:
         take_sample(job, order, BEGINNINGS[0], SMALLEST_SAMPLE)
 
 
-def reading_order(job: Timed, scorer: TransformersScorer) -> list[Place]:
+def reading_order(job: TimedWork, scorer: TransformersScorer) -> list[Place]:
     """Return the places as the model reads them: part after part, the longest first."""
     order: list[Place] = []
     for part in cut_into_parts(job.tokens, scorer.batch_tokens):

@@ -34,21 +34,11 @@ def store_of(directory: Path, header: Header) -> Store:
 
 
 def create_store(directory: Path, header: Header, *, replace: bool = False) -> Store:
-    """Return the store of this header in a directory.
+    """Return the store of this header in a directory; the header is written if it is not there.
 
-    Its header is written if it is not there.
-
-    Raises InputError if the directory holds a store of something else, one of another
-    version of this package, or a damaged `store.json`.
-
-    Parameters
-    ----------
-    directory
-        Directory of the store; it need not exist.
-    header
-        Header of the store: it names what the store holds.
-    replace
-        Remove a store of something else instead of raising an error.
+    The directory need not exist. With `replace` a store of something else is removed
+    from it. Raises InputError if the directory holds a store of something else, one of
+    another version of this package, or a damaged `store.json`.
     """
     require_path(directory, "the store")
     store = store_of(directory, header)

@@ -17,17 +17,9 @@ def check_same(
 ) -> None:
     """Raise InputError, with the first difference, if a store on disk is one of something else.
 
-    Where the difference is a choice of whoever tests, the message says that a second
-    choice is a second test; else the store is out of date.
-
-    Parameters
-    ----------
-    path
-        The file of the header.
-    stored
-        The fields that lie there.
-    expected
-        The fields that they should have.
+    `path` is the file of the header. Where the difference is a choice of whoever tests,
+    the message says that a second choice is a second test; else the store is out of
+    date.
     """
     differing = [name for name, value in expected.items() if stored.get(name) != value]
     if not differing:

@@ -185,14 +185,7 @@ def part_name(first: Place, last: Place) -> str:
 def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
     """Say whether a part, by its name, may hold sequences 0..last_index of a shard.
 
-    Parameters
-    ----------
-    path
-        Path of the part.
-    shard
-        Wanted; None is any.
-    last_index
-        The last number within a shard that is wanted; None is any.
+    None is any shard, or any index.
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -212,20 +205,10 @@ def write_part(
     *,
     served: str = "",
 ) -> Path:
-    """Write one part, and return its path.
+    """Write one part of sequences in the order of their places, and return its path.
 
-    Raises InputError, and writes nothing, if the disk is full.
-
-    Parameters
-    ----------
-    directory
-        Directory of the store.
-    header
-        Header of the store.
-    sequences
-        Sequences in the order of their places, at least one.
-    served
-        Name that a server gave to the model; "" for a local model.
+    There is at least one sequence. `served` is what a server called the model; "" of a
+    local one. Raises InputError, and writes nothing, if the disk is full.
     """
     schema = part_schema(header)
     if served:
@@ -272,16 +255,8 @@ def write_table(
 ) -> None:
     """Write a part, whole or not at all, with a checksum of every page.
 
-    Parameters
-    ----------
-    path
-        Path of the part.
-    columns
-        Values of each column, in the order of the schema.
-    schema
-        Schema of the part, with the key of the store.
-    use_dictionary, column_encoding
-        Same as in `pyarrow.parquet.write_table`.
+    Columns are in the order of the schema, which has the key of the store; the other
+    arguments are those of `pyarrow.parquet.write_table`.
     """
     arrays = list(map(pa.array, columns, schema.types))
     table = pa.table(arrays, schema=schema)

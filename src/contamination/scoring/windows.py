@@ -43,17 +43,10 @@ class Window(NamedTuple):
 def windows(
     lengths: Iterable[int], context: int, firsts: Sequence[int] | None = None
 ) -> Iterator[Window]:
-    """Yield the windows of sequences.
+    """Yield the windows of sequences of these lengths, with `context` inputs at most.
 
-    Parameters
-    ----------
-    lengths
-        Tokens of each sequence.
-    context
-        Inputs of a window at most.
-    firsts
-        The tokens before that position of each sequence are not scored, and windows
-        that hold no other are left out.
+    The tokens before `firsts` of each sequence are not scored, and windows that hold no
+    other are left out.
     """
     stride = context // 2
     for sequence, length in enumerate(lengths):
@@ -77,15 +70,8 @@ def assemble(
 ) -> Iterator[tuple[int, Any]]:
     """Put parts in place, and yield (index, whole) when one is complete.
 
-    Parameters
-    ----------
-    wholes
-        Arrays to fill in.
-    owners
-        For each part to come, the index of its whole. A whole that waits for no part is
-        yielded first.
-    parts
-        For each part: index of the whole, place in it, values.
+    `owners` has the index of the whole of each part to come; a whole that waits for no
+    part is yielded first. A part is (index of the whole, place in it, values).
     """
     missing = Counter(owners)
     for index, whole in enumerate(wholes):

@@ -22,18 +22,10 @@ BATCHES = 4  # of a part at least: between two parts the device waits
 def cut_into_parts(
     work: Sequence[int], batch_tokens: int, *, batches: int = BATCHES
 ) -> Iterator[list[int]]:
-    """Group consecutive pieces of work into parts of about equal work.
+    """Group consecutive pieces of work into parts of about equal work, some batches each.
 
-    How many processes there are plays no role.
-
-    Parameters
-    ----------
-    work
-        Tokens that the model reads for each piece.
-    batch_tokens
-        Tokens of a batch of the model.
-    batches
-        Batches of a part at least.
+    `work` counts the tokens that the model reads for each piece. How many processes
+    there are plays no role.
     """
     size = max(sum(work) // PARTS, SMALLEST_PART, batches * batch_tokens)
     size = min(size, LARGEST_PART)
@@ -57,14 +49,7 @@ def keep_wanted(parts: Iterable[list[int]], wanted: Collection[int]) -> list[lis
 def order_of_work(header: Header, count: int, *labels: int | str) -> np.ndarray:
     """Return an order of work, int64[count], which no ordering and no test shares.
 
-    Parameters
-    ----------
-    header
-        Header of the store.
-    count
-        Pieces of work.
-    labels
-        Name the stream of random numbers that the order is drawn from.
+    The labels name the stream of random numbers that it is drawn from.
     """
     stream = random_stream(header.seed, "order of work", header.key, *labels)
     return stream.permutation(count)

@@ -98,22 +98,9 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
     """Return the work of the stated test of a verified set under one model.
 
     Everything is tested that the key has drawn, but an endpoint is not sent wordings
-    that are not published.
-
-    Parameters
-    ----------
-    scorer
-        Scorer of the model.
-    request
-        Gives the folder of the stores, and the name of the model in them; the seal
-        states the rest.
-    sealed
-        The verified set.
-
-    Raises
-    ------
-    InputError
-        If the stated test does not fit the set or the context of the model.
+    that are not published. The request gives the folder of the stores, and the name of
+    the model in them; the seal states the rest. Raises InputError if the stated test
+    does not fit the set or the context of the model.
     """
     stated = sealed.seal.request(request.directory, request.name)
     variant_sets = list[VariantSet]()
@@ -127,19 +114,11 @@ def sealed_works(scorer: Scorer, request: Request, sealed: SealedSet) -> tuple[W
 def audit_sealed(work: Work, sealed: SealedSet, *, compared: bool = False) -> Audit:
     """Score what is missing, and test: the verdict rests on `Audit.combined`.
 
-    Its results are the stated tests of the order of records, then that of options and
-    that of wordings, where there are any, and of the sides, uncorrected, each with its
-    own bound at the level of the seal; there is no diagnosis and no control.
-
-    Parameters
-    ----------
-    work
-        The work that `sealed_works` returned.
-    sealed
-        The verified set.
-    compared
-        Whether published records are compared with those that were held back, if any
-        were; an endpoint is sent both.
+    `work` is what `sealed_works` returned. The results are the stated tests of the
+    order of records, then that of options and that of wordings, where there are any,
+    and of the sides, uncorrected, each with its own bound at the level of the seal;
+    there is no diagnosis and no control. With `compared` the published records are
+    compared with those that were held back, if any were; an endpoint is sent both.
     """
     level = sealed.seal.level
 
@@ -222,23 +201,10 @@ def sealed_generations(
 ) -> tuple[GenerationAudit, ...]:
     """Return what a model is to write about a verified set: on order and on options.
 
-    Options are a quiz, if any item has enough arrangements.
-
-    Parameters
-    ----------
-    generator
-        Generator of the model.
-    request
-        Gives the folder of the stores, and the name of the model in them.
-    sealed
-        The verified set.
-    sampling, next_record
-        How to sample the texts about the order; see `GenerationAudit`.
-
-    Raises
-    ------
-    InputError
-        If `GenerationAudit` refuses the set or the sampling.
+    Options are a quiz, if any item has enough arrangements. The request gives the
+    folder of the stores, and the name of the model in them. `sampling` and
+    `next_record` are for the texts about the order; see `GenerationAudit`. Raises
+    InputError if `GenerationAudit` refuses the set or the sampling.
     """
     on_order = Request(directory=request.directory, name=request.name)
     order = GenerationAudit(

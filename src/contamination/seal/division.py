@@ -31,16 +31,7 @@ class Division(NamedTuple):
 
 
 def divide(drawn: Sequence[Drawn], seed: bytes, hold_out: int | None) -> Division:
-    """Return the sides of a drawn set, of which `hold_out` records are held back.
-
-    Parameters
-    ----------
-    drawn
-        All records, as `contamination.seal.draws.draw` returns them.
-    seed
-        Seed of all draws.
-    hold_out
-        Number of records to hold back; None holds none back.
+    """Return the sides of a drawn set, of which `hold_out` records are held back; None is none.
 
     >>> from contamination.seal.draws import draw
     >>> drawn = draw([Variants({"text": letter}) for letter in "abcd"], seed=bytes(16))
@@ -60,12 +51,7 @@ def divide(drawn: Sequence[Drawn], seed: bytes, hold_out: int | None) -> Divisio
 def least_p(records: int, hold_out: int) -> float:
     """Return the least p that the comparison of the sides can have.
 
-    Parameters
-    ----------
-    records
-        Number of records on both sides together.
-    hold_out
-        Number of these records that are held back.
+    Of the records on both sides together, `hold_out` are held back.
 
     >>> least_p(40, 1)
     0.025
@@ -82,14 +68,7 @@ def check_division(
 ) -> None:
     """Raise InputError for records that cannot be divided as stated, whatever is drawn.
 
-    Parameters
-    ----------
-    prepared
-        The records, with their variants.
-    stated
-        The statement of the author.
-    where
-        Name of the records' source in messages.
+    `where` names their source.
     """
     if stated.hold_out is None:
         return

@@ -244,18 +244,10 @@ def commitment(
     """Return the SHA-256 (hex) that binds a secret, an author's records and a statement.
 
     Over: "contamination-seal/2/commitment", a zero byte, the secret, the SHA-256 of the
-    records and that of the statement, both as canonical JSON. The secret has a fixed
-    length and the digests have, so no two triples are one message; and its 256 random
-    bits keep anybody from guessing the records by trying.
-
-    Parameters
-    ----------
-    secret
-        The author's secret, 32 bytes.
-    records
-        Records of the author, in the author's order.
-    statement
-        The fields of a `Statement`, as JSON has them.
+    records and that of the statement, both as canonical JSON. The secret has 32 bytes
+    and the digests have a fixed length, so no two triples are one message; and its 256
+    random bits keep anybody from guessing the records by trying. Records are in the
+    author's order; `statement` has the fields of a `Statement`, as JSON has them.
 
     >>> commitment(bytes(32), [{"text": "a"}], {"name": "set"})[:16]
     '1479b95b67c21ebe'

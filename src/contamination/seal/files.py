@@ -258,22 +258,10 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     """Draw the set and the seal of a key.
 
     What a field looks like is a rule for new seals: it decides nothing that is drawn,
-    and a seal that was published before a rule has to verify.
-
-    Parameters
-    ----------
-    key
-        Key of the author.
-    signature
-        Signature (hex) of the stated round; ignored if no round is stated.
-    where
-        Name of the records' source in messages.
-
-    Raises
-    ------
-    InputError
-        For a signature that is not the beacon's of the stated round, and for records
-        that `seal_file` refuses.
+    and a seal that was published before a rule has to verify. The signature (hex) is
+    that of the stated round, and is ignored if no round is stated. Raises InputError
+    for a signature that is not the beacon's of that round, and for records that
+    `seal_file` refuses.
     """
     stated = key.statement
     declared = replace(stated.declared, other=(*stated.declared.other, ALL_OTHERS))
@@ -358,17 +346,7 @@ def verify(
 
 
 def require(path: Path, drawn: bytes, key: Path | str) -> None:
-    """Raise InputError for a file that is not, byte for byte, what a key draws.
-
-    Parameters
-    ----------
-    path
-        The file to check.
-    drawn
-        The bytes that the key draws.
-    key
-        File of the key, for the message.
-    """
+    """Raise InputError for a file that is not, byte for byte, what a key draws."""
     if read_bytes(path) != drawn:
         raise InputError(
             f"{path}: not what {key} draws: it was changed or re-ordered since sealing, "

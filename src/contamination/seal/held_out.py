@@ -44,22 +44,10 @@ NOT_COMPARED_BY = "twice Fisher's rule, since the seal states a comparison with 
 def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Comparison:
     """Return the comparison of published and held-out records under a model, as stated.
 
-    Both sides are scored, so an endpoint is sent the records that were held back.
-
-    Parameters
-    ----------
-    scorer
-        Scorer of the model.
-    sealed
-        The verified set, with records that were held back.
-    request
-        Gives the folder of the scores, and the name of the model in them.
-
-    Raises
-    ------
-    InputError
-        For a record of one token, no score that all records have, and a log-probability
-        that is not finite.
+    Both sides are scored, so an endpoint is sent the records that were held back. The
+    request gives the folder of the scores, and the name of the model in them. Raises
+    InputError for a record of one token, no score that all records have, and a
+    log-probability that is not finite.
     """
     assert sealed.held_out is not None  # the caller has verified their file
     sides = stated_sides(sealed, request)
@@ -68,13 +56,7 @@ def compare_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> Compar
 
 
 def plan_sides(scorer: Scorer, sealed: SealedSet, request: Request) -> SidesPlan:
-    """Return what `compare_sides` has to score, before anything is scored.
-
-    Parameters
-    ----------
-    scorer, sealed, request
-        Same as in `compare_sides`.
-    """
+    """Return what `compare_sides` has to score, before anything is scored."""
     assert sealed.held_out is not None  # the caller has verified their file
     sides = stated_sides(sealed, request)
     return plan_comparison(scorer, sealed.test_set, sealed.held_out, sides)
@@ -94,13 +76,8 @@ def stated_sides(sealed: SealedSet, request: Request) -> SidesRequest:
 def with_sides(audit: Audit, comparison: Comparison | None) -> Audit:
     """Return the audit of all that a key has drawn, the division of the records included.
 
-    Parameters
-    ----------
-    audit
-        Audit of everything else, with its combined p-value.
-    comparison
-        Comparison of the sides; None if they are not compared, which costs the factor
-        of two all the same.
+    The audit of everything else has a combined p-value. Sides that are not compared
+    (None) cost the factor of two all the same.
     """
     assert audit.combined is not None  # every audit of a sealed set has one
     if comparison is None:
@@ -133,12 +110,8 @@ def sides_result(comparison: Comparison) -> TestResult:
 def combine_with_sides(others: PValue, sides: PValue | None) -> PValue:
     """Return twice the smaller p-value, at most 1; see the module for why.
 
-    Parameters
-    ----------
-    others
-        p-value of all other draws; the statistic of the result is its own.
-    sides
-        p-value of the sides; None where they are not compared.
+    The result has the statistic of `others`, the p-value of all other draws. `sides` is
+    None where they are not compared.
 
     >>> others = PValue.of(-1.0, statistic=0.0)
     >>> sides = PValue.of(-3.0, statistic=0.0)

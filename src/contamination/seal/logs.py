@@ -145,28 +145,7 @@ def audit_logs(
             "one, so logs say nothing; seal a set that has"
         )
     questions = Questions(sealed, limit)
-    answers: dict[str, dict[int, list[_Answer]]] = {}  # of each model, by place
-    unread: dict[str, int] = {}  # records of each model that its logs claim and lack
-    for file, log in enumerate(logs):
-        repeated = 0
-        places_held: dict[str, set[int]] = {}
-        for record in log.records:
-            place = questions.place_of(record)
-            repeated += questions.repeats(record, place)
-            places_held.setdefault(record.model, set()).add(place)
-            of_model = answers.setdefault(record.model, {})
-            if place in questions.to_ask:
-                pick = questions.named_by(record, place)
-                answer = _Answer(file, record.epoch, pick, record.completion)
-                of_model.setdefault(place, []).append(answer)
-        if repeated == len(log.records):
-            raise InputError(
-                f"{log.path}: its rows are those of {sealed.seal.name} as it was published; give "
-                "what a model answered, or name that model in a column `model`"
-            )
-        for model, places in places_held.items():
-            lost = max(0, (log.claimed or 0) - len(places))
-            unread[model] = unread.get(model, 0) + lost
+    answers, unread = _read_answers(logs, questions)
     _refuse_like_names(answers)
     rows = []
     for model, of_model in answers.items():
@@ -182,6 +161,35 @@ def audit_logs(
     adjusted = statistics.adjust(log10_p=[row.log10_p for row in rows], method="holm")
     pairs = zip(rows, adjusted.p, strict=True)
     return [replace(row, holm_p=float(p)) for row, p in pairs]
+
+
+def _read_answers(
+    logs: Iterable[Log], questions: Questions
+) -> tuple[dict[str, dict[int, list[_Answer]]], dict[str, int]]:
+    """Return the answers of each model, by place, and how many records its logs claim and lack."""
+    answers: dict[str, dict[int, list[_Answer]]] = {}
+    unread: dict[str, int] = {}
+    for file, log in enumerate(logs):
+        repeated = 0
+        places_held: dict[str, set[int]] = {}
+        for record in log.records:
+            place = questions.place_of(record)
+            repeated += questions.repeats(record, place)
+            places_held.setdefault(record.model, set()).add(place)
+            of_model = answers.setdefault(record.model, {})
+            if place in questions.to_ask:
+                pick = questions.named_by(record, place)
+                answer = _Answer(file, record.epoch, pick, record.completion)
+                of_model.setdefault(place, []).append(answer)
+        if repeated == len(log.records):
+            raise InputError(
+                f"{log.path}: its rows are those of {questions.name} as it was published; give "
+                "what a model answered, or name that model in a column `model`"
+            )
+        for model, places in places_held.items():
+            lost = max(0, (log.claimed or 0) - len(places))
+            unread[model] = unread.get(model, 0) + lost
+    return answers, unread
 
 
 def _refuse_like_names(models: Iterable[str]) -> None:

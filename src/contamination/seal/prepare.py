@@ -28,21 +28,9 @@ def prepare(
     stated: Statement,
     where: str,
 ) -> tuple[Variants, ...]:
-    """Return the variants of an author's records.
+    """Return the variants of an author's records, whose source is `where`.
 
-    Parameters
-    ----------
-    rows
-        The records, each with its place.
-    stated
-        The statement of the author.
-    where
-        Name of the records' source in messages.
-
-    Raises
-    ------
-    InputError
-        For records that `contamination.seal.files.seal_file` refuses.
+    Raises InputError for records that `contamination.seal.files.seal_file` refuses.
 
     >>> rows = [("line 1", {"text": "a"}), ("line 2", {"text": "b"})]
     >>> stated = Statement(name="set", template="{text}", options=False)
@@ -145,18 +133,9 @@ def _with_first(
     name: str,
     first: Any,
 ) -> dict[str, Any]:
-    """Return a record with the first entry of a list in the field that it fills.
+    """Return a record with the first entry of a list in the field `name`, which it fills.
 
-    Parameters
-    ----------
-    record
-        The record, with the list.
-    kind
-        Name of the list, which is left out.
-    name
-        The field; it takes the place of the list where the record does not have it.
-    first
-        The entry that fills the field.
+    The list (`kind`) is left out; the field takes its place where the record lacks it.
     """
     shown = dict[str, Any]()
     for field_name, value in record.items():
@@ -222,16 +201,7 @@ def _refuse_unclear(
 ) -> None:
     """Raise InputError for texts that would say something else where options move.
 
-    Parameters
-    ----------
-    variants
-        Variants of a record.
-    items
-        The record, read with each of its answers.
-    stated
-        The statement of the author.
-    where
-        File and place of the record.
+    `items` are the record, read with each of its answers.
     """
     wordings = variants.choices("wordings")
     count = len(items[0].options)

@@ -28,14 +28,8 @@ _END = ""  # key of a tree's node whose words are whole; no word is empty
 class Shots:
     """Finds records of a set in prompts: by their texts, or by an id with an answer.
 
-    Parameters
-    ----------
-    texts
-        The longest text that every example shows of each record.
-    ids
-        Id of each record; "" if it has none.
-    answers
-        All right answers of each record, by all their names.
+    Of each record it takes the longest text that every example shows, its id ("" if it
+    has none), and all right answers by all their names.
     """
 
     def __init__(

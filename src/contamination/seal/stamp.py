@@ -25,26 +25,12 @@ _HEADERS = {"Content-Type": "application/timestamp-query"}
 
 
 def stamp(directory: Path, url: str | None) -> tuple[Path, Path]:
-    """Write the request for a time stamp, and an authority's answer if one is named.
+    """Write the request for a time stamp; return its path and that of the answer.
 
-    Parameters
-    ----------
-    directory
-        Directory of a sealed or committed set.
-    url
-        Address of the authority; None writes the request alone.
-
-    Returns
-    -------
-    tuple
-        The paths of the request and of the answer.
-
-    Raises
-    ------
-    InputError
-        For a directory without a key, a commitment that was changed, a time stamp that
-        is there already, and an authority that gives none; the request is there then,
-        and can be sent later.
+    If the address of an authority is given, its answer is written as well. Raises
+    InputError for a directory without a key, a commitment that was changed, a time
+    stamp that is there already, and an authority that gives none; the request is there
+    then, and can be sent later.
     """
     files = SealFiles.of(directory)
     data = read_model(files.key, Key).commitment.stamped
@@ -77,22 +63,9 @@ def _query(data: bytes) -> bytes:
 def _answer_of(url: str, query: bytes, data: bytes, request_path: Path) -> bytes:
     """Return the answer of an authority, which stamps these data.
 
-    Parameters
-    ----------
-    url
-        Address of the authority.
-    query
-        Bytes of the request.
-    data
-        The bytes to be stamped.
-    request_path
-        File of the request, for the message.
-
-    Raises
-    ------
-    InputError
-        For an authority that cannot be reached, answers too late or too much, or stamps
-        nothing or something else.
+    Raises InputError for an authority that cannot be reached, answers too late or too
+    much, or stamps nothing or something else; the message names the file of the
+    request.
     """
     import httpx2
     from anyio.from_thread import start_blocking_portal
@@ -155,23 +128,10 @@ def stamped_at(token: Path, data: bytes, authority: Path) -> datetime.datetime:
     """Return when an authority has stamped some bytes (UTC).
 
     The certificates need to be valid at that time, not today; whether one was revoked
-    is not checked.
-
-    Parameters
-    ----------
-    token
-        File of the authority's answer.
-    data
-        The bytes that were stamped.
-    authority
-        File of the authority's root certificate (PEM).
-
-    Raises
-    ------
-    InputError
-        For a file that is no answer or no certificate, and for an answer that was
-        changed, stamps other bytes, or is not signed by an authority that the
-        certificate vouches for.
+    is not checked. `token` is the file of the authority's answer, and `authority` that
+    of its root certificate (PEM). Raises InputError for a file that is no answer or no
+    certificate, and for an answer that was changed, stamps other bytes, or is not
+    signed by an authority that the certificate vouches for.
     """
     from cryptography.x509 import load_pem_x509_certificates
     from rfc3161_client import (

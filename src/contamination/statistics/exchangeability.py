@@ -141,25 +141,10 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> PValue:
 def equal_neighbours(
     labels: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Return the share of neighbours with the same label (a join count) in each ordering.
+    """Return the share of neighbours with the same label (a join count) in each ordering, (m+1,).
 
-    Parameters
-    ----------
-    labels
-        (n,), numbers or texts.
-    orderings
-        (m+1, n), from `random_orderings`.
-    bounds
-        Bounds of the shards.
-
-    Returns
-    -------
-    (m+1,), in [0, 1].
-
-    Raises
-    ------
-    InputError
-        For another number of labels, or orderings that are not those of n records.
+    Labels (n,) are numbers or texts, and shares in [0, 1]. Raises InputError for
+    another number of labels, or orderings that are not those of n records.
 
     Examples
     --------
@@ -176,28 +161,11 @@ def equal_neighbours(
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Return the share of neighbours in ascending order in each ordering.
+    """Return the share of neighbours in ascending order in each ordering, (m+1,).
 
-    A tie counts one half.
-
-    Parameters
-    ----------
-    values
-        (n,), finite numbers.
-    orderings
-        (m+1, n), from `random_orderings`.
-    bounds
-        Bounds of the shards.
-
-    Returns
-    -------
-    (m+1,), in [0, 1].
-
-    Raises
-    ------
-    InputError
-        For values that are not finite numbers, or orderings that are not those of n
-        records.
+    Values (n,) are finite numbers, and shares in [0, 1]; a tie counts one half. Raises
+    InputError for values that are not finite numbers, or orderings that are not those
+    of n records.
 
     Examples
     --------
@@ -214,29 +182,12 @@ def ascending_neighbours(
 def autocorrelation(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Return the rank autocorrelation at lag 1, ranks centred within shards, in each ordering.
+    """Return the rank autocorrelation at lag 1 in each ordering, (m+1,); 0 for constant values.
 
-    Parameters
-    ----------
-    values
-        (n,), finite numbers.
-    orderings
-        (m+1, n), from `random_orderings`.
-    bounds
-        Bounds of the shards.
+    Values (n,) are finite numbers, and their ranks are centred within shards. Raises
+    InputError for values that are not finite numbers, or orderings that are not those
+    of n records.
 
-    Returns
-    -------
-    (m+1,); 0 for constant values.
-
-    Raises
-    ------
-    InputError
-        For values that are not finite numbers, or orderings that are not those of n
-        records.
-
-    Notes
-    -----
     Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case
     based on serial correlation", Annals of Mathematical Statistics 14(4).
 
@@ -258,26 +209,12 @@ def trend(
     orderings: NDArray[np.int32],
     bounds: Bounds,
 ) -> NDArray[np.float64]:
-    """Return the rank correlation of value and position, both centred within shards.
+    """Return the rank correlation of value and position in each ordering, (m+1,).
 
-    Parameters
-    ----------
-    values
-        (n,), finite numbers.
-    orderings
-        (m+1, n), from `random_orderings`.
-    bounds
-        Bounds of the shards.
-
-    Returns
-    -------
-    (m+1,); 0 for constant values. With a single shard this is Spearman's coefficient.
-
-    Raises
-    ------
-    InputError
-        For values that are not finite numbers, or orderings that are not those of n
-        records.
+    Values (n,) are finite numbers; both ranks and positions are centred within shards.
+    It is 0 for constant values, and Spearman's coefficient for a single shard. Raises
+    InputError for values that are not finite numbers, or orderings that are not those
+    of n records.
 
     Examples
     --------
@@ -313,18 +250,9 @@ def max_z(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_orderings(orderings: NDArray[np.int32], bounds: Bounds, count: int) -> None:
-    """Raise InputError unless orderings and shards are those of this number of records.
+    """Raise InputError unless orderings (m+1, n) and shards are those of n = `count` records.
 
     Nothing is copied.
-
-    Parameters
-    ----------
-    orderings
-        (m+1, n), from `random_orderings`.
-    bounds
-        Bounds (start, stop) of the shards.
-    count
-        Number of records, n.
     """
     if check_bounds(bounds)[-1, 1] != count:
         raise InputError(f"bounds end at {bounds[-1][1]}: there are {count} records")

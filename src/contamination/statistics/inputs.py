@@ -65,22 +65,10 @@ def as_log_probs(
     ndim: int,
     min_shards: int = 1,
 ) -> NDArray[np.float64]:
-    """Return log-probabilities as a finite float64 array.
+    """Return log-probabilities, (m+1,) or (r, m+1), as a finite float64 array, canonical first.
 
-    Parameters
-    ----------
-    log_probs
-        (m+1,) or (r, m+1), the canonical ordering first.
-    ndim
-        1 or 2 dimensions that it must have.
-    min_shards
-        Fewest shards r.
-
-    Raises
-    ------
-    InputError
-        For another number of dimensions, too few shards, no shuffled ordering, or what
-        is not a finite number.
+    Raises InputError for another number of dimensions (1 or 2), fewer shards r than
+    `min_shards`, no shuffled ordering, or what is not a finite number.
     """
     array = as_floats(log_probs, "log_probs")
     if array.ndim != ndim or array.shape[-1] < 2:
@@ -104,21 +92,10 @@ def as_numbers(
     least: float,
     most: float,
 ) -> NDArray[np.float64]:
-    """Return `values` as a float64 array (n,), n of 1 or more.
+    """Return `values` as a float64 array (n,), n of 1 or more, each from `least` to `most`.
 
-    Parameters
-    ----------
-    values
-        Values to check.
-    name
-        Name of the values in messages.
-    least, most
-        Limits of each, both allowed.
-
-    Raises
-    ------
-    InputError
-        For another shape, or the first entry that is not finite or within the limits.
+    Raises InputError for another shape, or the first entry that is not finite or within
+    the limits.
     """
     array = as_floats(values, name)
     if array.ndim != 1 or not len(array):
@@ -138,21 +115,9 @@ def as_array(
     name: str,
     shape: tuple[int | None, ...],
 ) -> NDArray[np.float64]:
-    """Return `values` as a finite float64 array of a shape.
+    """Return `values` as a finite float64 array of a shape, in which None is any length.
 
-    Parameters
-    ----------
-    values
-        Values to check.
-    name
-        Name of the values in messages.
-    shape
-        Shape that they must have; None is any length.
-
-    Raises
-    ------
-    InputError
-        For another shape, or what is not a finite number.
+    Raises InputError for another shape, or what is not a finite number.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -168,24 +133,10 @@ def as_whole_numbers(
     least: int = -_LARGEST_WHOLE,
     most: int = _LARGEST_WHOLE,
 ) -> NDArray[np.int64]:
-    """Return `values` as an int64 array of a shape.
+    """Return `values` as an int64 array of a shape, in which None is any length.
 
-    Parameters
-    ----------
-    values
-        Values to check.
-    name
-        Name of the values in messages.
-    shape
-        Shape that they must have; None is any length.
-    least, most
-        Limits of each, both allowed.
-
-    Raises
-    ------
-    InputError
-        For another shape, or the first entry that is not a whole number within the
-        limits.
+    Raises InputError for another shape, or the first entry that is not a whole number
+    from `least` to `most`.
     """
     array = as_floats(values, name)
     _check_shape(array, name, shape)
@@ -203,21 +154,10 @@ def as_booleans(
     name: str,
     shape: tuple[int | None, ...],
 ) -> NDArray[np.bool_]:
-    """Return `values` as a bool array of a shape.
+    """Return `values`, each true or false, or 1 or 0, as a bool array of a shape.
 
-    Parameters
-    ----------
-    values
-        Each true or false, or 1 or 0.
-    name
-        Name of the values in messages.
-    shape
-        Shape that they must have; None is any length.
-
-    Raises
-    ------
-    InputError
-        For another shape or another value.
+    In the shape, None is any length. Raises InputError for another shape or another
+    value.
     """
     return as_whole_numbers(values, name, shape, least=0, most=1).astype(np.bool_)
 
@@ -237,22 +177,7 @@ def as_codes(labels: ArrayLike, name: str) -> NDArray[np.intp]:
 
 
 def as_count(value: int, name: str, least: int, most: int = _LARGEST_COUNT) -> int:
-    """Return a whole number in [least, most].
-
-    Parameters
-    ----------
-    value
-        Value to check.
-    name
-        Name of the value in messages.
-    least, most
-        Limits, both allowed.
-
-    Raises
-    ------
-    InputError
-        For anything else.
-    """
+    """Return a whole number from `least` to `most`; raise InputError for anything else."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -302,22 +227,7 @@ def as_scalar(value: float, name: str) -> float:
 
 
 def as_number(value: float, name: str, least: float, most: float) -> float:
-    """Return a finite number in [least, most].
-
-    Parameters
-    ----------
-    value
-        Value to check.
-    name
-        Name of the value in messages.
-    least, most
-        Limits, both allowed.
-
-    Raises
-    ------
-    InputError
-        For anything else.
-    """
+    """Return a finite number from `least` to `most`; raise InputError for anything else."""
     return float(as_numbers([value], name, least, most)[0])
 
 

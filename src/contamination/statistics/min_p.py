@@ -257,21 +257,9 @@ def mixture_draws(
 ) -> NDArray[np.float64]:
     """Draw sums of independent J from the mixture Q of the null and all tilts, (q, resamples).
 
-    Parameters
-    ----------
-    z
-        (q, r, m+1), as in `ladder`, of q statistics that share J.
-    ladders
-        The tilts of each statistic.
-    resamples
-        Number of draws.
-    rng
-        Draws them.
-
-    Returns
-    -------
-    The sums of each statistic, (q, resamples). The draws of a component stand together;
-    their order carries no information.
+    z, (q, r, m+1), is as in `ladder`, of q statistics that share J; each has a ladder
+    of tilts. The draws of a component stand together; their order carries no
+    information.
 
     Examples
     --------
@@ -331,20 +319,11 @@ def normal_deviates(
 ) -> NDArray[np.float64]:
     """Return the normal deviate with about the tail probability of a statistic at each sum, (n,).
 
-    Parameters
-    ----------
-    sums
-        (n,), in units of the null sd of the sum.
-    z, tilts
-        Deviates and tilts of the statistic, as in `ladder`, in the same units.
-
-    Notes
-    -----
-    At the mean of a tilt,
-    P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X taken as
-    normal with the tilted sd (Daniels 1954); exact at the largest sum; linear in
-    between, where deviates are nearly so. Below 0 the sum is its own deviate. It never
-    decreases.
+    Sums, z and tilts are in units of the null sd of the sum, as in `ladder`. At the
+    mean of a tilt, P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with
+    X taken as normal with the tilted sd (Daniels 1954); exact at the largest sum;
+    linear in between, where deviates are nearly so. Below 0 the sum is its own deviate.
+    It never decreases.
 
     Examples
     --------

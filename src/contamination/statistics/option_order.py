@@ -23,26 +23,13 @@ Whole = NDArray[np.int64]
 
 
 def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
-    """Count pairs of options that ascend with their places, less those that descend.
+    """Count pairs of options that ascend with their places, less those that descend, (N,).
 
-    Kendall's S of value and place. Kendall (1938), "A new measure of rank correlation",
-    Biometrika 30.
+    Kendall's S of value and place. Values (k,) are numbers or texts, one for each
+    option; equal ones count for neither. Raises InputError for arrangements (N, k) that
+    are not those of k options.
 
-    Parameters
-    ----------
-    values
-        (k,), numbers or texts, one for each option; equal ones count for neither.
-    arrangements
-        (N, k), the published one first.
-
-    Returns
-    -------
-    (N,), whole numbers.
-
-    Raises
-    ------
-    InputError
-        For arrangements that are not those of k options.
+    Kendall (1938), "A new measure of rank correlation", Biometrika 30.
 
     Examples
     --------
@@ -54,24 +41,10 @@ def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
 
 
 def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
-    """Sum pairs[a, b] over options a anywhere before b, in each arrangement.
+    """Sum pairs[a, b] over options a anywhere before b, in each arrangement, (N,).
 
-    Parameters
-    ----------
-    pairs
-        (k, k), whole numbers.
-    arrangements
-        (N, k), the published one first.
-
-    Returns
-    -------
-    (N,), whole numbers.
-
-    Raises
-    ------
-    InputError
-        For pairs that are not whole numbers, or arrangements that are not those of k
-        options.
+    Raises InputError for pairs (k, k) that are not whole numbers, or arrangements (N,
+    k) that are not those of k options.
 
     Examples
     --------

@@ -24,20 +24,12 @@ def rounding_of(values: NDArray[np.float64]) -> float:
 def without_scale(
     values: NDArray[np.float64], axis: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Divide by a power of two, so that the largest absolute value is in [1/2, 1).
+    """Divide finite numbers by a power of two: the largest absolute value is in [1/2, 1).
 
-    Parameters
-    ----------
-    values
-        Finite numbers.
-    axis
-        Each line along this axis has a power of its own; by default all values have
-        one.
-
-    Returns
-    -------
-    scaled : the values divided, exactly but for what is 300 decades below the largest.
-    exponent : of 2, in a shape that broadcasts against `values`; 0 for zeros alone.
+    Each line along the axis has a power of its own; without an axis all values have
+    one. Values are divided exactly, but for what is 300 decades below the largest. The
+    second array has the exponents of 2, in a shape that broadcasts against the values;
+    0 for zeros alone.
     """
     largest = np.abs(values).max(axis=axis, keepdims=True)
     exponent = np.frexp(largest)[1]

@@ -20,22 +20,11 @@ from contamination.statistics.inputs import (
 
 
 class NeighbourSimilarity(NamedTuple):
-    """The result of `neighbour_similarity`.
+    """The result of `neighbour_similarity`."""
 
-    Attributes
-    ----------
-    means
-        (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no
-        shard is long enough.
-    close
-        (m+1,), share of neighbours that are near-duplicates.
-    has_twin
-        (n,), whether the record has a near-duplicate anywhere in the set.
-    """
-
-    means: Floats
-    close: Floats
-    has_twin: NDArray[np.bool_]
+    means: Floats  # (c, m+1), cosine of records `lags[c]` places apart; 0 where none are
+    close: Floats  # (m+1,), share of neighbours that are near-duplicates
+    has_twin: NDArray[np.bool_]  # (n,), of a near-duplicate anywhere in the set
 
 
 def neighbour_similarity(

@@ -118,15 +118,10 @@ def simulated_p_values(
 
 
 class ShuffledScores:
-    """The shuffled scores of all shards, read once for the p-values of many effects.
+    """The shuffled scores of all shards, (r, m+1), read once for the p-values of many effects.
 
     Raises InputError for scores of another shape, fewer than 5 permutations, or a value
     that is not a finite number.
-
-    Parameters
-    ----------
-    log_probs
-        Same as in `simulated_p_values`.
     """
 
     def __init__(self, log_probs: ArrayLike) -> None:
@@ -149,15 +144,8 @@ class ShuffledScores:
     def p_values(self, effects: ArrayLike, *, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the p-values of `simulated_p_values`, (b,).
 
-        Parameters
-        ----------
-        effects, rng
-            As there.
-
-        Raises
-        ------
-        InputError
-            For effects of another shape, or one that is not a finite number.
+        Raises InputError for effects of another shape, or one that is not a finite
+        number.
         """
         check_generator(rng)
         raised = as_array(effects, "effects", (None, self._shards))

@@ -1,12 +1,12 @@
 """Fields of a record that name the right option of an item."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.item_fields import Path, Record, value_at
+from contamination.testsets.item_fields import Path, Record, places_of, value_at
 from contamination.testsets.option_texts import NUMBERS
 
 # A field that names the right option, how it does, and what it says for each place.
@@ -23,13 +23,47 @@ class RightAnswer:
         The place of the right option, by the name of the field that says so.
     gold
         Fields that name the right option, as in `Item.gold`.
+    flags
+        The places of fields that have a flag for each option, which move along.
     """
 
     marks: dict[str, int] = field(default_factory=dict)
     gold: list[Gold] = field(default_factory=list)
+    flags: list[list[Path]] = field(default_factory=list)
 
 
-def marked_place(record: Record, name: str, places: Sequence[Path], count: int) -> int:
+def right_answer(
+    record: Record,
+    names: Iterable[str],
+    options: Sequence[Any],
+    labels: Sequence[str],
+    usual: Mapping[str, str],
+) -> RightAnswer:
+    """Return the right option according to those of the named fields that are there.
+
+    `usual` says how a field names the right option in all other records of the set.
+    Raises InputError for a field that names none of the options, that could be read in
+    two ways, or that names another one than the others.
+    """
+    right = RightAnswer()
+    for name in sorted(names):
+        places = places_of(record, name)
+        if len(places) > 1:
+            right.marks[name] = _marked_place(record, name, places, len(options))
+            right.flags.append(places)
+        elif places and says_something(value_at(record, places[0])):
+            value = value_at(record, places[0])
+            way, says = _way_of(name, value, options, labels, usual.get(name))
+            right.marks[name] = says.index(str(value).strip())
+            typed = [type(value)(index) for index in says] if way == "index" else says
+            right.gold.append((places[0], way, typed))
+    if len({*right.marks.values()}) > 1:
+        fields = " and ".join(map(repr, right.marks))
+        raise InputError(f"fields {fields} name different answers; correct one of them")
+    return right
+
+
+def _marked_place(record: Record, name: str, places: Sequence[Path], count: int) -> int:
     """Return which of the options a list of 0 and 1 marks as right."""
     values = [value_at(record, path) for path in places]
     known = values.count(0) + values.count(1) + values.count(None)
@@ -45,7 +79,7 @@ def says_something(value: Any) -> bool:
     return value is not None and str(value).strip() not in ("", "-1")
 
 
-def way_of(
+def _way_of(
     name: str,
     value: Any,
     options: Sequence[Any],

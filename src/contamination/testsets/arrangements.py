@@ -113,22 +113,9 @@ def drawn_orders(
 ) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield the different orders of each item, the published one first.
 
-    Parameters
-    ----------
-    items
-        The n items.
-    free
-        Places of each item that may change.
-    permutations
-        Largest number of orders other than the published one. The number of all orders
-        of an item divides permutations + 1.
-    seed
-        Seed of the draws.
-
-    Raises
-    ------
-    InputError
-        For no permutations.
+    `free` are the places of each item that may change. There are at most `permutations`
+    orders other than the published one, and the number of all orders of an item divides
+    permutations + 1. Raises InputError for no permutations.
     """
     if permutations < 1:
         raise InputError(f"permutations is {permutations}: give at least 1, better 23")
@@ -158,18 +145,9 @@ def distinct_orders(places: Sequence[int], columns: int) -> int:
 def _drawn_from(
     options: int, places: Sequence[int], count: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
-    """Return orders of options that differ at some places, the published one first.
+    """Return `count` orders of options that differ at some places, the published one first.
 
-    Parameters
-    ----------
-    options
-        Number of options.
-    places
-        Places of the options that move.
-    count
-        Number of orders to return.
-    rng
-        Draws the orders, unless all of them are returned.
+    If these are all orders that there are, nothing is drawn.
     """
     published = tuple(range(options))
     orders = {published: None}

@@ -21,20 +21,10 @@ CARD = "README.md"
 def card_patterns(folder: Path, config: str | None, where: str) -> dict[str, list[str]]:
     """Return patterns of the files of each split; empty if there is no card that names any.
 
-    Parameters
-    ----------
-    folder
-        The directory of a repository.
-    config
-        Name of the configuration; None is the one that the card makes the default.
-    where
-        What messages call the directory.
-
-    Raises
-    ------
-    InputError
-        If the card has no such configuration or is malformed, and if it names what does
-        not lie in the repository.
+    `folder` is the directory of a repository, which messages call `where`. Without a
+    name of a configuration, the card's default is taken. Raises InputError if the card
+    has no such configuration or is malformed, and if it names what does not lie in the
+    repository.
     """
     from yaml import YAMLError
 

@@ -6,7 +6,7 @@ the same way. Whether the hub can be reached, and what to do about its errors, i
 here for models as well.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -33,23 +33,10 @@ def download(
 ) -> tuple[list[Record], str | None, list[str] | None]:
     """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
-    Parameters
-    ----------
-    source
-        Source of the records.
-    split
-        Name of the split.
-    directory
-        Keeps archives; the hub has a cache of its own.
-    again
-        Whether to fetch an archive that is there already.
-
-    Raises
-    ------
-    InputError
-        If there is no network and nothing in the hub's cache, no access, no such data
-        set, configuration, split or member, or if files are of a kind that cannot be
-        read.
+    The directory keeps archives, which are fetched `again` if asked; the hub has a
+    cache of its own. Raises InputError if there is no network and nothing in the hub's
+    cache, no access, no such data set, configuration, split or member, or if files are
+    of a kind that cannot be read.
     """
     if isinstance(source, Hub):
         # The second is in every repository: no warning where there is no card.
@@ -189,25 +176,11 @@ def read_repository(
 ) -> list[Record]:
     """Read a split of a directory that is laid out like a repository of the hub.
 
-    Parameters
-    ----------
-    folder
-        The directory to read.
-    config
-        Name of the configuration; None where there is one.
-    split
-        Name of the split. Its files come in the order of their names.
-    where
-        Name of the directory in messages.
-    fetch
-        Called with the patterns of these files, before they are read; None where they
-        lie on this machine.
-
-    Raises
-    ------
-    InputError
-        If there is no such configuration or split, or no data in it; if the card is
-        malformed; and if the card or a link leads out of the directory.
+    Files come in the order of their names. A configuration is named unless there is
+    only one. Messages call the directory `where`. `fetch` is called with the patterns
+    of the files before they are read; None where they lie on this machine. Raises
+    InputError if there is no such configuration or split, or no data in it; if the card
+    is malformed; and if the card or a link leads out of the directory.
     """
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
         raise InputError(
@@ -220,26 +193,9 @@ def read_repository(
         fetch(patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS])
     home = folder
     if guessed and folder.is_dir():  # it is not there if the hub had no file for it
-        # A configuration is a folder, as the hub lays out what it has converted.
-        known = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        if config is not None:
-            if config not in known:
-                raise no_config(where, config, known)
-            folder = folder / config
+        folder = _folder_of(config, folder, where)
         patterns = _patterns_by_name(folder, where)
-    if patterns and split not in patterns:
-        splits = ", ".join(map(str, patterns))
-        raise InputError(
-            f"{where}: no split {split!r}; give split={splits}",
-            parameter="split",
-        )
-    files = _matching(folder, patterns.get(split, []), where)
-    if not files:
-        suffixes = ", ".join(FORMATS)
-        missing = f"{where}: no data files of split {split!r} ({suffixes})"
-        if fetch is None:
-            raise InputError(f"{missing}; give a file, or a directory that has some")
-        raise InputError(f"{missing}; {CONVERTED}", parameter="revision")
+    files = _files_of(split, folder, patterns, where, of_hub=fetch is not None)
     for file in files:
         require_inside(file, home)
     below = [path.relative_to(folder) for path in files if path.parent != folder]
@@ -252,6 +208,36 @@ def read_repository(
             where_in_folder = f"{file.name}, {place}" if len(files) > 1 else place
             records.append((where_in_folder, record))
     return records
+
+
+def _folder_of(config: str | None, folder: Path, where: str) -> Path:
+    """Return the folder of a configuration, as the hub lays out what it has converted."""
+    if config is None:
+        return folder
+    known = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    if config not in known:
+        raise no_config(where, config, known)
+    return folder / config
+
+
+def _files_of(
+    split: str, folder: Path, patterns: Mapping[str, list[str]], where: str, *, of_hub: bool
+) -> list[Path]:
+    """Return the files of a split, at least one, by the patterns of each split."""
+    if patterns and split not in patterns:
+        splits = ", ".join(map(str, patterns))
+        raise InputError(
+            f"{where}: no split {split!r}; give split={splits}",
+            parameter="split",
+        )
+    files = _matching(folder, patterns.get(split, []), where)
+    if files:
+        return files
+    suffixes = ", ".join(FORMATS)
+    missing = f"{where}: no data files of split {split!r} ({suffixes})"
+    if of_hub:
+        raise InputError(f"{missing}; {CONVERTED}", parameter="revision")
+    raise InputError(f"{missing}; give a file, or a directory that has some")
 
 
 def _patterns_by_name(folder: Path, where: str) -> dict[str, list[str]]:

@@ -11,16 +11,9 @@ def item(
 ) -> dict[str, Any]:
     """Return the record of a multiple-choice item, or of a question with its answer.
 
-    Parameters
-    ----------
-    question
-        Question, as the model reads it.
-    choices
-        The texts of the options; empty where there are none.
-    answer
-        The number of the right option, or the right text.
-    delimiter
-        Stands between question and answer in the record's `text`.
+    Choices are empty where there are none. The answer is the number of the right
+    option, or the right text. The delimiter stands between question and answer in the
+    record's `text`.
     """
     right = answer
     if isinstance(answer, int) and choices:
@@ -36,14 +29,8 @@ def sample_item(
 ) -> dict[str, Any]:
     """Return the `item` of a sample of Inspect.
 
-    Parameters
-    ----------
-    question
-        The input of the sample.
-    choices
-        The texts of the options; empty where there are none.
-    target
-        A text or the letter of a choice; of several the first; "" where there is none.
+    Choices are empty where there are none. The target is a text or the letter of a
+    choice; of several the first counts, and "" is none.
     """
     targets = [target] if isinstance(target, str) else list(target)
     first = targets[0] if targets else ""

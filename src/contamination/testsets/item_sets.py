@@ -30,28 +30,12 @@ def open_items(
     declared: Declared = Declared(),  # noqa: B008 - frozen
     **where: Any,
 ) -> ExampleSet:
-    """Open a set of items as `contamination.testsets.sources.open_test_set` does.
+    """Open a set of items, for the order of their options.
 
-    A set that is not registered needs no template: its examples are the items by
-    OPTIONS_TEMPLATE.
-
-    Parameters
-    ----------
-    what
-        Name, file or directory of the set.
-    template
-        How a record becomes an example; None takes the template of a registered set,
-        else OPTIONS_TEMPLATE.
-    declared
-        What the author declares about fields.
-    where
-        Further parameters of `open_test_set`.
-
-    Raises
-    ------
-    InputError
-        For a set that cannot be opened; without a template, also for records that are
-        no items.
+    Further arguments are those of `contamination.testsets.sources.open_test_set`. A set
+    that is not registered needs no template: its examples are the items by
+    OPTIONS_TEMPLATE. Raises InputError for a set that cannot be opened; without a
+    template, also for records that are no items.
     """
     if template is not None or str(what) in entries():
         test_set = open_test_set(what, template=template, **where)

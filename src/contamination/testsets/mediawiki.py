@@ -98,29 +98,15 @@ def _words_of_link(link: re.Match[str]) -> str:
 
 @dataclass
 class _Revisions:
-    """The revisions of one page, of which two texts are kept.
+    """The revisions of one page, of which two texts are kept."""
 
-    Attributes
-    ----------
-    line
-        Line of the file at which the page starts.
-    is_article
-        Whether it is in the namespace of articles, and no redirect.
-    first
-        Day of the oldest revision that the export has.
-    has_earlier
-        Whether that revision has a parent, which the export lacks.
-    before, latest
-        Text of the last revision before the cutoff, and of the last revision, by day.
-    """
-
-    line: int
+    line: int  # at which the page starts in the file
     title: str = ""
-    is_article: bool = True
-    first: date = date.max
-    has_earlier: bool = False
-    before: tuple[date, str] = (date.min, "")
-    latest: tuple[date, str] = (date.min, "")
+    is_article: bool = True  # it is in the namespace of articles, and no redirect
+    first: date = date.max  # of the oldest revision that the export has
+    has_earlier: bool = False  # that revision has a parent, which the export lacks
+    before: tuple[date, str] = (date.min, "")  # of the last revision before the cutoff
+    latest: tuple[date, str] = (date.min, "")  # of the last revision, by day
 
 
 @dataclass

@@ -103,14 +103,8 @@ def begin_with_labels(options: Sequence[str]) -> bool:
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
     """Return whether a text names an option: "option B", or "the first option".
 
-    Parameters
-    ----------
-    text
-        A question, or a field shown next to the options.
-    count
-        Number of options.
-    alone
-        Whether "(B)" counts, too.
+    If `alone`, "(B)" counts, too. The text is a question, or a field beside `count`
+    options.
     """
     known = {*LETTERS[:count], *NUMBERS[1 : count + 1]}
     matches = list(_LETTER.finditer(text))
@@ -139,28 +133,12 @@ def _unit(option: str) -> tuple[str, ...]:
 def to_declare(
     name: str, value: Any, options: Sequence[str], labels: Sequence[Any], *, tells_apart: bool
 ) -> Literal["answer", "options"] | None:
-    """Return the declaration of a field that looks as if it followed the options.
+    """Return the declaration of a field that looks as if it followed the options; None of others.
 
     It has an entry for each option, or words that name or repeat options and no others:
-    "(B)", "option_2", "A, C", "AC", "0100", "B. river", or a list of such.
-
-    Parameters
-    ----------
-    name
-        Name of the field.
-    value
-        Value of the field.
-    options
-        Texts of the options.
-    labels
-        Labels of the options in the record.
-    tells_apart
-        Whether the field is an id that tells the records apart.
-
-    Returns
-    -------
-    str or None
-        None if the field does not look so.
+    "(B)", "option_2", "A, C", "AC", "0100", "B. river", or a list of such. Labels are
+    those of the options in the record; `tells_apart` says whether the field is an id
+    that tells the records apart.
     """
     count = len(options)
     numbered = {*labels, *NUMBERS[: count + 1]}
@@ -184,19 +162,10 @@ def to_declare(
 
 
 def tells_apart(name: str, values: Sequence[str], most_options: int) -> bool:
-    """Return whether a field is an id that tells records apart.
+    """Return whether a field, by its values in all records, is an id that tells them apart.
 
-    It differs between them, or has more values than an item has options: a field with fewer may
-    name options, whatever it is called.
-
-    Parameters
-    ----------
-    name
-        Name of the field.
-    values
-        Values of the field in all records that have it.
-    most_options
-        Largest number of options of an item.
+    It differs between them, or has more values than an item has options: a field with
+    fewer may name options, whatever it is called.
     """
     different = len(set(values))
     return name in ID_FIELDS and (different == len(values) or different > most_options)

@@ -15,13 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from contamination.errors import InputError
-from contamination.testsets.answer_fields import (
-    Gold,
-    RightAnswer,
-    marked_place,
-    says_something,
-    way_of,
-)
+from contamination.testsets.answer_fields import Gold, right_answer, says_something
 from contamination.testsets.example_set import Declared, ExampleSet
 from contamination.testsets.item_fields import (
     SCHEMES,
@@ -30,7 +24,6 @@ from contamination.testsets.item_fields import (
     dotted,
     fields_of,
     find_columns,
-    places_of,
     value_at,
     with_values,
 )
@@ -253,21 +246,8 @@ def _item(record: Record, declared: Declared, usual: Mapping[str, str]) -> Item:
             parameter="options",
         )
     names = {*declared.answer, *answers} - {*declared.other}
-    right = RightAnswer()
-    for name in sorted(names):
-        places = places_of(record, name)
-        if len(places) > 1:
-            right.marks[name] = marked_place(record, name, places, count)
-            columns.append(places)
-        elif places and says_something(value_at(record, places[0])):
-            value = value_at(record, places[0])
-            way, says = way_of(name, value, options, labels, usual.get(name))
-            right.marks[name] = says.index(str(value).strip())
-            typed = [type(value)(index) for index in says] if way == "index" else says
-            right.gold.append((places[0], way, typed))
-    if len({*right.marks.values()}) > 1:
-        fields = " and ".join(map(repr, right.marks))
-        raise InputError(f"fields {fields} name different answers; correct one of them")
+    right = right_answer(record, names, options, labels, usual)
+    columns += right.flags
     has_own_fields = all(len(path) == 1 for path in columns[0])
     if declared.options and not right.marks and has_own_fields:
         raise InputError(

@@ -10,13 +10,12 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from contamination.errors import InputError, brief
-from contamination.testsets.batches import bounded
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,6 +24,9 @@ Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
 _COLUMN = re.compile(r'\s*"?\w[\w .-]*"?\s*')  # the name of a column, perhaps quoted
 BATCH = 1024  # rows of a Parquet file that are unpacked at once
+# Of a table, unpacked: a few bytes may hold gigabytes, or millions of rows.
+MOST_BYTES = 2**32
+MOST_ROWS = 10_000_000  # a row without values takes no bytes
 ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
@@ -117,21 +119,10 @@ def articles(text: str) -> list[str]:
 def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
     """Return records of one set with the same fields whatever file they come from.
 
-    Parameters
-    ----------
-    records
-        Records of a file.
-    kind
-        None leaves them as they are; "mmlu" makes {question, choices, answer: a letter}
-        of the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines
-        into articles.
-    where
-        What messages call the file.
-
-    Raises
-    ------
-    InputError
-        If a field of MMLU is missing, or its answer is none of four.
+    None leaves them as they are. "mmlu" makes {question, choices, answer: a letter} of
+    the hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines into
+    articles. Messages call the file `where`. Raises InputError if a field of MMLU is
+    missing, or its answer is none of four.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
@@ -323,6 +314,26 @@ def _read_parquet(path: Path) -> list[Record]:
         raise InputError(
             f"{path}: not a Parquet file ({reason}); download it again",
         ) from error
+
+
+def bounded(
+    path: Path, batches: Iterable["pyarrow.RecordBatch"]
+) -> Iterator["pyarrow.RecordBatch"]:
+    """Yield the batches of rows of a table.
+
+    Raises InputError once they are more than MOST_BYTES bytes or MOST_ROWS rows.
+    """
+    size = 0
+    rows = 0
+    for batch in batches:
+        size += batch.nbytes
+        rows += batch.num_rows
+        if size > MOST_BYTES or rows > MOST_ROWS:
+            raise InputError(
+                f"{path}: more than {MOST_BYTES:,} bytes or {MOST_ROWS:,} rows when it is "
+                "unpacked; give one with fewer or smaller records"
+            )
+        yield batch
 
 
 def records_of(batches: Iterable["pyarrow.RecordBatch"]) -> list[Record]:

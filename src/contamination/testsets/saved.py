@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, Field, ValidationError
 
 from contamination.errors import InputError, brief
-from contamination.testsets.batches import bounded
 from contamination.testsets.inside import is_inner_name, require_inside
-from contamination.testsets.records import Record, records_of
+from contamination.testsets.records import Record, bounded, records_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -54,18 +53,9 @@ def is_saved(folder: Path) -> bool:
 def read_saved(folder: Path, split: str | None) -> list[Record]:
     """Return the records of a folder that `save_to_disk` has written, in their order.
 
-    Parameters
-    ----------
-    folder
-        Folder of a data set, or of its splits.
-    split
-        Name of the split; None is "test", or the only data set that there is.
-
-    Raises
-    ------
-    InputError
-        For a split that is not there, for a folder that is incomplete or damaged, and
-        for a link that leads out of it.
+    Without a split, that is "test", or the only data set that there is. Raises
+    InputError for a split that is not there, for a folder that is incomplete or
+    damaged, and for a link that leads out of it.
     """
     if (folder / SPLITS).is_file():
         known = _parsed(_Splits, folder / SPLITS).splits

@@ -157,17 +157,9 @@ def open_records(
     revision: str | None = None,
     split: str | None = None,
 ) -> OpenedRecords:
-    """Find the records of a test set and verify them.
+    """Find the records of a test set by the parameters of `open_test_set`, and verify them.
 
-    Parameters
-    ----------
-    what, max_records, mirror, revision, split
-        As in `open_test_set`.
-
-    Raises
-    ------
-    InputError
-        For what `open_test_set` refuses, but for a template.
+    Raises InputError for what `open_test_set` refuses, but for a template.
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
@@ -175,53 +167,59 @@ def open_records(
     text = str(what)
     path = Path(what)
     entry = None if isinstance(what, Path) else entries().get(text)
-    for_hub_alone = bool(revision or split)
-    if entry:
+    if entry is not None:
+        _refuse_for_hub_alone(text, revision, split)
         file = locate(entry, mirror) or fetch(entry)
-        name = text
-        where = str(file)
-        records = read_verified(entry, file)
-        max_records = max_records or FIRST
-    elif text.partition(":")[0] in HARNESSES:
+        return _opened(text, str(file), read_verified(entry, file), max_records or FIRST, entry)
+    if text.partition(":")[0] in HARNESSES:
         from contamination.testsets.harness import read_harness
 
-        where = text
+        _refuse_for_hub_alone(text, revision, split)
         name, records = read_harness(text)
-    elif path.is_file() and path.suffix == ".eval":
+        return _opened(name, text, records, max_records)
+    if path.is_file() and path.suffix == ".eval":
         from contamination.testsets.logs.recognised import log_as_set
 
         raise log_as_set(text, "Inspect", "inspect")
-    elif path.is_file() or path.suffix in FORMATS:
-        name = writable(path.stem)
-        where = text
-        records = read_records(path)
-    elif path.is_dir() and is_saved(path):
-        name = writable(path.name)
-        where = text
-        for_hub_alone = bool(revision)
-        records = read_saved(path, split)
-    elif path.is_dir():
-        from contamination.testsets.fetching import read_repository
-
-        name = writable(path.name)
-        where = text
-        for_hub_alone = bool(revision)
-        records = read_repository(path, None, split or "test", text)
-    elif isinstance(what, Path):
+    if path.is_file() or path.suffix in FORMATS:
+        _refuse_for_hub_alone(text, revision, split)
+        return _opened(writable(path.stem), text, read_records(path), max_records)
+    if path.is_dir():
+        _refuse_for_hub_alone(text, revision, None)
+        records = _read_folder(path, split, where=text)
+        return _opened(writable(path.name), text, records, max_records)
+    if isinstance(what, Path):
         raise InputError(
             f"{what}: no such file or directory; give the path of a test set",
         )
-    else:
-        described = entry_of(text, revision, split)
-        for_hub_alone = False
-        name = where = described.name
-        records = read_verified(described, locate(described, mirror) or fetch(described))
-    if for_hub_alone:
+    described = entry_of(text, revision, split)
+    records = read_verified(described, locate(described, mirror) or fetch(described))
+    return _opened(described.name, described.name, records, max_records)
+
+
+def _refuse_for_hub_alone(what: str, revision: str | None, split: str | None) -> None:
+    """Raise InputError for what only a data set of the hub has."""
+    if revision or split:
         raise InputError(
-            f"{text}: a split and a revision go with ORG/NAME of the hub; leave them out",
+            f"{what}: a split and a revision go with ORG/NAME of the hub; leave them out",
             parameter="split" if split else "revision",
         )
-    used = len(records) if max_records is None else min(max_records, len(records))
+
+
+def _read_folder(folder: Path, split: str | None, *, where: str) -> list[Record]:
+    """Return the records of a folder, by `save_to_disk` or laid out like a repository."""
+    if is_saved(folder):
+        return read_saved(folder, split)
+    from contamination.testsets.fetching import read_repository
+
+    return read_repository(folder, None, split or "test", where)
+
+
+def _opened(
+    name: str, where: str, records: list[Record], most: int | None, entry: Entry | None = None
+) -> OpenedRecords:
+    """Return records that were found, of which `most` are wanted; None wants all."""
+    used = len(records) if most is None else min(most, len(records))
     return OpenedRecords(name, where, records, used, entry)
 
 
@@ -251,19 +249,9 @@ def _with_lines(opened: OpenedRecords) -> list[Record]:
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    Parameters
-    ----------
-    name
-        Registered, or "org/name" or "org/name:config" of the hub.
-    revision
-        Commit, branch or tag of a data set of the hub; None is its main branch.
-    split
-        Split of a data set of the hub; None is "test".
-
-    Raises
-    ------
-    InputError
-        If `name` is neither.
+    The hub has names as "org/name" and "org/name:config". Without a revision (commit,
+    branch or tag) its main branch is taken, and without a split "test". Raises
+    InputError if the name is neither.
     """
     if name in entries():
         return entries()[name]

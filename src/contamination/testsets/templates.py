@@ -171,22 +171,10 @@ def _pads_far(specification: str) -> bool:
 
 
 def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
-    r"""Return the text of each record.
+    r"""Return the text of each record, by the name or text of a template, or by a field.
 
-    Parameters
-    ----------
-    records
-        Each with its place.
-    template
-        Name of a template, name of a field, or text of a template.
-    where
-        What messages call the source of the records.
-
-    Raises
-    ------
-    InputError
-        For a template that cannot be used, and for the first record that it does not
-        fit.
+    Messages call the source of the records `where`. Raises InputError for a template
+    that cannot be used, and for the first record that it does not fit.
 
     Examples
     --------

@@ -97,12 +97,7 @@ def opened_archive(path: Path, again: str = COPY_LOG) -> Iterator[Archive]:
 def damage_named(path: Path, what: str, again: str = COPY_LOG) -> Iterator[None]:
     """Raise InputError for what decompressors raise in the block.
 
-    Parameters
-    ----------
-    path, what
-        File and part, which the message names.
-    again
-        How to get a whole file.
+    The message names file and part, and says how to get a whole file `again`.
     """
     try:
         yield

@@ -173,17 +173,7 @@ def option_variants(
 def require_arrangements(
     test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int
 ) -> None:
-    """Raise InputError if fewer than two items can move.
-
-    Parameters
-    ----------
-    test_set
-        The set, which the message names.
-    free
-        Places of each item among which its options may move.
-    permutations
-        Arrangements other than the published one.
-    """
+    """Raise InputError if fewer than two items can move, each among its `free` places."""
     able = sum(distinct_orders(places, permutations + 1) > 1 for places in free)
     if able < FEWEST:
         raise InputError(
@@ -283,18 +273,10 @@ def items_that_stay(items: Sequence[Item], keep: FixedOptions) -> str:
 
 
 def reason_to_stay(item: Item, keep: FixedOptions, *, shared: bool) -> str:
-    """Return why the options of an item do not move, as what such items do.
+    """Return why the options of an item do not move, as what such items do; "" if they do.
 
-    It is "" if they do.
-
-    Parameters
-    ----------
-    item
-        The item; only its options count, not their order.
-    keep
-        Which options the request keeps in place.
-    shared
-        Whether another item of the set has the same options.
+    Their order does not count. `shared` says whether another item of the set has the
+    same.
     """
     are_all_numbers = are_numbers(item.options)
     name_others = any(map(NAMES_OTHERS.search, item.options))

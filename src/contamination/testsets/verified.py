@@ -44,21 +44,8 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
 def require_same(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
     """Refuse records other than the registered ones, or those fetched to `path`.
 
-    Parameters
-    ----------
-    entry
-        Entry of the registry.
-    records
-        Records that were read.
-    path
-        File of the mirror or the cache.
-    where
-        What messages call the source of the records.
-
-    Raises
-    ------
-    InputError
-        If records are missing, too many or changed.
+    `path` is the file of the mirror or the cache; messages call the source `where`.
+    Raises InputError if records are missing, too many or changed.
     """
     check_ids(records, where)
     actual = checksum(entry, records, where)
@@ -79,17 +66,7 @@ def require_same(entry: Entry, records: Sequence[Record], path: Path, where: str
 
 
 def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """Return the SHA-256 over the examples of a set, else over its records.
-
-    Parameters
-    ----------
-    entry
-        Entry whose template makes the examples; without one, records are hashed.
-    records
-        Records of the set.
-    where
-        Name of the records' source in messages.
-    """
+    """Return the SHA-256 over the examples of a set; without a template, over its records."""
     if entry.template is None:
         return sha256_of(*(json.dumps(record, sort_keys=True) for _, record in records))
     return sha256_of(*render(records, entry.template, where))

@@ -99,16 +99,9 @@ def judge(
 ) -> Diagnosis:
     """Return the diagnosis of some rows at LEVEL, after Holm's correction.
 
-    Parameters
-    ----------
-    rows
-        `MOST_DIAGNOSTICS` at most.
-    log_orderings
-        Natural logarithm of how many orderings are possible.
-    what
-        Name of what was diagnosed, for people.
-    counts
-        Numbers of what was diagnosed, for JSON.
+    There are `MOST_DIAGNOSTICS` rows at most. `log_orderings` is the natural logarithm
+    of how many orderings are possible. `what` names what was diagnosed, for people, and
+    `counts` has its numbers, for JSON.
     """
     corrected = _holm(list(rows))
     tested = [row for row in corrected if not math.isnan(row.p)]
@@ -168,18 +161,9 @@ def tested_row(
 ) -> DiagnosticRow:
     """Return a row that compares a statistic of the published order with its mean.
 
-    Parameters
-    ----------
-    diagnostic
-        Name of the diagnostic in the table.
-    what
-        Description of the statistic, for people.
-    form
-        Format of its numbers, as `format` takes it.
-    values
-        The statistic of each order, (m+1,), the published order first.
-    result
-        The test; None tests `values`, two-sided.
+    `values` are the statistic of each order, (m+1,), the published order first; `what`
+    describes it for people, and `form` is the format of its numbers. Without a
+    `result`, the values are tested, two-sided.
     """
     if result is None:
         result = order.order_test(values, alternative="two-sided")

@@ -19,14 +19,8 @@ if TYPE_CHECKING:
 class SetControls:
     """Diagnoses and zlib baselines of a set, each computed where it is first needed.
 
-    They depend on the set and the request alone, so all models of an audit share them.
-
-    Parameters
-    ----------
-    test_set
-        The set whose order is diagnosed.
-    request
-        Request of the audit; its name of the model plays no role.
+    They depend on the set and the request alone, and not on the name of the model in
+    it, so all models of an audit share them.
     """
 
     def __init__(self, test_set: ExampleSet, request: Request) -> None:
@@ -45,12 +39,8 @@ class SetControls:
     def zlib_baseline(self, store: StorePlan, variant_sets: Sequence["VariantSet"]) -> TestResult:
         """Return the test of a store under the zlib baseline.
 
-        Parameters
-        ----------
-        store
-            The plan of the store.
-        variant_sets
-            The one set of variants of the audit, if the store holds variants.
+        `variant_sets` is the one set of variants of the audit, if the store holds
+        variants.
         """
         compressed = StorePlan(store.kind, store.shards)  # zlib reads whole examples
         if compressed not in self._baselines:

@@ -52,21 +52,8 @@ def diagnose_arrangements(
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all
     that are permitted of items with up to four options that move, a choice of 24 by the
-    seed of others.
-
-    Parameters
-    ----------
-    test_set
-        The set, whose records are items.
-    seed
-        Seed of the arrangements.
-    keep
-        The options that do not move, as in the test.
-
-    Raises
-    ------
-    InputError
-        If the set has no items.
+    seed of others. `keep` names the options that do not move, as in the test. Raises
+    InputError if the set has no items.
     """
     from contamination.testsets import variants
     from contamination.testsets.item_sets import shown_items
@@ -206,18 +193,9 @@ def _summed(
 ) -> DiagnosticRow:
     """Return a row that tests the sums of values over items.
 
-    Parameters
-    ----------
-    diagnostic
-        Name of the diagnostic in the table.
-    what, form
-        Description of the statistic for people, and format of its numbers.
-    values
-        The N values of each of n items, (n, N), the published arrangement first.
-    scale
-        Sums are divided by it where they are shown.
-    nothing
-        Reading to show if no item has values that differ.
+    `values` are the N values of each of n items, (n, N), the published arrangement
+    first. Their sums are divided by `scale` where they are shown. If no item has values
+    that differ, `nothing` is shown.
     """
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
@@ -234,16 +212,8 @@ def _place(
 ) -> DiagnosticRow:
     """Return a row on whether one option of each item stands at some letter too often.
 
-    Parameters
-    ----------
-    diagnostic
-        Name of the diagnostic in the table.
-    moving
-        Items whose options may move, with their arrangements.
-    what
-        Description of these options, for people.
-    options
-        Index of the option of each item; None where the item has none.
+    `options` are the indices of these options, None where an item has none; `what`
+    describes them for people.
     """
     chosen = []
     for (_, arrangements), option in zip(moving, options, strict=True):
@@ -270,18 +240,8 @@ def _sorted(
 ) -> DiagnosticRow:
     """Return a row on Kendall's rank correlation of place and a value of each option.
 
-    Parameters
-    ----------
-    diagnostic
-        Name of the diagnostic in the table.
-    moving
-        Items whose options may move, with their arrangements.
-    what
-        Description of the correlated value, for people.
-    values
-        Values of the options of each item; None where an item has none.
-    either_way
-        Test the size of the correlation in each item, whatever its sign.
+    `values` are those of the options of each item, None where an item has none. With
+    `either_way` the size of the correlation in each item is tested, whatever its sign.
     """
     sums = []
     pairs = 0

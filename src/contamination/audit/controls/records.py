@@ -59,21 +59,9 @@ _START = re.compile(r"[^\d\n]{0,20}(\d+)")
 def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis:
     """Test without a model whether the order of the records is exchangeable, at LEVEL.
 
-    Fields of records are searched for a label and ids.
-
-    Parameters
-    ----------
-    test_set
-        The set, with its records, if it has any.
-    seed
-        Seed of the orderings.
-    shards
-        Number of those within which records are permuted, 1 for the whole set.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two examples a shard.
+    Records are permuted within each of the shards; one shard is the whole set. Fields
+    of records are searched for a label and ids. Raises InputError if there are fewer
+    than two examples a shard.
     """
     bounds = shard_bounds(len(test_set.examples), shards)
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
@@ -94,17 +82,7 @@ def record_rows(
     records: Sequence[Record],
     orders: Orders,
 ) -> Iterator[DiagnosticRow]:
-    """Yield the rows of the table of a `Diagnosis` of records.
-
-    Parameters
-    ----------
-    texts
-        Text of each record, as a model reads it.
-    records
-        Their fields; empty if there are none.
-    orders
-        Orderings and shards.
-    """
+    """Yield the rows of the table of a `Diagnosis` of records, by their texts and their fields."""
     yield from _rows_of_likeness(texts, orders)
     sizes = [len(text) for text in texts]
     yield tested_row(

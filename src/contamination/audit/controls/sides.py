@@ -31,14 +31,9 @@ PIECES = re.compile(r"\w+|\s+|[^\w\s]")
 
 @dataclass(frozen=True)
 class SidesControl:
-    """The p-values of baselines that never ask a model.
+    """The p-values of baselines that never ask a model, by the names in `FEATURES`.
 
-    Attributes
-    ----------
-    p_values
-        p-value of each baseline in `FEATURES`.
-    p
-        Smallest of these p-values, corrected for the choice.
+    `p` is the smallest of these p-values, corrected for the choice.
     """
 
     p_values: dict[str, float]
@@ -55,19 +50,10 @@ def compare_sides(
 ) -> SidesControl:
     """Return the p-values of baselines on two sides.
 
-    Parameters
-    ----------
-    texts
-        Texts of all records, (n,).
-    published, strata
-        Same as in `contamination.statistics.held_out.held_out_test`.
-    seed
-        Name of the draws.
-
-    Raises
-    ------
-    InputError
-        For shapes that do not fit, or strata of which none has both sides.
+    `texts` are those of all records, (n,); `published` and `strata` are what
+    `contamination.statistics.held_out.held_out_test` takes; `seed` names the draws.
+    Raises InputError for shapes that do not fit, or strata of which none has both
+    sides.
     """
     labels = np.asarray(published)
     codes = np.asarray(strata)

@@ -48,19 +48,10 @@ def zlib_test(
 ) -> ShardedExactResult:
     """Return the exact test of the shards of an audit under zlib instead of its model.
 
-    A small p says that the order carries information by itself. 1,000 records of 200
-    characters take half a second, as pairs in shards of ten or as 250 shards in 25
-    orderings.
-
-    Parameters
-    ----------
-    test_set, kind, shards, permutations, seed
-        Those of the audit, as `zlib_scores` takes them.
-
-    Raises
-    ------
-    InputError
-        If a shard has fewer than two examples, three for successors.
+    The arguments are those of `zlib_scores`. A small p says that the order carries
+    information by itself. 1,000 records of 200 characters take half a second, as pairs
+    in shards of ten or as 250 shards in 25 orderings. Raises InputError if a shard has
+    fewer than two examples, three for successors.
     """
     scores = zlib_scores(
         test_set,
@@ -77,21 +68,11 @@ def zlib_scores(
 ) -> NDArray[np.float64]:
     """Return the scores (nats) that `zlib_test` tests, (shards, n + 1), canonical first.
 
-    Parameters
-    ----------
-    test_set
-        The test set of the audit.
-    kind
-        Kind of the audit's store. "orderings": the very orderings that the model is
-        given. "successors": pairs of whole examples (compressed text has no first
-        tokens), from which orderings are sampled as they are for the model.
-    shards, permutations, seed
-        Shards, permutations and seed of the audit.
-
-    Raises
-    ------
-    InputError
-        If a shard has fewer than two examples, three for successors.
+    Set, shards, permutations and seed are those of the audit, and `kind` is that of its
+    store. Of "orderings" zlib reads the very orderings that the model is given; of
+    "successors" pairs of whole examples (compressed text has no first tokens), from
+    which orderings are sampled as they are for the model. Raises InputError if a shard
+    has fewer than two examples, three for successors.
     """
     costs = _Costs([text.encode() for text in test_set.examples])
     rng = random_stream(seed, "compressor", test_set.revision, shards)

@@ -254,14 +254,9 @@ class Store(ABC):
     ) -> Iterator[ScoredSequence]:
         """Yield each sequence once, from the first part by name that holds it.
 
-        Raises InputError at the end if one is missing, and if a part is damaged.
-
-        Parameters
-        ----------
-        shard
-            Shard whose sequences are wanted; None is all.
-        permutations
-            Wanted of each shard; kinds without permutations give all that they have.
+        None stands for all shards. Kinds without permutations give all sequences that
+        they have. Raises InputError at the end if one is missing, and if a part is
+        damaged.
         """
         last_index = permutations if self.has_permutations else None
         missing = dict.fromkeys(self.places(permutations, shard))  # in their order
@@ -284,19 +279,10 @@ class Store(ABC):
     def read_part(
         self, path: Path, shard: int | None = None, last_index: int | None = None
     ) -> list[ScoredSequence]:
-        """Return the sequences of a part, or only those 0..last_index of a shard.
+        """Return the sequences of a part, or only those 0..last_index of a shard; None is any.
 
         Checked: the checksums, and that every token of each sequence is there, once.
         Raises InputError if the part is damaged or belongs to another store.
-
-        Parameters
-        ----------
-        path
-            Path of the part.
-        shard
-            Wanted; None is any.
-        last_index
-            The last number within a shard that is wanted; None is any.
         """
         wanted: list[ScoredSequence] = []
         for sequence in self._all_of_part(path):

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.testsets.batches import bounded
 from contamination.testsets.logs import helm, inspect_log, lighteval, lm_eval, table
 from contamination.testsets.logs.record import Log, read_object
 from contamination.testsets.records import FORMATS as TEXTS
-from contamination.testsets.records import Record
+from contamination.testsets.records import Record, bounded
 from contamination.testsets.unpacked import damage_named
 
 FORMATS = (

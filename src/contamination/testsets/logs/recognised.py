@@ -11,15 +11,7 @@ WHOLE = frozenset({"eval", "samples"})
 
 
 def refuse_log(record: Mapping[str, Any], where: str) -> None:
-    """Raise InputError for the first record of a log, with the name that opens the log.
-
-    Parameters
-    ----------
-    record
-        Fields of the record.
-    where
-        Name of the file, as typed.
-    """
+    """Raise InputError for the first record of a log, with the name that opens the log."""
     fields = set(record)
     if fields >= SAMPLE:
         raise log_as_set(where, lm_eval.NAME, "lm-eval-samples")
@@ -34,17 +26,7 @@ def refuse_log(record: Mapping[str, Any], where: str) -> None:
 
 
 def log_as_set(where: str, harness: str, prefix: str) -> InputError:
-    """Return the error for a log that was named without its prefix.
-
-    Parameters
-    ----------
-    where
-        Name of the file, as typed.
-    harness
-        Name of the harness that wrote the log.
-    prefix
-        Prefix before the colon, by which the log is opened as a test set.
-    """
+    """Return the error for a log of a harness that was named without its prefix."""
     return InputError(
         f"{where}: this is a log of {harness}; name it {prefix}:{where}, which sorts its records "
         "by the numbers of the data set"

@@ -81,21 +81,8 @@ class Log:
 def parsed(kind: type[_P], value: Any, where: str, of: str) -> _P:
     """Return a part of a log, from JSON as bytes or from what it holds.
 
-    Parameters
-    ----------
-    kind
-        Type to which the value must conform.
-    value
-        Bytes of JSON, or a mapping.
-    where
-        File and place.
-    of
-        Name of the format, for the message.
-
-    Raises
-    ------
-    InputError
-        Something else stands there: with the first field that is wrong.
+    `of` names the format. Raises InputError, with the first field that is wrong, if
+    something else stands there.
     """
     try:
         # Not by pydantic's own reader of JSON, which refuses half an emoji.
@@ -118,14 +105,7 @@ Name = Annotated[str, AfterValidator(writable)]
 def not_as(where: str, of: str, problem: object) -> InputError:
     """Return the error for a part of a log that is not what its format has there.
 
-    Parameters
-    ----------
-    where
-        File and place.
-    of
-        Name of the format.
-    problem
-        What is wrong, in a few words.
+    `of` names the format, and the problem says what is wrong in a few words.
     """
     shown = " ".join(str(problem).split())[:MOST_SHOWN]
     return InputError(f"{where}: not as {of} writes it ({shown}); give the log itself")
