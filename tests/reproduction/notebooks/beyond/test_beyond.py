@@ -36,7 +36,6 @@ from reproduction.notebooks.beyond.tables import (
     pools_of,
     power_rows,
     ranking,
-    ranking_layout,
     successor_tokens,
     summarise,
 )
@@ -268,10 +267,3 @@ def test_processes_that_share_the_work_change_nothing():
     )
     pd.testing.assert_frame_equal(alone, shared)
     assert alone["rejections"].nunique() > 1
-
-
-def test_a_ranking_names_tests_by_their_labels_and_their_b() -> None:
-    ranked = pd.DataFrame({"test": ["successor_16", "sharded_exact"], "4": [-2.483, -1.0]})
-    shown = ranking_layout(ranked)
-    assert shown["test"].tolist() == ["Successor 16", "Sharded exact"]
-    assert shown["4"].tolist() == ["-2.48", "-1.00"]
