@@ -168,7 +168,7 @@ def measured(tokenizer, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFram
     scorers = {"contaminated": scorer("contaminated", of_profile), "clean": scorer("clean", [])}
     trained = scorer("further", further)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_train_further", lambda *_: folder)
+        patch.setattr(module, "train_further", lambda *_, **__: (folder, 0, []))
         patch.setattr(module, "TransformersScorer", lambda _: trained)
         return measure_held_out(run, settings, scorers)
 
