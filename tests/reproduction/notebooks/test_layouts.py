@@ -12,7 +12,7 @@ from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
 from reproduction.notebooks.assumptions.conclusions import conclusions
 from reproduction.notebooks.beyond.pretrained import pretrained_layout
-from reproduction.notebooks.beyond.tables import ranking_layout
+from reproduction.notebooks.beyond.tables import generated_layout, ranking_layout
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.held_out_tables import held_out_layout
@@ -99,6 +99,7 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "mmlu_released": lambda: released_layout(
         released_rows(read_csv(REFERENCE / "pocket", "mmlu_subsets"))
     ),
+    "generated": lambda: generated_layout(table("generated")),
     "power_ranking": lambda: ranking_layout(table("power_ranking")),
     "power_pretrained": lambda: pretrained_layout(
         pd.read_csv(ROOT / "docs" / "measurements" / "planted_means.csv")
