@@ -1,14 +1,9 @@
 """`scripts/plain.py`: which constructs it finds, what is an exception, and which places fail."""
 
-import sys
 from pathlib import Path
 
-import pytest
-
-from fakes.data_fixtures import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
 import plain
+import pytest
 
 FOUND = {
     "a, b = f(x), g(y)": plain.TUPLE,
