@@ -157,6 +157,14 @@ def measure(models: list[str], sources: dict[str, Path], rounds: int, clock: str
     return pd.DataFrame(rows)
 
 
+def add_rows(table: pd.DataFrame, output: Path) -> None:
+    """Add rows to a table of measurements."""
+    if output.is_file():
+        table = pd.concat([pd.read_csv(output), table], ignore_index=True)
+    with replacing(output) as path:
+        table.round(4).to_csv(path, index=False, lineterminator="\n")
+
+
 def main() -> None:
     """Measure every setting, or one in this process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -174,10 +182,7 @@ def main() -> None:
     if chosen.old:
         sources = {"before": chosen.old, "after": SOURCES}
     table = measure(chosen.models, sources, chosen.rounds, chosen.clock)
-    if OUTPUT.is_file():
-        table = pd.concat([pd.read_csv(OUTPUT), table], ignore_index=True)
-    with replacing(OUTPUT) as path:
-        table.round(4).to_csv(path, index=False, lineterminator="\n")
+    add_rows(table, OUTPUT)
 
 
 if __name__ == "__main__":

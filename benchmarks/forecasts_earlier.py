@@ -21,10 +21,10 @@ from datetime import date
 from pathlib import Path
 
 import pandas as pd
+from forecasts import ProcessorClock, add_rows
 
 from contamination.audit import Request
 from contamination.audit.plan import Work
-from contamination.files import replacing
 from contamination.scoring import job, speed
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import CACHE_VARIABLE, open_test_set
@@ -33,12 +33,6 @@ ROOT = Path(__file__).parents[1]
 OUTPUT = ROOT / "docs" / "measurements" / "forecasts_earlier.csv"
 RECORDS_OF_SHARD = 10
 TESTS = ("successor", "sharded_exact")
-
-
-class ProcessorClock:
-    """Stands for the module `time`: its counter is that of the processor."""
-
-    perf_counter = staticmethod(time.process_time)
 
 
 def rows_of(model: Path, test: str, names: list[str], records: int) -> list[dict]:
@@ -102,10 +96,7 @@ def main() -> None:
     table.insert(0, "model", options.model.name)
     table["date"] = date.today().isoformat()
     print(table.to_string(index=False))
-    if OUTPUT.is_file():
-        table = pd.concat([pd.read_csv(OUTPUT), table], ignore_index=True)
-    with replacing(OUTPUT) as path:
-        table.round(4).to_csv(path, index=False, lineterminator="\n")
+    add_rows(table, OUTPUT)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,7 @@ from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.records import Record, read_records
 from reproduction.run.canaries import KINDS, LEFT
 from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.further import PlantedSet, plant_in_corpus
+from reproduction.run.further import PlantedSet, train_further
 from reproduction.run.injection import PLANTINGS, Planting
 
 PROFILE = Path(__file__).parents[1] / "profiles" / "laptop.yaml"
@@ -130,28 +129,23 @@ def halves(
 
 def train(build: Path, work: Path, sets: list[DividedSet], *, seed: int) -> Path:
     """Let the clean model read the published halves in text that it has read before."""
-    base = build / "models" / "clean"
-    blocks, copies = plant_in_corpus(
+    planted_sets = [
+        PlantedSet(test_set=one.published, planting=one.planting, dup_count=one.dup_count)
+        for one in sets
+    ]
+    model, tokens, copies = train_further(
         Experiment(PROFILE, build),
-        base,
-        [
-            PlantedSet(test_set=one.published, planting=one.planting, dup_count=one.dup_count)
-            for one in sets
-        ],
+        planted_sets,
+        work / "planted",
         background_tokens=BACKGROUND,
         rng=random_stream(seed, "held-out power, planting"),
+        learning_rate=RATE,
+        batch_size=BATCH,
+        seed=seed,
     )
     planted = sum(copy.stop - copy.start for copy in copies)
-    print(f"training on {blocks.size:,} tokens, {planted:,} of them planted", flush=True)
-    return fine_tune(
-        base,
-        list(blocks),
-        work / "planted",
-        epochs=1,
-        learning_rate=RATE,
-        seed=seed,
-        batch_size=BATCH,
-    )
+    print(f"read {tokens:,} tokens, {planted:,} of them planted", flush=True)
+    return model
 
 
 # --- outcomes -------------------------------------------------------------------------------------

@@ -49,8 +49,7 @@ from contamination.testsets.tokens import tokenize
 from contamination.testsets.variants import FixedOptions, option_orders, permitted_places
 from reproduction.notebooks.options.tables import Cell
 from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.further import PlantedSet, plant_in_corpus
+from reproduction.run.further import PlantedSet, train_further
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"
@@ -152,27 +151,22 @@ def train(
     build: Path, work: Path, sets: dict[Cell, ExampleSet], *, background: int, seed: int
 ) -> Path:
     """Let the clean model read on."""
-    base = build / "models" / "clean"
-    blocks, _ = plant_in_corpus(
+    planted_sets = [
+        PlantedSet(test_set=one, planting=cell.planting, dup_count=cell.dup_count)
+        for cell, one in sets.items()
+    ]
+    model, tokens, _ = train_further(
         Experiment(ROOT / "profiles" / "laptop.yaml", build),
-        base,
-        [
-            PlantedSet(test_set=one, planting=cell.planting, dup_count=cell.dup_count)
-            for cell, one in sets.items()
-        ],
+        planted_sets,
+        work / "planted",
         background_tokens=background,
         rng=random_stream(seed, "planting"),
-    )
-    print(f"training on {blocks.size:,} tokens", flush=True)
-    return fine_tune(
-        base,
-        list(blocks),
-        work / "planted",
-        epochs=1,
         learning_rate=RATE,
-        seed=seed,
         batch_size=BATCH,
+        seed=seed,
     )
+    print(f"read {tokens:,} tokens", flush=True)
+    return model
 
 
 def arrangement_tokens(

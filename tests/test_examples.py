@@ -22,7 +22,6 @@ def modules_with_examples() -> list[str]:
 
 
 MODULES = modules_with_examples()
-ROOMS = ("statistics", "membership", "testsets", "scoring", "audit")
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -30,8 +29,3 @@ def test_the_examples_of_a_module_give_what_is_written(name):
     tried = doctest.testmod(import_module(name))
     assert tried.failed == 0
     assert tried.attempted > 0
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_room_shows_examples(room):
-    assert any(name.startswith(f"contamination.{room}.") for name in MODULES)

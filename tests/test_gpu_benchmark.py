@@ -7,17 +7,15 @@ import sys
 from itertools import product
 from pathlib import Path
 
+import gpu
+import gpu_counts
+import gpu_models
+import gpu_profile
 import pandas as pd
 import pytest
 import torch
 
 from fakes.data_fixtures import ROOT
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import gpu
-import gpu_counts
-import gpu_models
-import gpu_profile
 
 SCRIPT = ROOT / "benchmarks" / "gpu.sh"
 SHAPES = list(gpu_models.TINY)

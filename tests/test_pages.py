@@ -1,20 +1,16 @@
 """Pages quote what is so: numbers of the reference run, of measurements, files that are there."""
 
 import re
-import sys
 from pathlib import Path
 
+import detection_size
 import numpy as np
 import pandas as pd
 import pytest
+import readme
 
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.table import NOTEBOOKS, outputs
-
-sys.path.insert(0, str(ROOT / "scripts"))
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import detection_size
-import readme
 
 
 @pytest.mark.parametrize("path", readme.PAGES, ids=lambda p: p.name)

@@ -1,26 +1,9 @@
 """`scripts/plain.py`: which constructs it finds, what is an exception, and which places fail."""
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
+import plain
 import pytest
-
-SCRIPT = Path(__file__).parents[1] / "scripts" / "plain.py"
-
-
-def load_script() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("plain_script", SCRIPT)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["plain_script"] = module  # its dataclass looks its module up
-    specification.loader.exec_module(module)
-    return module
-
-
-plain = load_script()
 
 FOUND = {
     "a, b = f(x), g(y)": plain.TUPLE,

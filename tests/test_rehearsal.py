@@ -1,16 +1,10 @@
 """`make rehearse`: what it must leave is checked; its profile is the real one but for size."""
 
 import json
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from fakes.data_fixtures import ROOT
-
-sys.path.insert(0, str(ROOT / "scripts"))
-
 from rehearsal import run
 from rehearsal.check import check
 

@@ -37,13 +37,6 @@ def test_options_that_mean_something_else_are_refused_with_advice(commands, flag
         commands["test"].respelled([flag, "8"])
 
 
-@pytest.mark.parametrize(
-    "group", ["What to test:", "Text of a record:", "Model:", "Endpoint:", "Output:"]
-)
-def test_the_help_of_a_test_has_groups(call, group) -> None:
-    assert group in call("test", "--help")[1]
-
-
 @pytest.mark.parametrize("command", ["audit", "verify", "data fetch"])
 def test_help_shows_the_type_of_one_value(call, command) -> None:
     shown = call(*command.split(), "--help")[1]

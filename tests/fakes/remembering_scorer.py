@@ -61,3 +61,9 @@ class RemembersText(MadeUpScorer):
             runs = [ids[max(0, i + 1 - self.RUN) : i + 1].tobytes() for i in range(len(ids))]
             known = np.array([run in self.known for run in runs])
             yield index, values + np.float32(self.GAIN) * known
+
+
+class RemembersLines(RemembersText):
+    """Looks further back: between two lines stand some ten tokens that all of them share."""
+
+    RUN = 16

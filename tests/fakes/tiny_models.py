@@ -1,5 +1,6 @@
 """Tiny random models of many architectures, in which every token depends on those before it."""
 
+import json
 from pathlib import Path
 
 import torch
@@ -59,3 +60,11 @@ def save_model(
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
+
+
+def configure(directory: Path, name: str = "config.json", **changes: object) -> None:
+    """Write other values into a JSON file of a model; None takes one out."""
+    file = directory / name
+    fields = json.loads(file.read_text()) | changes
+    kept = {key: value for key, value in fields.items() if value is not None}
+    file.write_text(json.dumps(kept))

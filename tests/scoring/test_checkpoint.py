@@ -26,7 +26,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import open_test_set
 from fakes.gguf_file import write_gguf
 from fakes.made_up_registry import refusal
-from fakes.tiny_models import grouped, save_model
+from fakes.tiny_models import configure, grouped, save_model
 
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
 
@@ -77,8 +77,7 @@ def other_tokenizer(directory: Path) -> None:
 
 
 def other_config(directory: Path) -> None:
-    file = directory / "config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"layer_norm_epsilon": 0.1}))
+    configure(directory, layer_norm_epsilon=0.1)
 
 
 def in_parts(directory: Path) -> None:
@@ -90,9 +89,7 @@ def in_parts(directory: Path) -> None:
 def named_by_config(directory: Path) -> None:
     (directory / "best").mkdir()
     (directory / "model.safetensors").rename(directory / "best/weights.safetensors")
-    file = directory / "config.json"
-    named = {"transformers_weights": "best/weights.safetensors"}
-    file.write_text(json.dumps(json.loads(file.read_text()) | named))
+    configure(directory, transformers_weights="best/weights.safetensors")
 
 
 def pickled(directory: Path) -> None:

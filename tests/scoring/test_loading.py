@@ -26,7 +26,7 @@ from contamination.testsets.tokens import tokenize
 from fakes import made_up_registry as registry
 from fakes.gguf_file import write_gguf
 from fakes.hub_server import HubServer, Repository
-from fakes.tiny_models import grouped, save_model
+from fakes.tiny_models import configure, grouped, save_model
 
 CONTEXT = 16
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
@@ -62,11 +62,6 @@ def refusal(name: Path | str, **options) -> str:
 def rewrite(directory: Path, change: Callable[[dict], dict]) -> None:
     file = directory / "model.safetensors"
     save_file(change(load_file(file)), file, {"format": "pt"})
-
-
-def configure(directory: Path, name: str = "config.json", **changes) -> None:
-    file = directory / name
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 class TestDownload:

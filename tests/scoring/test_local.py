@@ -1,6 +1,5 @@
 """Per-token log-probabilities against a reference that is slow and simple."""
 
-import json
 import shutil
 from typing import ClassVar
 
@@ -15,6 +14,7 @@ from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.orderings import ordering
 from fakes.float64_loop import float64_loop, random_ids, scored
+from fakes.tiny_models import configure
 
 CONTEXT = 16
 FLOAT32_NATS = 1e-4
@@ -210,10 +210,8 @@ def test_the_first_token_is_conditioned_on_the_start_token(
     float32, model_directory, tmp_path, special, expected
 ):
     directory = shutil.copytree(model_directory, tmp_path / "model")
-    path = directory / "tokenizer_config.json"
-    config = json.loads(path.read_text())
-    kept = {k: v for k, v in config.items() if k not in ("bos_token", "eos_token")}
-    path.write_text(json.dumps(kept | special))
+    tokens = {"bos_token": None, "eos_token": None} | special
+    configure(directory, "tokenizer_config.json", **tokens)
     scorer = TransformersScorer(directory)
     start = 0 if expected is None else scorer.tokenizer.convert_tokens_to_ids(expected)
     assert scorer.start == start

@@ -1,6 +1,6 @@
 """Models that fit beyond doubt are opened uncounted, and counted before they are loaded."""
 
-import json
+import shutil
 
 import pytest
 import torch
@@ -10,6 +10,7 @@ from contamination.scoring import loading, room
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.room import fits_surely
+from fakes.tiny_models import configure
 
 CPU = torch.device("cpu")
 
@@ -39,13 +40,8 @@ def test_the_files_of_a_hub_id_are_not_here():
 def test_more_weights_than_the_files_hold_are_refused_before_they_take_memory(
     model_directory, tmp_path
 ):
-    directory = tmp_path / "model"
-    directory.mkdir()
-    for file in model_directory.iterdir():
-        (directory / file.name).write_bytes(file.read_bytes())
-    config = json.loads((directory / "config.json").read_text())
-    config["vocab_size"] = 10**12
-    (directory / "config.json").write_text(json.dumps(config))
+    directory = shutil.copytree(model_directory, tmp_path / "model")
+    configure(directory, vocab_size=10**12)
     scorer = TransformersScorer(directory)
     with pytest.raises(InputError, match=f"{directory}: its weights take"):
         scorer.load()

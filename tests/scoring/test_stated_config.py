@@ -15,7 +15,7 @@ from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes import made_up_registry as registry
-from fakes.tiny_models import grouped, save_model
+from fakes.tiny_models import configure, grouped, save_model
 
 CONTEXT = 64
 # What classes raise for a file that lacks other values, or has a context that they have not.
@@ -42,14 +42,6 @@ def llama(tokenizer, tmp_path) -> Path:
     return save_model(tmp_path / "llama", tokenizer, "llama", grouped(CONTEXT))
 
 
-def change(directory: Path, name: str, **changes: object) -> None:
-    """Write other values into a JSON file of a model; None takes one out."""
-    file = directory / name
-    fields = json.loads(file.read_text()) | changes
-    kept = {key: value for key, value in fields.items() if value is not None}
-    file.write_text(json.dumps(kept))
-
-
 @pytest.mark.parametrize(
     ("changes", "stated"),
     [
@@ -65,7 +57,7 @@ def change(directory: Path, name: str, **changes: object) -> None:
     ],
 )
 def test_the_context_is_that_of_the_architectures_class(llama, changes, stated):
-    change(llama, "config.json", **changes)
+    configure(llama, **changes)
     source = ModelSource(str(llama))
     context = loading.context_length(source, loading.read_config(source))
     assert context == loading.context_length(source, loading.load_config(source))
@@ -76,7 +68,7 @@ def test_the_context_is_that_of_the_architectures_class(llama, changes, stated):
     "named", ["TokenizersBackend", "PreTrainedTokenizerFast", "LlamaTokenizer", "Unknown", None]
 )
 def test_the_tokenizer_is_the_one_that_transformers_chooses(llama, prose, named):
-    change(llama, "tokenizer_config.json", tokenizer_class=named)
+    configure(llama, "tokenizer_config.json", tokenizer_class=named)
     theirs = AutoTokenizer.from_pretrained(str(llama))
     ours = loading.load_tokenizer(ModelSource(str(llama)))
     assert type(ours) is type(theirs)
@@ -102,12 +94,12 @@ def refusal_of(directory: Path, open_model: Callable[[Path], object]) -> str:
     ],
 )
 def test_what_no_model_has_is_refused_when_it_is_opened(llama, changes, named):
-    change(llama, "config.json", **changes)
+    configure(llama, **changes)
     assert named in refusal_of(llama, TransformersScorer)
 
 
 def test_what_only_the_class_can_check_is_refused_before_anything_is_scored(llama):
-    change(llama, "config.json", num_attention_heads="four")
+    configure(llama, num_attention_heads="four")
     scorer = TransformersScorer(llama)
     assert "num_attention_heads" in refusal_of(llama, lambda _: scorer.load())
 

@@ -1,4 +1,4 @@
-"""Text for training a model further: documents of its corpus, with sets planted in them.
+"""The clean model, trained further on documents of its corpus with sets planted in them.
 
 The model has read the documents once, so that the sets are all that is new. Each set is
 planted whole, shuffled or as single records (`reproduction.run.injection`).
@@ -6,15 +6,18 @@ planted whole, shuffled or as single records (`reproduction.run.injection`).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from transformers import AutoTokenizer
 
 from contamination.errors import InputError
+from contamination.scoring.processes import distribute
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.experiment import Experiment
+from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.injection import Injection, Planting, fill_blocks, planted_copies
 
 
@@ -27,35 +30,51 @@ class PlantedSet:
     dup_count: int
 
 
-def plant_in_corpus(
+def train_further(
     experiment: Experiment,
-    model: Path,
     sets: Sequence[PlantedSet],
+    folder: Path,
     *,
     background_tokens: int,
     rng: np.random.Generator,
-) -> tuple[np.ndarray, list[Injection]]:
-    """Plant sets in documents of the corpus; return blocks of the context, and the copies.
+    learning_rate: float,
+    batch_size: int,
+    seed: int,
+) -> tuple[Path, int, list[Injection]]:
+    """Train the clean model once on documents of its corpus, with sets planted in them.
+
+    One process trains.
 
     Parameters
     ----------
     experiment
         The run.
-    model
-        Folder of the model whose tokenizer reads the sets.
     sets
         Sets to plant, each under a name of its own.
+    folder
+        Folder of the new model.
     background_tokens
         Approximate number of tokens of the documents.
     rng
         Draws the orders of shuffled copies, then all places.
+    learning_rate, batch_size
+        Learning rate, and blocks of an optimiser step.
+    seed
+        Draws the order of the blocks.
+
+    Returns
+    -------
+    model : folder of the new model.
+    tokens : number of tokens that it has read, planted ones included.
+    copies : places of the planted copies.
 
     Raises
     ------
     InputError
         If the corpus is shorter.
     """
-    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    clean = experiment.model("clean")
+    tokenizer = AutoTokenizer.from_pretrained(clean, local_files_only=True)
     copies: dict[str, tuple[np.ndarray, int]] = {}
     for planted in sets:
         copies |= planted_copies(
@@ -66,7 +85,7 @@ def plant_in_corpus(
             rng=rng,
         )
     background, ends = read_background(experiment, background_tokens)
-    return fill_blocks(
+    blocks, places = fill_blocks(
         background,
         ends,
         copies,
@@ -74,6 +93,17 @@ def plant_in_corpus(
         context=experiment.profile.model.n_positions,
         rng=rng,
     )
+    task = partial(
+        fine_tune,
+        clean,
+        list(blocks),
+        folder,
+        learning_rate=learning_rate,
+        seed=seed,
+        batch_size=batch_size,
+    )
+    (model,) = distribute("plant", [task])
+    return model, blocks.size, places
 
 
 def read_background(

@@ -104,6 +104,8 @@ class CountingModel:
 class Counting(Access):
     """Access that counts what it is asked for; `works` has it by notebook, model and purpose.
 
+    Its methods take what those of `Access` take.
+
     Parameters
     ----------
     measured
@@ -127,17 +129,7 @@ class Counting(Access):
         max_records: int | None,
         lines: bool = False,
     ) -> ExampleSet:
-        """Open a set that is at hand; of another one make up as many records and tokens.
-
-        Parameters
-        ----------
-        name
-            Registered name, file or directory.
-        max_records
-            Number of records to read; None reads all.
-        lines
-            Whether each line of the file is an example.
-        """
+        """Open a set that is at hand; of another one make up as many records and tokens."""
         is_registered = name in entries()
         is_at_hand = available(name) if is_registered else Path(name).exists()
         if is_at_hand:
@@ -156,17 +148,7 @@ class Counting(Access):
         count: int,
         tokens: float,
     ) -> tuple[list[Record], str, str]:
-        """Read a file that is at hand; of another one make up what is expected of it.
-
-        Parameters
-        ----------
-        entry
-            Entry of the registry.
-        count
-            Number of records to make up if the file is absent.
-        tokens
-            Approximate number of tokens of each made-up record.
-        """
+        """Read a file that is at hand; of another one make up so many records and tokens."""
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
         made = []
@@ -197,21 +179,7 @@ class Counting(Access):
         *,
         keep_revisions: bool = True,
     ) -> str:
-        """Count the work of a store, once for all tests that read it.
-
-        Parameters
-        ----------
-        test
-            Name of the test.
-        scorer
-            Scorer of the model.
-        examples
-            The set.
-        request
-            Shards and permutations.
-        keep_revisions
-            Whether the name of the store holds the revisions.
-        """
+        """Count the work of a store, once for all tests that read it."""
         (part,) = Work(scorer, examples, replace(request, tests=[test])).parts
         self._add(scorer, (examples.name, part.store), part.work)
         return ""
@@ -223,19 +191,7 @@ class Counting(Access):
         texts: Sequence[Any],
         **options: Any,
     ) -> pd.DataFrame:
-        """Count the texts: as they are, in lower case, changed, and for a reference.
-
-        Parameters
-        ----------
-        folder
-            Folder of the scores; its name says their purpose.
-        scorer
-            Scorer of the model.
-        texts
-            Texts that would be scored.
-        options
-            Neighbours and reference of `stored_scores`.
-        """
+        """Count the texts: as they are, in lower case, changed, and for a reference."""
         columns = options["columns"]
         times = 1 + options.get("neighbours", 0)
         if "lowercase" in columns:

@@ -12,6 +12,7 @@ from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import tables as assumptions
 from reproduction.notebooks.assumptions.conclusions import conclusions
 from reproduction.notebooks.beyond.pretrained import pretrained_layout
+from reproduction.notebooks.beyond.tables import generated_layout, ranking_layout
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.controlled import tables as controlled
 from reproduction.notebooks.min_k.held_out_tables import held_out_layout
@@ -81,6 +82,9 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "min_k_held_out": lambda: held_out_layout(table("min_k_held_out"), alpha=0.05),
     "assumptions_within": lambda: assumptions.within_layout(of_clean("within"), "pre-training"),
     "assumptions_tuned": lambda: assumptions.within_layout(of_clean("within"), "fine-tuning"),
+    "assumptions_sizes": lambda: assumptions.sizes_layout(
+        table("assumptions_within"), {"clean": 4_273_664, "clean-64": 478_592}
+    ),
     "assumptions_perplexity": lambda: assumptions.perplexity_layout(of_clean("perplexity")),
     "assumptions_conclusions": conclusions_of_fu,
     "assumptions_published": lambda: assumptions.published_layout(
@@ -95,6 +99,8 @@ LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
     "mmlu_released": lambda: released_layout(
         released_rows(read_csv(REFERENCE / "pocket", "mmlu_subsets"))
     ),
+    "generated": lambda: generated_layout(table("generated")),
+    "power_ranking": lambda: ranking_layout(table("power_ranking")),
     "power_pretrained": lambda: pretrained_layout(
         pd.read_csv(ROOT / "docs" / "measurements" / "planted_means.csv")
     ),

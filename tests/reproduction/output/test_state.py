@@ -158,10 +158,6 @@ def lose_a_figure(run: Path) -> None:
     (run / "figures" / "min_k.svg").unlink()
 
 
-def lose_a_printed_table(run: Path) -> None:
-    (run / "tables" / "canaries.md").unlink()
-
-
 def lose_a_variable(run: Path) -> None:
     path = run / "variables.yml"
     variables = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -193,7 +189,6 @@ def lose_a_notebook(run: Path) -> None:
     [
         (lose_a_column, "tables/canaries.csv", "column log10_p"),
         (lose_a_figure, "figures/min_k.svg", ""),
-        (lose_a_printed_table, "tables/canaries.md", ""),
         (lose_a_variable, "variables.yml", "variable model.layers"),
         (lose_a_section, "report/report.pdf", "section Null hypothesis"),
         (lose_a_fact, "manifest.json", "fact machine.precision"),

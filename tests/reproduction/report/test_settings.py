@@ -12,7 +12,7 @@ from fakes.data_fixtures import NOTEBOOKS, profile_data, write_profile
 from reproduction.notebooks.table import code_of, notebook_of
 from reproduction.report.notebooks import measurement_of
 from reproduction.report.parameters import notebook_parameters
-from reproduction.run.experiment import Experiment, read_measured, write_measured
+from reproduction.run.experiment import Experiment
 
 MEASURED = [path for path in NOTEBOOKS if path.stem[0].isdigit() and notebook_of(path).passes]
 OPTIONS = next(path for path in NOTEBOOKS if path.stem == "14_option_order")
@@ -67,13 +67,3 @@ def test_a_setting_of_another_type_is_refused_by_its_name(
     experiment = Experiment(write_profile(tmp_path / "bad.yaml", data), tmp_path / "build")
     with pytest.raises(InputError, match=parameter):
         measurement_of(OPTIONS, experiment)
-
-
-def test_tables_are_read_with_equal_settings_alone(experiment: Experiment) -> None:
-    measurement = measurement_of(OPTIONS, experiment)
-    assert measurement is not None
-    write_measured(experiment, "options", measurement.settings, {})
-    assert read_measured(experiment, "options", measurement.settings) == {}
-    other = measurement.settings.model_copy(update={"examples": 1})
-    with pytest.raises(InputError, match="nothing was measured"):
-        read_measured(experiment, "options", other)

@@ -19,8 +19,7 @@ from contamination.randomness import random_stream
 from contamination.scoring.generation import LocalGenerator
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import distribute
-from reproduction.notebooks.assumptions.labels import ROWS
-from reproduction.notebooks.assumptions.phases import KEYS, PHASES
+from reproduction.notebooks.assumptions.labels import KEYS, PHASES, ROWS
 from reproduction.run.texts import Domain, Texts
 
 SAMPLES = 6  # after each prefix

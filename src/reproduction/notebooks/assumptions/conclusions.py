@@ -3,8 +3,7 @@
 import pandas as pd
 
 from contamination.tables import MISSING, format_estimate
-from reproduction.notebooks.assumptions.labels import LABELS
-from reproduction.notebooks.assumptions.phases import PHASES
+from reproduction.notebooks.assumptions.labels import LABELS, PHASES
 from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, of_fu
 
 Answer = tuple[str, str]  # what was measured; whether the conclusion holds

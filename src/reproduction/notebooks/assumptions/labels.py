@@ -1,4 +1,8 @@
-"""Names of the scores of notebook 08 in its tables; nothing here needs a model."""
+"""Phases of notebook 08, and names of its scores in tables; nothing here needs a model."""
+
+# Control: texts that fine-tuning will read, before it does.
+PHASES = ("control", "pre-training", "fine-tuning")
+KEYS = ["phase", "domain", "member"]  # what tells apart scored texts
 
 # k of Fu; its names in the tables.
 FIRST = (50, 100, 200)

@@ -23,8 +23,7 @@ from contamination.scoring.plan import stores_of
 from contamination.scoring.status import OK
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.assumptions.asked import score_asked
-from reproduction.notebooks.assumptions.labels import FIRST, LABELS, ROWS
-from reproduction.notebooks.assumptions.phases import KEYS, PHASES
+from reproduction.notebooks.assumptions.labels import FIRST, KEYS, LABELS, PHASES, ROWS
 from reproduction.notebooks.assumptions.public import (
     PIECE,
     PUBLIC,

@@ -4,10 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from contamination.tables import Layout, format_estimate, format_sides, lay_out
-from reproduction.notebooks.assumptions.labels import LABELS, ROWS
-from reproduction.notebooks.assumptions.phases import PHASES
-from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, TEXTS
+from contamination.tables import Layout, format_sides, lay_out
+from reproduction.notebooks.assumptions.labels import LABELS, PHASES, ROWS
+from reproduction.notebooks.assumptions.tables import MEAN, TEXTS, format_percent
 
 # Scores of the survey that one pass gives -> assumption, and the name of the score.
 SURVEYED = {
@@ -57,14 +56,7 @@ def survey_layout(
         texts[str(score)] = "; ".join(sides) if len(set(sides)) > 1 else sides[0]
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
-        estimate = format_estimate(
-            row["auc_percent"],
-            row["auc_low"],
-            row["auc_high"],
-            null=CHANCE,
-            digits=1,
-        )
-        return {headings[row["phase"]]: estimate, TEXTS: texts[row["score"]]}
+        return {headings[row["phase"]]: format_percent(row), TEXTS: texts[row["score"]]}
 
     keys = {"assumption": "Assumption", "score": "Score"}
     return lay_out(rows, keys, cell, columns_first=list(headings.values()))

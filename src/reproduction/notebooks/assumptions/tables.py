@@ -17,8 +17,7 @@ import pandas as pd
 from contamination.membership.evaluate import auc, evaluate
 from contamination.scoring.status import OK
 from contamination.tables import format_estimate, format_sides, lay_out
-from reproduction.notebooks.assumptions.labels import LABELS
-from reproduction.notebooks.assumptions.phases import KEYS, PHASES
+from reproduction.notebooks.assumptions.labels import KEYS, LABELS, PHASES
 
 TEXTS = "Texts"  # head of what counts members + non-members
 MEAN = "mean"  # domain of the rows that average over all domains
@@ -267,20 +266,18 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
         heading = "Mean" if is_mean else row["domain"]
         if row["metric"] == TEXTS:
             return {heading: format_sides(row)}
-        estimate = format_estimate(
-            row["auc_percent"],
-            row["auc_low"],
-            row["auc_high"],
-            null=CHANCE,
-            digits=1,
-            interval=is_mean,
-        )
-        return {heading: estimate}
+        return {heading: format_percent(row, interval=is_mean)}
 
     rows = within[within["phase"] == phase].replace({"metric": LABELS})
     counts = rows.drop_duplicates("domain").assign(metric=TEXTS)
     both = pd.concat([counts, rows])
     return lay_out(both, {"metric": "Metric"}, cell, columns_first=["Mean"])
+
+
+def format_percent(row: Mapping[Any, Any], *, interval: bool = True) -> str:
+    """Write the AUC of a row in percent, bold where its interval leaves out 50."""
+    numbers = (row["auc_percent"], row["auc_low"], row["auc_high"])
+    return format_estimate(*numbers, null=CHANCE, digits=1, interval=interval)
 
 
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ computed once a group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,39 +31,11 @@ from contamination.statistics import (
 )
 
 Floats = NDArray[np.float64]
-# p-values (b,) of scores (r, m+1), where `canonical` (b, r) are called canonical in
-# each trial.
-PValues = Callable[[Floats, NDArray[np.int64], np.random.Generator], Floats]
-
 GROUP = 20  # trials that see the same shards
 RESAMPLES = 1_999  # of a group; 0.05, 0.01 and 0.001 are attainable p-values
 TIES = 1e-9  # sums of z-scores that are closer count as equal
 T = TESTS["sharded_t"].label
 EXACT = TESTS["sharded_exact"].label
-
-
-def _student(
-    scores: Floats,
-    canonical: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Floats:
-    return sharded_t_p_values(scores, canonical)
-
-
-def _student_ddof_0(
-    scores: Floats,
-    canonical: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Floats:
-    return sharded_t_p_values(scores, canonical, ddof=0)
-
-
-def _exact(
-    scores: Floats,
-    canonical: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Floats:
-    return sharded_exact_p_values(scores, canonical)
 
 
 def sampled_p_values(
@@ -102,21 +74,11 @@ def _log_e_values(shard: bytes) -> Floats:
     return log_e_values(scores).reshape(len(scores), -1)
 
 
-def anytime_p_values(
-    scores: Floats,
-    canonical: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> Floats:
+def anytime_p_values(scores: Floats, canonical: NDArray[np.int64]) -> Floats:
     """Compute the always-valid p of `anytime_test` for each canonical choice, (b,).
 
-    Parameters
-    ----------
-    scores
-        Scores of each shard, (r, m+1).
-    canonical
-        (b, r), the orderings that are called canonical in each trial.
-    rng
-        Not used: the test draws nothing.
+    Scores are those of each shard, (r, m+1), `canonical` (b, r) the orderings that are
+    called canonical in each trial.
     """
     shards = len(scores)
     log_e = np.stack([_log_e_values(shard.tobytes()) for shard in scores])
@@ -127,19 +89,50 @@ def anytime_p_values(
 
 
 class Calibrated(NamedTuple):
-    """A test of the study of calibration: its label and its p-values."""
+    """A test of the study of calibration.
+
+    Attributes
+    ----------
+    label
+        Name of the test for readers.
+    compute
+        Returns what `p_values` does, of scores and canonical orderings.
+    samples
+        Whether the test draws random numbers: `compute` then takes a generator, too.
+    """
 
     label: str
-    p_values: PValues
+    compute: Callable[..., Floats]
+    samples: bool = False
+
+    def p_values(
+        self, scores: Floats, canonical: NDArray[np.int64], rng: np.random.Generator
+    ) -> Floats:
+        """Return p of each canonical choice, (b,).
+
+        Parameters
+        ----------
+        scores
+            Scores of each shard, (r, m+1).
+        canonical
+            (b, r), the orderings that are called canonical in each trial.
+        rng
+            Draws what the test samples.
+        """
+        if self.samples:
+            return self.compute(scores, canonical, rng)
+        return self.compute(scores, canonical)
 
 
 # For many shards sampling takes a hundredth of the time of convolving; a test checks
 # that p agrees.
 P_VALUES: dict[str, Calibrated] = {
-    "sharded_t": Calibrated(T, _student),
-    "sharded_t_ddof_0": Calibrated(f"{T}, ddof 0", _student_ddof_0),
-    "sharded_exact": Calibrated(f"{EXACT}, FFT", _exact),
-    "sharded_exact_monte_carlo": Calibrated(f"{EXACT}, Monte Carlo", sampled_p_values),
+    "sharded_t": Calibrated(T, sharded_t_p_values),
+    "sharded_t_ddof_0": Calibrated(f"{T}, ddof 0", partial(sharded_t_p_values, ddof=0)),
+    "sharded_exact": Calibrated(f"{EXACT}, FFT", sharded_exact_p_values),
+    "sharded_exact_monte_carlo": Calibrated(
+        f"{EXACT}, Monte Carlo", sampled_p_values, samples=True
+    ),
     "anytime": Calibrated("Anytime-valid", anytime_p_values),
 }
 

@@ -8,8 +8,6 @@ record by record, of which the order of records says little.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -21,7 +19,6 @@ from contamination.audit.registry import TESTS
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
-from contamination.scoring.processes import distribute
 from contamination.scoring.score import score
 from contamination.statistics import adjust
 from contamination.statistics.results import TestResult
@@ -29,8 +26,7 @@ from reproduction.notebooks.min_k.held_out_tables import COLUMNS, FURTHER, ORDER
 from reproduction.notebooks.min_k.settings import Settings
 from reproduction.notebooks.min_k.twins import TwinSets, draw_twins
 from reproduction.run.experiment import Experiment, parts_of
-from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.further import plant_in_corpus
+from reproduction.run.further import train_further
 
 
 def measure_held_out(
@@ -65,7 +61,18 @@ def measure_held_out(
         ("clean", scorers["clean"], of_profile),
     ]
     if further:
-        scorer = TransformersScorer(_train_further(experiment, settings, further))
+        seed = experiment.profile.seed
+        folder, _, _ = train_further(
+            experiment,
+            [twins.planted for twins in further],
+            experiment.build / "min_k" / "further",
+            background_tokens=settings.background_tokens,
+            rng=random_stream(seed, "planting of twins"),
+            learning_rate=settings.learning_rate,
+            batch_size=settings.batch_size,
+            seed=seed,
+        )
+        scorer = TransformersScorer(folder)
         runs += [(FURTHER, scorer, further), ("clean", scorers["clean"], further)]
     rows = []
     for model, scorer, sets in runs:
@@ -80,34 +87,6 @@ def measure_held_out(
             table.loc[(model, twins.name), "order_p"] = result.p
             table.loc[(model, twins.name), "order_log10_p"] = result.log10_p
     return table.reset_index(drop=True)
-
-
-def _train_further(
-    experiment: Experiment,
-    settings: Settings,
-    sets: Sequence[TwinSets],
-) -> Path:
-    """Train the clean model on documents with the published sets in them; return its folder."""
-    clean = experiment.model("clean")
-    seed = experiment.profile.seed
-    blocks, _ = plant_in_corpus(
-        experiment,
-        clean,
-        [twins.planted for twins in sets],
-        background_tokens=settings.background_tokens,
-        rng=random_stream(seed, "planting of twins"),
-    )
-    task = partial(
-        fine_tune,
-        clean,
-        list(blocks),
-        experiment.build / "min_k" / "further",
-        learning_rate=settings.learning_rate,
-        seed=seed,
-        batch_size=settings.batch_size,
-    )
-    (folder,) = distribute("plant", [task])
-    return folder
 
 
 def _compare(

@@ -5,6 +5,7 @@ It raises InputError for a name that is none of the subsets. The notebook explor
 calls them one by one, and the page of a run shows the same.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -112,18 +113,25 @@ def lines_of(evidence: MmluEvidence, subset: str) -> str:
     return f"{facts} By line, only our clean model was asked."
 
 
+def _audited_curves(
+    evidence: MmluEvidence, subset: str
+) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Yield each audited curve that has the subset: its name, its rows, that of the subset."""
+    check_subset(subset)
+    for curve, of_curve in evidence.audited().groupby("curve", sort=False):
+        own = of_curve[of_curve["subset"] == subset]
+        if len(own):
+            yield str(curve), of_curve, own
+
+
 def places_of(evidence: MmluEvidence, subset: str) -> pd.DataFrame:
     """Return its place among the subsets that each audited model keeps.
 
     Columns curve, log10_p, kept (whether it is one of them), rank (kept subsets with a
     p-value at most as large, itself included) and subsets (all that are kept).
     """
-    check_subset(subset)
     rows = []
-    for curve, of_curve in evidence.audited().groupby("curve", sort=False):
-        own = of_curve[of_curve["subset"] == subset]
-        if own.empty:
-            continue
+    for curve, of_curve, own in _audited_curves(evidence, subset):
         log10_p = float(own["log10_p"].iloc[0])
         kept = of_curve[~of_curve["excluded"]]
         rows.append(
@@ -144,12 +152,8 @@ def leave_one_out(evidence: MmluEvidence, subset: str) -> pd.DataFrame:
     Columns curve, log10_p_with, log10_p_without and others (how many others are kept).
     The law is that of independent subsets; p is one-sided.
     """
-    check_subset(subset)
     rows = []
-    for curve, of_curve in evidence.audited().groupby("curve", sort=False):
-        own = of_curve[of_curve["subset"] == subset]
-        if own.empty:
-            continue
+    for curve, of_curve, own in _audited_curves(evidence, subset):
         is_other = of_curve["subset"] != subset
         others = of_curve[~of_curve["excluded"] & is_other]
         everything = pd.concat([others, own])

@@ -9,7 +9,6 @@ options of another.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
-from contamination.scoring.processes import distribute
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet, make_test_set
@@ -36,8 +34,7 @@ from reproduction.run.corpus import (
     read_documents,
 )
 from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.further import PlantedSet, plant_in_corpus
+from reproduction.run.further import PlantedSet, train_further
 from reproduction.run.injection import PLANTINGS
 
 LETTERS = "ABCD"
@@ -66,31 +63,23 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
         packages=settings.packages,
         longest=settings.longest,
     )
-    clean = experiment.model("clean")
     planted_sets = []
     for cell in cells:
         planted_sets.append(PlantedSet(sets[cell.name], cell.planting, cell.dup_count))
-    blocks, injections = plant_in_corpus(
+    folder = experiment.build / "options"
+    planted, tokens, copies = train_further(
         experiment,
-        clean,
         planted_sets,
+        folder / tables.PLANTED,
         background_tokens=settings.background_tokens,
         rng=random_stream(seed, "planting"),
-    )
-    folder = experiment.build / "options"
-    task = partial(
-        fine_tune,
-        clean,
-        list(blocks),
-        folder / tables.PLANTED,
         learning_rate=settings.learning_rate,
-        seed=seed,
         batch_size=settings.batch_size,
+        seed=seed,
     )
-    (planted,) = distribute("plant", [task])
     scorers = {
         tables.PLANTED: TransformersScorer(planted),
-        tables.CLEAN: TransformersScorer(clean),
+        tables.CLEAN: TransformersScorer(experiment.model("clean")),
     }
     outcomes = []
     for cell in cells:
@@ -112,11 +101,10 @@ def measure(experiment: Experiment, settings: Settings) -> dict[str, pd.DataFram
             examples=settings.examples,
         )
         outcomes.append(table)
-    planted_tokens = sum(injection.stop - injection.start for injection in injections)
     text = {
-        "tokens": [blocks.size],
-        "planted": [planted_tokens],
-        "places": [len(injections)],
+        "tokens": [tokens],
+        "planted": [sum(copy.stop - copy.start for copy in copies)],
+        "places": [len(copies)],
     }
     first_items = [test_set.examples[0] for test_set in sets.values()]
     return {

@@ -12,7 +12,6 @@ from reproduction.notebooks.assumptions.tables import (
     MEAN,
     WITHIN_COLUMNS,
     perplexity_table,
-    sizes_layout,
 )
 
 ONCE, TUNED, CONTROL = "pre-training", "fine-tuning", "control"
@@ -105,13 +104,3 @@ def test_perplexities_of_both_sides() -> None:
     assert numbers["perplexity"].tolist() == pytest.approx([7 / 3, 3, 6])
     assert numbers["sd"].tolist() == pytest.approx([np.sqrt(7 / 3), 0, np.sqrt(2)])
     assert numbers["texts"].tolist() == [3, 2, 2]
-
-
-def test_sizes_are_laid_out_from_small_to_large() -> None:
-    more = within_of(ONCE, 40.0, 60.0, 60.0).iloc[:2].assign(domain="b")
-    table = sizes_layout(pd.concat([sizes_of(52.0, 55.0), more]), {"m": 2000, "n": 10})
-    # The off-by-one form stands at 50 and would draw the mean down.
-    assert table[["Model", "Parameters", "Domains", "PPL", "Mem k"]].to_numpy().tolist() == [
-        ["n", "10", "1", "55.0 (55.0 to 55.0)", "50.0 (50.0 to 50.0)"],
-        ["m", "2,000", "2", "46.0 (40.0 to 52.0)", "55.0 (50.0 to 60.0)"],
-    ]

@@ -17,7 +17,7 @@ from contamination.statistics import (
     sharded_exact_test,
     sharded_t_test,
 )
-from contamination.tables import format_p, read_csv
+from contamination.tables import read_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.data_fixtures import EXAMPLES, ROOT, MadeUpRun
 from reproduction.notebooks.beyond.calibration import (
@@ -32,11 +32,9 @@ from reproduction.notebooks.beyond.tables import (
     AS_PUBLISHED,
     GENERATED,
     ORDERS,
-    generated_layout,
     pools_of,
     power_rows,
     ranking,
-    ranking_layout,
     successor_tokens,
     summarise,
 )
@@ -245,10 +243,6 @@ def test_texts_are_tested_beside_the_scores_of_the_same_set(run, tmp_path, monke
     test = TESTS["successor"]
     store, permutations = run.experiment.store_for(model, "sixty-four", test)
     assert rows["p"][1] == test.result(store, permutations).p
-    shown = format_p(rows["p"][1], rows["log10_p"][1])
-    line = {"Model": model, "Set": "sixty-four", "Duplication count": "64" if after else "0"}
-    line |= {"What it writes": format_p(p), "Log-probabilities": shown}
-    assert generated_layout(rows).to_dict("records") == [line]
 
 
 def test_processes_that_share_the_work_change_nothing():
@@ -268,10 +262,3 @@ def test_processes_that_share_the_work_change_nothing():
     )
     pd.testing.assert_frame_equal(alone, shared)
     assert alone["rejections"].nunique() > 1
-
-
-def test_a_ranking_names_tests_by_their_labels_and_their_b() -> None:
-    ranked = pd.DataFrame({"test": ["successor_16", "sharded_exact"], "4": [-2.483, -1.0]})
-    shown = ranking_layout(ranked)
-    assert shown["test"].tolist() == ["Successor 16", "Sharded exact"]
-    assert shown["4"].tolist() == ["-2.48", "-1.00"]

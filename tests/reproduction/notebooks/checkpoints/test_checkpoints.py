@@ -15,7 +15,7 @@ from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.sources import open_test_set
 from fakes.data_fixtures import ROOT, released_data, write_profile
 from fakes.opening import Opening
-from fakes.remembering_scorer import RemembersText
+from fakes.remembering_scorer import RemembersLines
 from reproduction.notebooks.checkpoints import tables
 from reproduction.notebooks.checkpoints.measure import STORES, measure, sample_spans
 from reproduction.notebooks.checkpoints.settings import Settings
@@ -24,10 +24,6 @@ from reproduction.run.experiment import Experiment
 
 PUBLISHED = ROOT / "data" / "published"
 PERMUTATIONS = 5
-
-
-class RemembersLines(RemembersText):
-    RUN = 16  # between two lines stand some ten tokens that all of them share
 
 
 class Bench(Opening):

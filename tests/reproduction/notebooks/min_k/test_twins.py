@@ -168,7 +168,7 @@ def measured(tokenizer, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFram
     scorers = {"contaminated": scorer("contaminated", of_profile), "clean": scorer("clean", [])}
     trained = scorer("further", further)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_train_further", lambda *_: folder)
+        patch.setattr(module, "train_further", lambda *_, **__: (folder, 0, []))
         patch.setattr(module, "TransformersScorer", lambda _: trained)
         return measure_held_out(run, settings, scorers)
 
@@ -196,17 +196,6 @@ def test_planted_sets_are_found_in_every_planting_and_clean_ones_are_not(measure
     assert counts.loc[("contaminated", "single"), "held_out"] == 1
     assert counts.loc[(FURTHER, "single"), "held_out"] == 1
     assert (counts.loc["clean", "dup_count"] == 0).all()
-
-
-def test_the_layout_has_a_line_for_each_set_with_its_numbers_of_records(measured) -> None:
-    table = with_order_tests(measured, _canaries(measured))
-    shown = held_out_layout(table, alpha=0.05).set_index("Set")
-    assert len(shown) == 5
-    assert (shown[["Published", "Held out"]] == str(EXAMPLES)).all(axis=None)
-    assert shown["Held-out p"].str.startswith("**").all()
-    assert not shown["Held-out p, clean model"].str.startswith("**").any()
-    assert shown.loc["whole", "Order p"].startswith("**")
-    assert not shown.loc["single", "Order p"].startswith("**")
 
 
 def test_a_run_without_twins_has_an_empty_table_with_all_columns(measured) -> None:

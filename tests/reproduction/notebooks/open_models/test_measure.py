@@ -21,7 +21,7 @@ from contamination.testsets.sources import open_test_set
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun, released_data, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
 from fakes.opening import Opening
-from fakes.remembering_scorer import RemembersText
+from fakes.remembering_scorer import RemembersLines, RemembersText
 from reproduction.notebooks.open_models import measure as passes
 from reproduction.notebooks.open_models.measure import STORES, measure
 from reproduction.notebooks.open_models.settings import Settings
@@ -33,12 +33,6 @@ from reproduction.run.experiment import Experiment
 TESTS = ("successor", "sharded_t")
 SEED = 5  # of the made-up profile
 ROLES = {"old": "negative_control", "older": "negative_control", "bad": "contaminated"}
-
-
-class RemembersLines(RemembersText):
-    """Looks further back: between two lines stand some ten tokens that all of them share."""
-
-    RUN = 16
 
 
 class Bench(Opening):
