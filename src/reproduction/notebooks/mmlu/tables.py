@@ -26,6 +26,7 @@ from reproduction.notebooks.mmlu.measure import (
     FAMILY,
     STORES,
     Segmented,
+    title,
 )
 from reproduction.output.published import (
     AUDITED,
@@ -283,9 +284,11 @@ def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
         shown = p_or_status(row, bold=row["excluded"])
         return {f"{row['model']}, {TESTS[row['test']].label.lower()}, here": shown}
 
+    examples = subsets.groupby("subset")["examples"].transform("max")
+    names = sorted(subsets["subset"].unique())
     return lay_out(
-        subsets.assign(examples=subsets.groupby("subset")["examples"].transform("max")),
+        subsets.assign(subset=subsets["subset"].map(title), examples=examples),
         {"subset": "Subset", "examples": "Examples"},
         cells,
-        rows_first=sorted(subsets["subset"].unique()),
+        rows_first=[title(name) for name in names],
     )
