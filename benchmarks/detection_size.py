@@ -123,7 +123,7 @@ def draw(rows: pd.DataFrame, threshold: float) -> Figure:
     place = MODELS.index(PAPER)
     panels[0].plot([place - 0.3, place + 0.3], [threshold] * 2, color="0.4", linestyle=":")
     panels[0].annotate("threshold in\ntheir text", (place, threshold), (place, 2.2), ha="center")
-    panels[0].set_ylabel("copies read")
+    panels[0].set_ylabel("Copies read")
     return figure
 
 

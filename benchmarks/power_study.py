@@ -1,6 +1,7 @@
 """The study behind the default test: power for the tokens read, pooled over seeds.
 
     make study        (or: .venv/bin/python benchmarks/power_study.py study study-2)
+    .venv/bin/python benchmarks/power_study.py        (draws what was measured)
 
 Reads results/<profile>/tables/power_replicates.csv of every profile, which notebook 05 has written,
 or makes it from build/<profile> with the parameters that the profile gives notebook 05. Writes
@@ -24,6 +25,7 @@ from reproduction.output.figures import use_style
 from reproduction.run.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
+MEASUREMENTS = ROOT / "docs" / "measurements"
 ALPHAS = (0.05, 0.001)
 CHOSEN_ON = "study"
 
@@ -70,11 +72,23 @@ def differences(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
+def draw(rows: pd.DataFrame) -> None:
+    """Draw docs/power.svg from the rows of one group of sets in power.csv."""
+    use_style()
+    with replacing(ROOT / "docs" / "power.svg") as path:
+        plot_power_per_token(rows).savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
-    """Pool the profiles named on the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("profiles", nargs="+")
+    """Pool the profiles named on the command line; without one, draw what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("profiles", nargs="*")
     profiles = parser.parse_args().profiles
+    if not profiles:
+        measured = pd.read_csv(MEASUREMENTS / "power.csv")
+        confirming = measured.loc[measured["sets"].str.endswith(", confirming"), "sets"]
+        draw(measured[measured["sets"] == confirming.iloc[-1]])
+        return
     rows = pd.concat([replicates(profile) for profile in profiles], ignore_index=True)
     chosen_on = rows["dataset"].str.match(rf"{CHOSEN_ON}/.*[01]$")
     part = chosen_on.map({True: "choosing", False: "confirming"})
@@ -83,15 +97,11 @@ def main() -> None:
         for (profile, name), group in rows.groupby(["profile", part])
     }
     measured = pd.concat(tables, names=["sets"]).reset_index("sets")
-    with replacing(ROOT / "docs" / "measurements" / "power.csv") as path:
+    with replacing(MEASUREMENTS / "power.csv") as path:
         measured.round(4).to_csv(path, index=False, lineterminator="\n")
-    with replacing(ROOT / "docs" / "measurements" / "power_differences.csv") as path:
+    with replacing(MEASUREMENTS / "power_differences.csv") as path:
         differences(rows[~chosen_on]).round(4).to_csv(path, index=False, lineterminator="\n")
-    use_style()
-    with replacing(ROOT / "docs" / "power.svg") as path:
-        plot_power_per_token(tables[f"{profiles[-1]}, confirming"]).savefig(
-            path, metadata={"Date": None}
-        )
+    draw(tables[f"{profiles[-1]}, confirming"])
 
 
 if __name__ == "__main__":

@@ -191,8 +191,8 @@ def draw_tokens(axes: Axes) -> None:
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="records of 100 tokens",
-        ylabel="tokens read",
+        xlabel="Records (100 tokens each)",
+        ylabel="Tokens read",
         title="a  By records",
     )
 
@@ -219,8 +219,8 @@ def draw_seconds(axes: Axes, runs: pd.DataFrame) -> None:
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="tokens read",
-        ylabel="processor seconds",
+        xlabel="Tokens read",
+        ylabel="Processor time (s)",
         title="b  By tokens",
     )
     axes.set_yticks(SECONDS, labels=[f"{seconds:g}" for seconds in SECONDS])
@@ -243,8 +243,8 @@ def draw_speeds(axes: Axes, speeds: pd.DataFrame) -> None:
     axes.set(
         xscale="log",
         yscale="log",
-        xlabel="weights",
-        ylabel="tokens a second",
+        xlabel="Weights",
+        ylabel="Speed (tokens per second)",
         title="c  By weights",
     )
 

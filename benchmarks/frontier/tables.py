@@ -347,7 +347,7 @@ def power_figure(table: pd.DataFrame) -> Figure:
         key = Line2D([], [], ls="", marker="o", color="0.4", fillstyle=fill, ms=6)
         handles[f"{part} seed"] = key
     handles[f"p = {SIGNIFICANT}"] = level
-    figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
+    figure.supxlabel("Tokens read (passes over the set)", fontsize="medium")
     figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize="small"

@@ -177,6 +177,19 @@ def test_ids_matter_only_in_the_text(records):
         assert row(found, "sequential_id")["observed"] == pytest.approx(observed)
 
 
+@pytest.mark.parametrize("shards", [1, 12])
+def test_years_that_follow_the_order_are_told_and_judge_nothing(records, shards):
+    rng = np.random.default_rng(0)
+    in_order = [f"{r['text']} of {1800 + i}" for i, r in enumerate(records)]
+    told = diagnose(in_order, shards=shards)
+    assert "rank correlation +1.00" in told.remark
+    assert told.verdict == diagnosis(records, shards=shards).verdict
+    assert "rank correlation -1.00" in diagnose(in_order[::-1], shards=shards).remark
+    assert diagnose(rng.permutation(in_order).tolist(), shards=shards).remark == ""
+    few = [text if i % 2 else "no year" for i, text in enumerate(in_order)]
+    assert diagnose(few, shards=shards).remark == ""
+
+
 @pytest.mark.parametrize(
     ("p", "log_orderings", "verdict", "named"),
     [

@@ -198,6 +198,24 @@ def test_the_silence_of_a_control_that_predicts_less_well_is_called_weak(control
     assert ("silence is weak" in verdict.reason) == weak
 
 
+@pytest.mark.parametrize(
+    ("controls", "fit", "warned"),
+    [
+        ({}, None, True),
+        ({ZLIB_BASELINE: 0.5}, None, True),
+        (SILENT, None, False),
+        (SILENT, ControlFit(model=1.3, control=2.9), True),
+        (SILENT, ControlFit(model=1.3, control=1.4), False),
+    ],
+)
+def test_an_order_in_time_asks_for_an_able_control(controls, fit, warned):
+    evidence = Evidence("t", 1e-9, controls=controls, fit=fit, years="years follow the order")
+    verdict = decide([evidence], alpha=0.05)
+    assert verdict.conclusion == "proven"
+    assert ("years follow the order" in verdict.reason) == warned
+    assert "years" not in decide([replace(evidence, p=0.5)], alpha=0.05).reason
+
+
 def test_a_verdict_is_positive_only_where_p_is_small_and_nothing_objects():
     for p, order, control, habit in product(
         np.linspace(0.001, 1, 40), ORDERS, (0.01, 0.5), (False, True)

@@ -26,6 +26,7 @@ from contamination.statistics import (
     sharded_t_test,
 )
 from contamination.testsets import tokens
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import tokenize
 from fakes.items import drawn_items, items_set
@@ -214,6 +215,18 @@ def test_a_set_that_was_read_in_reverse_is_told(tokenizer, tmp_path):
     assert of_reverse.verdict().status != 1
     read = run_audit(model, words, replace(request, name="as read"))
     assert not any("in reverse" in note for note in read.notes())
+
+
+def test_a_set_in_the_order_of_time_asks_for_an_able_control(tokenizer, prose, tmp_path):
+    texts = tuple(f"{prose[i][:60].strip()} of {1800 + i}\n" for i in range(40))
+    dated = ExampleSet("dated", texts, "text/1", "data")
+    request = Request(["successor"], name="model", directory=tmp_path)
+    reader = Remembers(tokenizer, dated, 40.0)
+    published = run_audit(reader, dated, request).as_dict()["verdict"]
+    assert published["conclusion"] == "proven"
+    assert "rank correlation" in published["reason"]
+    declared = run_audit(reader, dated, replace(request, order_drawn=True))
+    assert "rank correlation" not in declared.verdict().reason
 
 
 def test_a_declared_order_makes_diagnosis_and_compressor_remarks(tokenizer, tmp_path):

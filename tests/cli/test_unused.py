@@ -32,6 +32,8 @@ UNUSED = [
     (SCORE, "--timeout 3", "--endpoint"),
     (MEMBERSHIP, "--concurrency 3", "--endpoint"),
     ((*TEST, *THERE), "--precision float16", "--endpoint"),
+    ((*MEMBERSHIP, *THERE), "--precision float16", "--endpoint"),
+    ((*MEMBERSHIP, *THERE, "--reference", "small"), "--revision main", "--endpoint"),
     ((*TEST, *GENERATE), "--price-in 1", "--dry-run"),
     ((*TEST, "--dry-run"), "--output a.json", "--dry-run"),
     (("leaderboard", "."), "--kind successors", "--own"),
@@ -90,8 +92,16 @@ def test_a_mirror_in_which_one_of_the_sets_is_looked_for_is_kept() -> None:
 
 
 def test_a_reference_is_loaded_here_whatever_serves_the_first_model() -> None:
-    served = ModelChoice(endpoint="http://a/v1", tokenizer="a", context=9, concurrency=3)
-    assert served.of_reference() == ModelChoice()
+    served = ModelChoice(
+        endpoint="http://a/v1",
+        tokenizer="a",
+        context=9,
+        concurrency=3,
+        precision="float16",
+        batch_tokens=64,
+        has_reference=True,
+    )
+    assert served.of_reference() == ModelChoice(precision="float16", batch_tokens=64)
 
 
 def test_an_option_that_one_of_the_tests_uses_is_kept(here, call) -> None:

@@ -8,14 +8,16 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel
 
-from contamination.scoring import store as stores
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.stores import base
 from contamination.testsets.example_set import ExampleSet
 from fakes.level import check_level, null_set, p_value
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 DRIFT = -0.5  # nats of every token by which each answer is below the one before it
+ROUNDING = 2.0**-18  # nats of every token by which neighbouring places in a batch differ
+PLACES = 6  # of a batch, as many as a shard has orderings
 
 
 class Drifting(MadeUpScorer):
@@ -90,13 +92,28 @@ def test_what_a_model_does_not_condition_on_is_a_tie(forgetful, tmp_path, precis
         assert p_value(test, scorer, null_set(20, 0), tmp_path / test, shards, 9) == 1
 
 
-@WIDE
-def test_rounding_keeps_the_level_even_where_it_decides(
-    directory, tmp_path, monkeypatch, precision, batch_tokens
-):
-    monkeypatch.setattr(stores, "RESOLUTION", dict.fromkeys(stores.RESOLUTION, 0.0))
-    scorer = opened(directory, precision, batch_tokens)
-    sets = [same("yes\n", i) for i in range(20)]
-    p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4, 0) for i, each in enumerate(sets)]
-    # A processor that rounds equal records alike in every place of a batch leaves ties alone.
-    check_level(p, 0.05, 0.25, 0.5, reached=min(p) < 1)
+class RoundsByPlace(MadeUpScorer):
+    """Finds every token as likely as all others, but for rounding by the place in a batch."""
+
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], firsts: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        for index, ids in enumerate(sequences):
+            self.scored += 1
+            rounding = ROUNDING * (self.scored % PLACES)
+            yield index, np.full(len(ids), -1 - rounding, dtype=np.float32)
+
+
+@pytest.mark.parametrize(("test", "shards", "m"), [("successor", 5, 0), ("sharded_exact", 8, 5)])
+def test_what_differs_by_rounding_alone_is_a_tie(tokenizer, tmp_path, test, shards, m):
+    scorer = RoundsByPlace(tokenizer)
+    assert p_value(test, scorer, null_set(4 * shards, 0), tmp_path, shards, m) == 1
+
+
+def test_rounding_keeps_the_level_even_where_it_decides(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "RESOLUTION", dict.fromkeys(base.RESOLUTION, 0.0))
+    p = []
+    for i in range(50):
+        scorer = RoundsByPlace(tokenizer)
+        p.append(p_value("sharded_exact", scorer, null_set(32, i), tmp_path / f"{i}", 8, 5))
+    check_level(p, 0.05, 0.25, 0.5)

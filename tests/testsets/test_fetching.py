@@ -14,7 +14,7 @@ from contamination.testsets import fetching, unpacked
 from contamination.testsets.fetching import download
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
-from fakes.hub_server import Repository
+from fakes.hub_server import LocalHandler, LocalServer, Repository
 from fakes.made_up_registry import QUESTIONS, jsonl
 
 HEAD, TAIL = QUESTIONS[:4], QUESTIONS[4:]
@@ -205,6 +205,43 @@ class TestUrl:
         source = Url(source.url, "outside.jsonl")
         assert fetched(source, directory=kept) == HEAD
         assert sorted(tmp_path.iterdir()) == [tmp_path / "kept"]
+
+    @pytest.mark.parametrize("announced", ["", "true", "1" + "0" * 15])
+    def test_a_file_is_downloaded_up_to_a_bound(self, tmp_path, monkeypatch, announced):
+        """Whether the server says nothing of its size, the truth, or more than it sends."""
+        body = jsonl(QUESTIONS)
+
+        class Answer(LocalHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                if announced:
+                    self.send_header("Content-Length", announced.replace("true", str(len(body))))
+                self.end_headers()
+                self.wfile.write(body)
+
+        monkeypatch.setattr(fetching, "PIECE", 10)
+        with LocalServer(Answer) as server:
+            source = Url(f"{server.url}/test.jsonl")
+            monkeypatch.setattr(fetching, "MOST_BYTES", len(body) - 1)
+            assert f"{len(body) - 1:,} bytes" in refusal(source, directory=tmp_path)
+            assert not list(tmp_path.iterdir())
+            monkeypatch.setattr(fetching, "MOST_BYTES", len(body))
+            if announced in ("", "true"):
+                assert fetched(source, directory=tmp_path) == QUESTIONS
+            else:
+                assert f"{len(body):,} bytes" in refusal(source, directory=tmp_path)
+            server.shutdown()
+
+    def test_an_answer_that_breaks_off_leaves_nothing(self, tmp_path):
+        class Answer(LocalHandler):
+            def do_GET(self) -> None:
+                self.send(200, jsonl(QUESTIONS), cut=True)
+
+        with LocalServer(Answer) as server:
+            source = Url(f"{server.url}/test.jsonl")
+            assert "check the network" in refusal(source, directory=tmp_path)
+            server.shutdown()
+        assert not list(tmp_path.iterdir())
 
     def test_what_cannot_be_had(self, server, archive, tmp_path):
         server.files["/other.zip"] = b"<html>"

@@ -264,6 +264,11 @@ def _positive(significant: Sequence[Evidence], objections: tuple[str, ...]) -> V
     elif conclusion == "evidence":
         parts.append(f"1 unread set in {int(1 / best.p):,} looks like this")
     parts.append(_controls_in_words(best))
+    if best.years and not best.has_able_control:
+        parts.append(
+            f"{best.years}, so a model that knows them may prefer it without having read the "
+            "set: name a control model of like competence"
+        )
     if best.ordering_bias:
         parts.append("no theorem says how often two models that read alike differ so")
     return Verdict(

@@ -98,9 +98,11 @@ def _evidence_of_each(
         by_key = finding.diagnosis is None
         order: OrderState = "quiet"
         standing_out = ""
+        years = ""
         if finding.diagnosis is not None and not declared:
             order = finding.diagnosis.verdict
             standing_out = finding.diagnosis.standing_out
+            years = "" if of_items else finding.diagnosis.remark
         evidence.append(
             Evidence(
                 test=result.test,
@@ -108,6 +110,7 @@ def _evidence_of_each(
                 floor=min(1.0, corrected_for * 10 ** log10_floor(result)),
                 order=order,
                 standing_out=standing_out,
+                years=years,
                 controls=controls,
                 ordering_bias=of_items and not options_drawn,
                 simulated_power=finding.simulated_power,
@@ -156,6 +159,7 @@ def both_axes(
         ordering_bias=parts[-1].ordering_bias,
         declared=any(part.declared for part in parts),
         answers_problem="; ".join(problems),
+        years=parts[0].years,
         fit=parts[0].fit,
     )
 

@@ -71,6 +71,8 @@ class Evidence:
         Why these sides differ without a model; "" if they do not.
     standing_out
         The statistics of a suspicious order that stand out, for people.
+    years
+        That years in the texts follow their order, for people; "" if they do not.
     fit
         How well the control model predicts the texts; None without one, or unknown.
     """
@@ -89,12 +91,20 @@ class Evidence:
     of_sides: bool = False
     differs: str = ""
     standing_out: str = ""
+    years: str = ""
     fit: ControlFit | None = None
 
     @property
     def control_models(self) -> dict[str, float]:
         """p under each control that is a model, by its name."""
         return {name: p for name, p in self.controls.items() if name != ZLIB_BASELINE}
+
+    @property
+    def has_able_control(self) -> bool:
+        """Whether there is a control model that is not known to be weaker than the model."""
+        if not self.control_models:
+            return False
+        return self.fit is None or not self.fit.is_weaker
 
 
 @dataclass(frozen=True)

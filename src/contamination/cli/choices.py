@@ -52,21 +52,15 @@ class SetChoice:
 
 
 OF_ENDPOINTS = ("tokenizer", "concurrency", "max_requests", "timeout", "api_key_env")
-OF_LOCAL_MODELS = (
-    "revision",
-    "precision",
-    "attention",
-    "compile",
-    "batch_tokens",
-    "trust_remote_code",
-)
+OF_REFERENCES = ("precision", "attention", "compile", "batch_tokens", "trust_remote_code")
 
 
 @dataclass(frozen=True)
 class ModelChoice:
     """Options by which a model is loaded or reached.
 
-    Raises InputError for a choice that the way to the model has no use for.
+    With a reference a second model is loaded here, also if an endpoint serves the first.
+    Raises InputError for a choice that neither model has a use for.
     """
 
     revision: str | None = None
@@ -82,10 +76,15 @@ class ModelChoice:
     max_requests: int | None = None
     timeout: float = 120.0
     api_key_env: str = "OPENAI_API_KEY"
+    has_reference: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what would do nothing."""
-        unused = OF_ENDPOINTS if self.endpoint is None else OF_LOCAL_MODELS
+        unused: tuple[str, ...] = ("revision",)
+        if self.endpoint is None:
+            unused = OF_ENDPOINTS
+        elif not self.has_reference:
+            unused = ("revision", *OF_REFERENCES)
         for field in fields(self):
             if field.name not in unused or getattr(self, field.name) == field.default:
                 continue

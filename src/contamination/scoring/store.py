@@ -14,7 +14,6 @@ from contamination.errors import InputError
 from contamination.files import check_directory, require_path
 from contamination.scoring.store_format import Header as Header
 from contamination.scoring.store_format import Kind, read_header
-from contamination.scoring.stores.base import RESOLUTION as RESOLUTION
 from contamination.scoring.stores.base import Store as Store
 from contamination.scoring.stores.orderings import OrderingStore
 from contamination.scoring.stores.shard_tokens import ShardTokens as ShardTokens

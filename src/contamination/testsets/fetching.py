@@ -14,17 +14,24 @@ from glob import escape
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from contamination.errors import InputError, brief
-from contamination.files import sha256_of
+from contamination.files import replacing, sha256_of
 from contamination.testsets.cards import CARD, card_patterns, no_config
 from contamination.testsets.inside import require_inside
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 from contamination.testsets.unpacked import Archive, opened_archive
 
+if TYPE_CHECKING:
+    import requests
+
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 PATIENCE = 3.0  # seconds that the hub has to answer
+ANSWER = 30.0  # seconds that any other address has for each piece
+PIECE = 2**16  # bytes
+MOST_BYTES = 2**31  # of a file behind an address: a wrong one does not fill the disk
 CONVERTED = "give revision=refs/convert/parquet"  # what the hub made of any format
 
 
@@ -58,20 +65,42 @@ def download(
 
 def _retrieved(source: Url, directory: Path, *, again: bool) -> Path:
     """Return the file that lies behind an address, downloaded to a directory."""
-    import pooch
-
-    # It advises to pin a checksum, which is ours to do.
-    pooch.get_logger().setLevel("WARNING")
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
-    if again:
-        path.unlink(missing_ok=True)
-    try:
-        retrieved = pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
-    except Exception as error:
-        # Requests, urllib3, OSError: no common base class.
-        advice = f"check the network and the address, remove {path}, or use a mirror"
-        raise _unreadable(source.url, error, advice) from error
-    return Path(retrieved)
+    if path.is_file() and not again:
+        return path
+    import requests
+
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        try:
+            with requests.get(source.url, stream=True, timeout=ANSWER) as response:
+                response.raise_for_status()
+                for piece in _pieces(source.url, response):
+                    file.write(piece)
+        except requests.RequestException as error:
+            advice = "check the network and the address, or use a mirror"
+            raise _unreadable(source.url, error, advice) from error
+    return path
+
+
+def _pieces(url: str, response: "requests.Response") -> Iterator[bytes]:
+    """Yield the body of an answer; raise InputError if it is larger than MOST_BYTES."""
+    announced = response.headers.get("Content-Length", "")
+    if announced.isdecimal():
+        _require_size(url, int(announced))
+    size = 0
+    for piece in response.iter_content(PIECE):
+        size += len(piece)
+        _require_size(url, size)
+        yield piece
+
+
+def _require_size(url: str, size: int) -> None:
+    """Raise InputError for more bytes than MOST_BYTES."""
+    if size > MOST_BYTES:
+        raise InputError(
+            f"{url}: larger than {MOST_BYTES:,} bytes, the most that is downloaded; check the "
+            "address, or put the file into a mirror"
+        )
 
 
 def _read_member(url: str, member: str, path: Path) -> tuple[list[Record], list[str] | None]:
@@ -279,4 +308,4 @@ def _matching(folder: Path, patterns: list[str], where: str) -> list[Path]:
 
 def _unreadable(where: str, error: Exception, advice: str) -> InputError:
     reason = brief(f"{type(error).__name__}: {error}", 300)
-    return InputError(f"{where}: cannot be had ({reason}); {advice}")
+    return InputError(f"{where}: is unavailable ({reason}); {advice}")

@@ -103,7 +103,7 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
 
 
 def say_nothing(reason: str) -> Figure:
-    """Return the figure of a run that has nothing to draw, which says why."""
+    """Return a figure that says why a run has nothing to draw."""
     figure, axes = plt.subplots(figsize=(6.0, 1.2))
     axes.axis("off")
     axes.text(0.5, 0.5, reason, ha="center", va="center", color="0.35")

@@ -9,7 +9,7 @@ SMALL = 0.001  # below it a number is written with a power of ten
 
 
 def show_frames() -> None:
-    """Let pandas show texts uncut, and numbers as `number_text` writes them."""
+    """Make pandas show texts uncut, and numbers as `number_text` writes them."""
     pd.set_option("display.max_colwidth", None)
     pd.set_option("display.float_format", number_text)
 

@@ -48,9 +48,9 @@ PACKAGES = (
 
 
 def write_manifest(experiment: Experiment, results: Path, published: Path) -> None:
-    """Write `manifest.json` of a finished run, and what the report quotes of it.
+    """Write `manifest.json` of a finished run, and `variables.yml` for the report.
 
-    That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
+    The report also quotes the tables `run_steps.md` and `run_versions.md`, written here.
 
     Parameters
     ----------

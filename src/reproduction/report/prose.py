@@ -17,7 +17,7 @@ def rounded(value: float, *, digits: int) -> str:
 
 
 def count_text(value: Any) -> str:
-    """Write a count with its thousands, truth values as how many are true, NaN as a dash."""
+    """Write a count with its thousands, truth values as the count of true ones, NaN as a dash."""
     if isinstance(value, str):
         return value
     if isinstance(value, pd.Series):

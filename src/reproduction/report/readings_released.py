@@ -23,7 +23,7 @@ VALUES = {"auc": 2, "auc_percent": 1}  # column -> digits of its range
 
 
 def read_cells(cells: pd.DataFrame) -> Texts:
-    """Count the rows of a table, the measured ones and what these say; all by its columns.
+    """Count the rows of a table, the measured ones, and their small p-values.
 
     `tested` have a p-value (after Holm's correction, if there is one), and `rejected`
     are at most 0.05 of these; `off` are intervals that leave out chance, `lowest` and

@@ -164,7 +164,7 @@ def read_generated(generated: pd.DataFrame) -> Texts:
 
 
 def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
-    """Compare Min-K% with the tests on the same sets, and say how far it gets at many copies.
+    """Compare Min-K% with the tests on the same sets, and write its range at many copies.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _of_phase(by_phase: pd.Series, phase: str) -> pd.Series:
 
 
 def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
-    """Write what changes if the unread validation books are of other packages.
+    """Write the changes if the unread validation books are of other packages.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def read_books(rates: pd.DataFrame, aucs: pd.DataFrame) -> Texts:
 
 
 def read_unlearning(chunks: pd.DataFrame, detection: pd.DataFrame) -> Texts:
-    """Write what the published window finds, by either ratio, and what the model still answers.
+    """Write the detections of the published window, by either ratio, and the model's recall.
 
     Parameters
     ----------

@@ -264,5 +264,5 @@ def document_line(source: str, text: str) -> str:
 
 
 def first_paragraph(text: str) -> str:
-    """Text up to the first empty line, in lower case and with single blanks."""
+    """Return the text up to the first empty line, in lower case and with single blanks."""
     return " ".join(text.partition("\n\n")[0].lower().split())

@@ -96,7 +96,7 @@ class Experiment(RunFiles):
         plan: StorePlan,
         permutations: int = 0,
     ) -> Store:
-        """Open a store that was scored, and check that it holds what is asked for.
+        """Open a store that was scored, and check that it has the right plan and records.
 
         No model is opened: make ensures that the store is of the model as it is now.
 
@@ -139,7 +139,7 @@ class Experiment(RunFiles):
         plan: StorePlan,
         permutations: int = 0,
     ) -> Store:
-        """Score what a store lacks, on all processes.
+        """Score the missing parts of a store, on all processes.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def grid(
     *,
     open_model: Callable[[ModelEntry], tuple[Model, Row]],
 ) -> list[Row]:
-    """Compute a cell for each model and set; return a row for each, whatever happens.
+    """Compute a cell for each model and set; return a row for each, failed ones too.
 
     A row holds `model` (its name), the columns of `sets_of`, `open_model` and
     `compute_cell`, and `status`: "ok", "failed: reason", or "not run here: reason"
@@ -90,7 +90,7 @@ def grid(
 
 
 def attempt(row: Row, compute: Callable[[], Row]) -> Row:
-    """Add what is computed to a row whose status is "ok"; else say why it failed."""
+    """Add the computed values to a row of status "ok"; else give the failure as its status."""
     if row["status"] != OK:
         return row
     try:
@@ -112,7 +112,7 @@ def load_each(
     *,
     at_hand: Callable[[Key], bool] = lambda key: True,
 ) -> dict[Key, Set | str]:
-    """Load each set, or say why it is unavailable, the same in all processes.
+    """Load each set, or return why it is unavailable, the same in all processes.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def planted_copies(
     *,
     rng: np.random.Generator,
 ) -> dict[str, tuple[np.ndarray, int]]:
-    """Return the pieces to insert, by name: token ids, and how often.
+    """Return the pieces to insert, by name: token ids, and number of copies.
 
     Names begin with that of the set. The name of a shuffled copy ends in the number of
     the copy, that of a single record in the number of the record.

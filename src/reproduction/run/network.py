@@ -55,7 +55,7 @@ def plain_attention(
     scaling: float,
     **_: Any,
 ) -> tuple[Tensor, None]:
-    """Causal attention as two matrix products, [rows, heads, tokens, d] to [rows, tokens, ...].
+    """Return causal attention, [rows, tokens, ...], of [rows, heads, tokens, d].
 
     For rows without padding, of which transformers gives no mask. Several heads may
     share a key.

@@ -194,26 +194,26 @@ class Profile:
 
     @property
     def corpus(self) -> CorpusSpec:
-        """The text that the models are trained on."""
+        """Return the description of the text that the models are trained on."""
         return self.require_pretraining().corpus
 
     @property
     def canaries(self) -> tuple[CanarySpec, ...]:
-        """The canary sets, in the order of the file."""
+        """Return the canary sets, in the order of the file."""
         return self.pretraining.canaries if self.pretraining else ()
 
     @property
     def model(self) -> Architecture | Released:
-        """Shape or beginning of the two models, contaminated and clean."""
+        """Return the shape of both models, or the released model that they start from."""
         return self.require_pretraining().model
 
     @property
     def scoring(self) -> ScoringSpec:
-        """Shards and permutations with which the canary sets are scored."""
+        """Return the shards and permutations with which the canary sets are scored."""
         return self.require_pretraining().scoring
 
     def require_pretraining(self) -> Pretraining:
-        """Return what is trained. Raises InputError if that is nothing."""
+        """Return the description of the training. Raise InputError if the profile has none."""
         if self.pretraining is None:
             raise InputError(
                 f"profile {self.name} has no corpus and trains no model: choose another PROFILE",
@@ -263,7 +263,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Name the key of the first mistake, and what is wrong with it, in one line."""
+    """Return the key of the first mistake and its fault, in one line."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"] if part not in PARTS)
     problem = first["msg"].removeprefix("Value error, ")
@@ -282,7 +282,7 @@ class RunFiles:
 
     @cached_property
     def corpus_facts(self) -> dict[str, Any]:
-        """Sizes, versions and checksums, as the corpus stage recorded them."""
+        """Return sizes, versions and checksums, as the corpus stage recorded them."""
         self.require_corpus()
         return dict(read_json(self.corpus / "corpus.json"))
 
@@ -307,7 +307,7 @@ class RunFiles:
 
     @property
     def shapes(self) -> dict[str, Architecture | Released]:
-        """Shape or beginning of every model: of `MODELS`, then the further sizes, in order."""
+        """Return the shape or start of every model: of `MODELS`, then of the further sizes."""
         pretraining = self.profile.pretraining
         if pretraining is None:
             return {}
@@ -321,7 +321,7 @@ class RunFiles:
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """Names of the models that read the clean text in other sizes."""
+        """Return the names of the models that read the clean text in other sizes."""
         return tuple(self.shapes)[len(MODELS) :]
 
     def model(self, name: str) -> Path:

@@ -18,6 +18,6 @@ class NotebookSettings(BaseModel):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> "NotebookSettings":
-        """Take the settings out of all parameters of a notebook."""
+        """Return the settings among all parameters of a notebook."""
         own = {name: value for name, value in parameters.items() if name in cls.model_fields}
         return cls.model_validate(own)

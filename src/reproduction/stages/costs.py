@@ -148,7 +148,7 @@ class Counting(Access):
         count: int,
         tokens: float,
     ) -> tuple[list[Record], str, str]:
-        """Read a file that is at hand; of another one make up so many records and tokens."""
+        """Read a file that is at hand; of another one make up the records that are expected."""
         if locate(entry) is not None:
             return super().read(entry, count, tokens)
         made = []
@@ -217,7 +217,7 @@ class Counting(Access):
         self._add(scorer, (folder, scorer.entry.name), work)
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
-        """Leave out what reads no model."""
+        """Do nothing: blind scores read no model."""
         return pd.DataFrame(columns=list(SCORED))
 
     def _add(self, scorer: Any, what: Any, work: Workload) -> None:
@@ -280,7 +280,7 @@ def cost_table(counting: Counting) -> pd.DataFrame:
 
 
 def print_costs(experiment: Experiment) -> None:
-    """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
+    """Print downloads, tokens and time of a profile without a corpus, and download nothing."""
     profile = experiment.profile.name
     if experiment.profile.pretraining is not None:
         print(f"profile {profile} trains its own models; that is not counted here")

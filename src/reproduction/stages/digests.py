@@ -72,7 +72,7 @@ class Digests:
         return packages_distributions()
 
     def save(self) -> None:
-        """Write what was asked for to the file, unless it holds just that."""
+        """Write the digests that were computed to the file, unless it holds the same."""
         kept = {
             "installed": self.installed,
             "versions": self.versions,

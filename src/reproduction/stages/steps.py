@@ -100,7 +100,7 @@ def seconds_left(
     elapsed: float,
     begun: Sequence[str],
 ) -> float:
-    """Estimate how long the rest takes; the last step that has begun counts as half done.
+    """Return the estimated seconds of the rest; the last step that has begun counts as half done.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def seconds_left(
 
 
 def in_words(seconds: float) -> str:
-    """Round to what the estimate is good for: "<1 min", "4 min", "2 h"."""
+    """Return a time as coarse as the estimate is: "<1 min", "4 min", "2 h"."""
     minutes = seconds / 60
     if minutes < 1:
         return "<1 min"
@@ -183,7 +183,7 @@ def longest_first(notebooks: Sequence[str], root: Path) -> list[str]:
 
 
 def finished() -> str | None:
-    """Say how many steps make ran and in what time; None for a stage that is run by hand."""
+    """Return number and time of the steps that make ran; None for a stage that is run by hand."""
     run = read_run()
     if not run.begun:
         return None

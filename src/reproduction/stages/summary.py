@@ -100,7 +100,7 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
 
 
 def print_comparison(values: pd.DataFrame, results: Path, reference: Path) -> None:
-    """Print both machines, the largest differences, and how many there are.
+    """Print both machines, the largest differences, and their number.
 
     Parameters
     ----------

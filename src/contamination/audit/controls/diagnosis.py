@@ -64,7 +64,8 @@ class Diagnosis:
     counts
         Numbers of what was diagnosed, for JSON: {"shards": 4}.
     remark
-        How many items do not move, and why; "" for records.
+        How many items do not move, and why; of records, that their years follow their
+        order. "" if there is nothing to say.
     """
 
     rows: tuple[DiagnosticRow, ...]

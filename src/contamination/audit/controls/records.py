@@ -16,18 +16,21 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contamination.audit.controls.diagnosis import (
+    LEVEL,
     Diagnosis,
     DiagnosticRow,
     judge,
     tested_row,
     tf_idf,
 )
+from contamination.membership.blind import latest_year
 from contamination.randomness import random_stream
 from contamination.statistics import exchangeability as order
 from contamination.statistics.similarity import neighbour_similarity
@@ -53,6 +56,7 @@ LABEL_FIELDS = (
     "completion",
 )
 MOST_LABELS = 20
+DATED = 0.5  # share of texts with a year, above which their order in time is looked at
 _START = re.compile(r"[^\d\n]{0,20}(\d+)")
 
 
@@ -69,11 +73,30 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
     rows = record_rows(test_set.examples, test_set.records, (orderings, bounds))
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
     log_orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
-    return judge(
+    diagnosis = judge(
         rows,
         log_orderings,
         f"order of the records {within}",
         {"shards": shards},
+    )
+    return replace(diagnosis, remark=remark_on_years(test_set.examples, (orderings, bounds)))
+
+
+def remark_on_years(texts: Sequence[str], orders: Orders) -> str:
+    """Return a line if years in the texts follow the order of the records, else "".
+
+    The order of time says nothing to a compressor, and much to a model that knows the
+    events. So this is no statistic of the diagnosis: it asks for an able control.
+    """
+    years = np.array([latest_year(text) for text in texts])
+    if np.mean(years > 0) <= DATED:
+        return ""
+    correlations = order.trend(years, *orders)
+    if order.order_test(correlations, alternative="two-sided").p > LEVEL:
+        return ""
+    return (
+        "years in the texts follow the order of the records "
+        f"(rank correlation {correlations[0]:+.2f})"
     )
 
 

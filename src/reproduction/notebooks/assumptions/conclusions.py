@@ -20,7 +20,7 @@ def conclusions(
     model: str,
     near: float,
 ) -> pd.DataFrame:
-    """Confront conclusions, of Fu and our own, with `within_table` and `cross_table`.
+    """Compare conclusions of Fu and our own with the AUCs measured here.
 
     All but that on sizes are about one model. A conclusion holds: yes, no, undecided
     where intervals are too wide, or — where nothing was measured.

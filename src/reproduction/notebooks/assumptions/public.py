@@ -55,7 +55,7 @@ def load_public(
     texts: int,
     access: Access = ACCESS,
 ) -> list[PublicDomain]:
-    """Load the nine domains of the public set, or say why one is unavailable.
+    """Load the nine domains of the public set; a reason stands for an unavailable one.
 
     Each split is looked for in the mirror (such as
     `llm_dataset_inference/github/train.jsonl`), then in the cache, then on the hub,

@@ -299,7 +299,7 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
 
 
 def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
-    """Summarise Tables 3 and 7-15 as published: a row per table and model.
+    """Lay out the means of the published Tables 3 and 7-15: a row per table and model.
 
     For each family of metrics: the mean AUC in percent over domains and k, with its
     range.

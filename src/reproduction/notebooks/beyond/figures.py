@@ -46,7 +46,7 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
         panel.minorticks_off()
         panel.tick_params(labelbottom=True)
-    figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
+    figure.supxlabel("Tokens read (passes over the set)", fontsize="medium")
     figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
     handles, labels = panels[0].get_legend_handles_labels()
     empty = panels[len(counts) :]

@@ -280,7 +280,7 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
-    """Average log10 p and power of every test at every cost, by duplication count.
+    """Return mean log10 p and power of every test at every cost, by duplication count.
 
     Replicates of one set share its data, so a set counts once, by its share of
     rejections. Power has Wilson's 95% interval over sets (`power_<alpha>`,
@@ -311,7 +311,7 @@ def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
 
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Rank tests by their mean log10 p over the duplication counts, best first.
+    """Return the tests by their mean log10 p over the duplication counts, best first.
 
     With all shards and the most permutations; `passes` is what that costs.
     """

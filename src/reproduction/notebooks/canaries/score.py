@@ -14,7 +14,7 @@ CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "succes
 
 
 def score_canaries(experiment: Experiment, model: str) -> None:
-    """Score what is missing of every canary set under a model."""
+    """Score every canary set under a model, unless it is stored already."""
     # Imported here: notebook 01 reads the names of the tests without torch.
     from contamination.scoring.processes import processes
 

@@ -250,7 +250,7 @@ def conclusions(
     *,
     score: str,
 ) -> pd.DataFrame:
-    """Confront the conclusions of Shi with `auc_table` and `trends`, by one score.
+    """Compare the conclusions of Shi with the AUCs measured here, by one score.
 
     A conclusion holds ("yes") where the interval of the slope lies on its side of 0,
     and does not ("no") where it lies on the other; it is "undecided" where the interval

@@ -49,7 +49,7 @@ class TwinSets:
 
     @property
     def name(self) -> str:
-        """Name of the planted set."""
+        """Return the name of the planted set."""
         return self.planted.test_set.name
 
 

@@ -90,7 +90,7 @@ def shown_model(model: str) -> str:
 
 
 def curve_of(model: str, test: str) -> str:
-    """Return the name of what a measured model says in one test."""
+    """Return the name of the curve of a measured model under one test."""
     return f"{shown_model(model)}, {TESTS[test].label.lower()}"
 
 

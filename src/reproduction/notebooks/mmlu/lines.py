@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.tables import format_p, lay_out
-from reproduction.notebooks.mmlu.measure import COMPRESSOR, SEGMENTATIONS
+from reproduction.notebooks.mmlu.measure import COMPRESSOR, SEGMENTATIONS, title
 from reproduction.output.published import CONTROLS
 from reproduction.run.grid import Row
 
@@ -97,7 +97,7 @@ def exclusions_layout(lines: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame
     facts = lines.drop_duplicates("subset").drop(columns="excluded_in_paper")
     rows = excluded.merge(facts, on="subset").sort_values(["subset", "evidence"])
     return lay_out(
-        rows.assign(subset=rows["subset"].str.replace("_", " ")),
+        rows.assign(subset=rows["subset"].map(title)),
         {"subset": "Subset"},
         cells,
     )

@@ -134,7 +134,7 @@ def segmented(sets: Mapping[str, ExampleSet | str]) -> dict[str, dict[str, Examp
 
 
 def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.DataFrame:
-    """Measure how far order can be told without a model, in both segmentations.
+    """Test the order of every subset without a model, in both segmentations.
 
     Parameters
     ----------

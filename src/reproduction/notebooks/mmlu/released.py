@@ -7,6 +7,7 @@ import pandas as pd
 from contamination.audit.registry import TESTS
 from contamination.scoring.status import OK
 from contamination.tables import Layout, format_p, lay_out
+from reproduction.notebooks.mmlu.measure import title
 from reproduction.output.published import MEASURED
 
 NAMED = "run of profile pocket"
@@ -43,4 +44,4 @@ def released_layout(rows: pd.DataFrame) -> Layout:
         return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
 
     index = {"subset": "Subset", "examples": "Records"}
-    return lay_out(rows, index, cell)
+    return lay_out(rows.assign(subset=rows["subset"].map(title)), index, cell)

@@ -64,7 +64,7 @@ def _verdict_of_the_paper(reason: str) -> str:
 
 
 def segmentation_of(evidence: MmluEvidence, subset: str) -> Layout:
-    """Lay out what its examples give away, by record and by line."""
+    """Lay out the evidence of order in its examples, by record and by line."""
     check_subset(subset)
     rows = evidence.lines[evidence.lines["subset"] == subset]
     shown = []

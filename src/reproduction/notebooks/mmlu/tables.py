@@ -26,6 +26,7 @@ from reproduction.notebooks.mmlu.measure import (
     FAMILY,
     STORES,
     Segmented,
+    title,
 )
 from reproduction.output.published import (
     AUDITED,
@@ -77,7 +78,7 @@ def judge_stores(
 
 
 def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Bring Table 4 into long form, a row per model and subset: `SUBSET_COLUMNS`.
+    """Return Table 4 in long form: a row for each model and subset, as `SUBSET_COLUMNS`.
 
     `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below
     `exclude_below`. `p` and `log10_p` are for values measured here, and empty.
@@ -107,7 +108,7 @@ def measured_subsets(
     exclude_below: float,
     printed: pd.DataFrame,
 ) -> pd.DataFrame:
-    """Apply two filters to the subsets measured by record: rows as `SUBSET_COLUMNS`.
+    """Return the subsets measured by record under two filters, as `SUBSET_COLUMNS`.
 
     `rows` come from `judge_stores`, `free` from `model_free`; of the `cells` that could
     not be measured, which come last, `status` says why. The paper's (`MEASURED`): a
@@ -283,9 +284,11 @@ def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
         shown = p_or_status(row, bold=row["excluded"])
         return {f"{row['model']}, {TESTS[row['test']].label.lower()}, here": shown}
 
+    examples = subsets.groupby("subset")["examples"].transform("max")
+    names = sorted(subsets["subset"].unique())
     return lay_out(
-        subsets.assign(examples=subsets.groupby("subset")["examples"].transform("max")),
+        subsets.assign(subset=subsets["subset"].map(title), examples=examples),
         {"subset": "Subset", "examples": "Examples"},
         cells,
-        rows_first=sorted(subsets["subset"].unique()),
+        rows_first=[title(name) for name in names],
     )

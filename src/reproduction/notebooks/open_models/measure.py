@@ -60,11 +60,12 @@ def open_sets(
     settings: Settings,
     access: Access = ACCESS,
 ) -> dict[str, ExampleSet | str]:
-    """Open each set, or say why not, in the order of the settings; canary sets as `profile/<name>`.
+    """Open each set, or return why it cannot be opened, in the order of the settings.
 
-    Without sets in the settings these are the profile's canary sets, and the registered
-    sets that need no network but the subsets of MMLU, which notebook 04 combines.
-    Raises InputError for two sets that tables could not tell apart.
+    Without sets in the settings these are the profile's canary sets, as
+    `profile/<name>`, and the registered sets that need no network but the subsets of
+    MMLU, which notebook 04 combines. Raises InputError for two sets that tables could
+    not tell apart.
 
     Parameters
     ----------

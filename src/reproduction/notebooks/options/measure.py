@@ -246,7 +246,7 @@ def score_axes(
     permutations: int,
     seed: int,
 ) -> dict[str, Store]:
-    """Score what both axes read of a set: pairs of records, and arrangements of each.
+    """Score a set for both axes: pairs of records, and arrangements of each record.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Name of its set: single-16."""
+        """Return the name of its set, such as single-16."""
         return f"{self.planting}-{self.dup_count}"
 
 

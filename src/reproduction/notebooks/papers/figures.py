@@ -40,6 +40,6 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
             axes.set_title(figures.EVIDENCE)
         elif unit == PERPLEXITY:
             axes.set(xscale="log", yscale="log")
-        axes.set(xlabel="published", ylabel="ours")
+        axes.set(xlabel="Published", ylabel="Ours")
         axes.legend(fontsize="x-small", loc="best")
     return figure

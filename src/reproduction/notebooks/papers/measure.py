@@ -186,7 +186,7 @@ def _columns(table: pd.DataFrame, place: Place) -> pd.DataFrame:
 
 
 def published_cells(directory: Path | str) -> pd.DataFrame:
-    """List the numbers in the order of the papers; `directory` is `data/published`."""
+    """Return the numbers in `directory`, as of data/published, in the order of the papers."""
     headings = PRINTED | AUDITED | CONTROLS
     parts = []
     for file, paper, place in PUBLISHED:
@@ -231,7 +231,7 @@ def measured(results: Path | str) -> pd.DataFrame:
 
 
 def compare(directory: Path | str, results: Path | str) -> pd.DataFrame:
-    """Put every published number next to our own: one row each, `COLUMNS` and status.
+    """Return a row for each published number, with our own beside it: `COLUMNS` and status.
 
     `ours`, `published` and `difference` (ours minus published) are in `unit`; p-values
     are on the log10 scale, and have no difference where the published one is the

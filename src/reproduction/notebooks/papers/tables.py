@@ -50,7 +50,7 @@ def _number(value: float, unit: str) -> str:
 
 
 def summary_layout(rows: pd.DataFrame) -> Layout:
-    """Sum up the comparison: a row for each published table and unit.
+    """Lay out a summary of the comparison: a row for each published table and unit.
 
     The median is of absolute differences; a verdict is the same on one side of 0.05.
     """

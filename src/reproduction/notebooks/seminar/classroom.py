@@ -68,7 +68,7 @@ class Classroom:
 
     @cached_property
     def scorers(self) -> dict[str, TransformersScorer]:
-        """The models by name, ready to score."""
+        """Return a scorer of each model, by name."""
         return {name: TransformersScorer(self.directory / "models" / name) for name in MODELS}
 
     def store(
@@ -80,7 +80,7 @@ class Classroom:
         permutations: int = 0,
         kind: Kind = "orderings",
     ) -> Store:
-        """Score what is missing of a test set under a model, every token of it.
+        """Score every token of a test set under a model, unless it is stored already.
 
         Parameters
         ----------
@@ -111,7 +111,7 @@ class Classroom:
 
     @property
     def final_losses(self) -> dict[str, float]:
-        """Training loss of each model at the end, nats per token."""
+        """Return the last training loss of each model (nats per token)."""
         losses = {}
         for name in MODELS:
             training = read_json(self.directory / "models" / name / "training.json")

@@ -45,7 +45,7 @@ def coin_tail(flips: int, heads: int) -> Solution:
 
 
 def permutation_p(scores: np.ndarray) -> Solution:
-    """p-value of the canonical score, entry 0, among all of them (Oren, section 3.1)."""
+    """Return the p-value of the canonical score, entry 0, among all scores (Oren, 3.1)."""
     canonical = scores[0]
     shuffled = scores[1:]
     m = len(shuffled)
@@ -64,7 +64,7 @@ def permutation_p(scores: np.ndarray) -> Solution:
 
 
 def log_probability(token_logprobs: np.ndarray) -> Solution:
-    """Log-probability of a sequence from those of its tokens (nats)."""
+    """Return the log-probability of a sequence from those of its tokens (nats)."""
     total = np.asarray(token_logprobs, dtype=np.float64).sum()
     return total, {
         "This is the mean: log p of a sequence is the sum.": total / len(token_logprobs),
@@ -75,7 +75,7 @@ def log_probability(token_logprobs: np.ndarray) -> Solution:
 
 
 def fewest_permutations(target: float) -> Solution:
-    """Smallest m with 1 / (1 + m) <= target."""
+    """Return the smallest m with 1 / (1 + m) <= target."""
     right = math.ceil(1 / target - 1e-9) - 1  # 1 / 0.001 need not be a whole number
     return right, {
         "Enough, but one more than needed: the canonical ordering is one of the 1 + m.": right + 1,
@@ -85,7 +85,7 @@ def fewest_permutations(target: float) -> Solution:
 
 
 def sharded_p(log_probs: np.ndarray) -> Solution:
-    """p-value of the sharded t-test (Oren, Algorithm 1)."""
+    """Return the p-value of the sharded t-test (Oren, Algorithm 1)."""
     right = sharded_t_test(log_probs, ddof=1)
     biased = sharded_t_test(log_probs, ddof=0)
     return right.p, {
@@ -102,7 +102,7 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
 
 
 def sharded_exact_p(log_probs: np.ndarray) -> Solution:
-    """Share of all combinations, one value per shard, whose sum reaches the canonical one."""
+    """Return the share of all combinations, one value per shard, that reach the canonical sum."""
     sums = np.array([sum(values) for values in itertools.product(*log_probs)])
     hits = (sums >= sums[0]).sum()
     above = (sums > sums[0]).mean()
@@ -119,7 +119,7 @@ def sharded_exact_p(log_probs: np.ndarray) -> Solution:
 
 
 def successor_score(successors: np.ndarray) -> Solution:
-    """Score of the canonical ordering: S[0, 1] + S[1, 2] and so on."""
+    """Return the score of the canonical ordering: S[0, 1] + S[1, 2] and so on."""
     right = np.diag(successors, k=1).sum()
     before = np.diag(successors, k=-1).sum()
     return right, {
@@ -130,7 +130,7 @@ def successor_score(successors: np.ndarray) -> Solution:
 
 
 def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
-    """Share of p-values that a test at level alpha rejects."""
+    """Return the share of p-values that a test at level alpha rejects."""
     return (p_values <= alpha).mean(), {
         "A test at level alpha rejects where p <= alpha. Permutation p-values are "
         "multiples of "
@@ -141,7 +141,7 @@ def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
 
 
 def holm(p_values: np.ndarray) -> Solution:
-    """Holm's adjusted p-values, (n,)."""
+    """Return Holm's adjusted p-values, (n,)."""
     count = len(p_values)
     stepwise = p_values * (count + 1 - scipy.stats.rankdata(p_values, method="ordinal"))
     return adjust(np.log10(p_values), method="holm").p, {
@@ -157,7 +157,7 @@ def holm(p_values: np.ndarray) -> Solution:
 
 
 def bonferroni(p_values: np.ndarray) -> Solution:
-    """One p-value for the smallest of several, under any dependence."""
+    """Return one p-value for the smallest of several, under any dependence."""
     smallest = p_values.min()
     count = len(p_values)
     return min(1.0, count * smallest), {
@@ -170,7 +170,7 @@ def bonferroni(p_values: np.ndarray) -> Solution:
 
 
 def verdicts() -> Solution:
-    """The right words for the four cases."""
+    """Return the right words for the four cases."""
     right = dict.fromkeys("ABCD", "no evidence")
     right |= {"A": "contaminated", "C": "the order carries information"}
     return right, {
@@ -262,7 +262,7 @@ class Checks:
             raise InputError(message)
 
     def finish(self, results: Path | str) -> pd.DataFrame:
-        """Write `results/tables/seminar_answers.csv`, say how many are right, return the table.
+        """Write `results/tables/seminar_answers.csv`, print the right ones, return the table.
 
         Raises InputError if `strict` and an exercise is not right.
         """

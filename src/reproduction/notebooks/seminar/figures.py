@@ -11,7 +11,10 @@ COLOURS = {"clean": UNREAD, "contaminated": READ}
 
 
 def plot_differences(log_probs: Mapping[str, np.ndarray]) -> Figure:
-    """Draw s_i of every shard, with the mean over shards; `log_probs` (r, m+1) by model."""
+    """Draw s_i of every shard, with the mean over shards: a panel for each model.
+
+    `log_probs` (nats) are (r, m+1) by model, canonical first.
+    """
     titles = [f"{model} model" for model in log_probs]
     figure, panels = panel_row(titles, size=(3.6 * len(titles), 3.2), sharey=True)
     for axes, (model, values) in zip(panels, log_probs.items(), strict=True):

@@ -83,7 +83,7 @@ def made_up_set(
 
 
 def by_physical_line(test_set: ExampleSet) -> ExampleSet:
-    """Take every line of the file for an example, as a careless script does."""
+    """Return every line of the file as an example, as a careless script does."""
     lines = "".join(test_set.examples).splitlines(keepends=True)
     return _spoiled(test_set, "read by line", lines, ())
 
@@ -101,7 +101,7 @@ def sorted_by(test_set: ExampleSet, field: str) -> ExampleSet:
 
 
 def numbered(test_set: ExampleSet) -> ExampleSet:
-    """Put "1. ", "2. " and so on before the examples."""
+    """Return the examples with "1. ", "2. " and so on before them."""
     examples = [f"{i}. {text}" for i, text in enumerate(test_set.examples, start=1)]
     return _spoiled(test_set, "numbered", examples, test_set.records)
 

@@ -88,7 +88,7 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
 
 
 def plot_gains(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """Draw what the canonical order gains at each place of an example, by title and model.
+    """Draw the gain of the canonical order at each place of an example, by title and model.
 
     `sets` are mean gains (nats), (tokens,), entry 0 the first token.
     """

@@ -132,7 +132,7 @@ class Shipped:
 
     @property
     def sets(self) -> pd.DataFrame:
-        """Every test set by its duplication count: dataset, examples, tokens."""
+        """Return every test set by its duplication count: dataset, examples, tokens."""
         table = pd.DataFrame([*self.canaries.values()]).assign(dataset=[*self.canaries])
         table = table[["dataset", "dup_count", "examples", "tokens"]]
         return table.sort_values(["dup_count", "dataset"], ignore_index=True)
@@ -160,7 +160,7 @@ class Shipped:
 
 
 def open_shipped(directory: Path | str) -> Shipped:
-    """Open what `ship_stores` wrote; raise InputError if it is missing or changed."""
+    """Open the stores of `ship_stores`; raise InputError if one is missing or changed."""
     directory = Path(directory)
     contents = read_json(directory / CONTENTS)
     for name, checksum in contents.pop("sha256").items():

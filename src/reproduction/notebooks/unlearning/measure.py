@@ -155,7 +155,7 @@ def shuffled_copies(
     *,
     rng: np.random.Generator,
 ) -> list[str]:
-    """Repeat texts, each time in another order."""
+    """Return the texts several times over, each time in another order."""
     copies: list[str] = []
     for _ in range(times):
         copies += [texts[i] for i in rng.permutation(len(texts))]
@@ -245,7 +245,7 @@ def ask_model(
     *,
     k: float,
 ) -> pd.DataFrame:
-    """Score every chunk under one model, and compare what the model writes with it.
+    """Score every chunk under one model, and compare the model's continuation with it.
 
     All is written greedily, and as many tokens as are expected.
 

@@ -94,7 +94,7 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
 
 
 def is_suspicious(ratio: Floats, window: float) -> NDArray[np.bool_]:
-    """Say which ratios (n,) lie within (1 / window, window), without its ends."""
+    """Return which ratios (n,) lie within (1 / window, window), without its ends."""
     if not window > 1:
         raise InputError(f"a window of {window}: give a number above 1, such as 1.15")
     return (ratio > 1 / window) & (ratio < window)

@@ -181,7 +181,7 @@ class OpenModel:
 
     @property
     def reference_per(self) -> Literal["token", "byte"]:
-        """The unit of comparison: per token, as in the paper, if both have one tokenizer."""
+        """Return the unit of comparison: the token, as in the paper, if both share a tokenizer."""
         if self.reference is None:
             return "byte"
         own = self.scorer.tokenizer.get_vocab()

@@ -27,7 +27,7 @@ def renamed_twins(
     *,
     rng: np.random.Generator,
 ) -> list[tuple[str, str]]:
-    """Pair each question about one person with a twin about another one, in their order.
+    """Return each question about one person with a twin about another one, in their order.
 
     A name is a word that begins a sentence as its subject and nowhere in the set stands
     in lower case. Left out are questions with several names, or none, and those that

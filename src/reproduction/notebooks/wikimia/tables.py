@@ -46,7 +46,7 @@ def wikimia_table(
     rng: np.random.Generator,
     resamples: int,
 ) -> pd.DataFrame:
-    """Judge the scores of Table 1 on every part, under every model.
+    """Compute the AUC of every score of Table 1 on every part, under every model.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ class Part:
 
     @property
     def revision(self) -> str:
-        """The commit, else a checksum of texts and labels; "" without any text."""
+        """Return the commit, else a checksum of texts and labels; "" without any text."""
         if self.commit or not self.texts:
             return self.commit
         labels = "".join(str(int(member)) for member in self.members)
@@ -82,7 +82,7 @@ class Part:
 
     @property
     def entry(self) -> Entry:
-        """The split as the registry describes a test set."""
+        """Return the split as the registry describes a test set."""
         name = f"{WIKIMIA}/{self.split}"
         file = f"{name}.jsonl"
         if self.variant == PARAPHRASED:

@@ -221,7 +221,7 @@ def render(data: dict[str, Any]) -> str:
 
 
 def reading(outcome: Outcome, holm_log10_p: float) -> str:
-    """Return in a sentence what an outcome proves, in the words of the command.
+    """Return the sentence of the command about an outcome.
 
     `holm_log10_p` is that of its set over all tests and sets. The larger of both
     p-values decides.

@@ -162,6 +162,7 @@ def made_up_subset(name: str, lines: int) -> ExampleSet:
 
 
 LINES = {"anatomy": 1, "nutrition": 2, "professional_law": 1}  # of a question
+TITLES = ["Anatomy", "Nutrition", "Professional Law"]
 SETS = {name: made_up_subset(name, lines) for name, lines in LINES.items()}
 BOTH = segmented(SETS)
 FREE = model_free(BOTH, seed=SEED)
@@ -218,7 +219,7 @@ def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: Wor
     assert together.loc[failed, "p"].isna().all()
     assert not together.loc[failed, "excluded"].any()
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
-    assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
+    assert counts == dict.fromkeys(TITLES, str(RECORDS)) | {"Virology": "—"}
     combined = fisher_table(together, TABLE2, {"contaminated": None}, ["clean"])
     alone = fisher_table(together[~failed], TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
