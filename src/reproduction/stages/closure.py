@@ -40,6 +40,12 @@ def _graph() -> grimp.ImportGraph:
     )
 
 
+@cache
+def _imports_of(module: str) -> set[str]:
+    """Return the modules that a module imports itself; closures share most of theirs."""
+    return _graph().find_modules_directly_imported_by(module)
+
+
 def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
     """Return modules and all that they import, but not through `without`."""
     excluded = set(without)
@@ -50,7 +56,7 @@ def closure(start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
         if name in seen:
             continue
         seen.add(name)
-        waiting |= _graph().find_modules_directly_imported_by(name)
+        waiting |= _imports_of(name)
         package = name.rpartition(".")[0]
         if package:
             waiting.add(package)  # importing a module runs its package
