@@ -31,7 +31,8 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 SMALL := $(if $(LAUNCH),,$(filter quick laptop,$(PROFILE)))
 JOBS  ?= $(if $(SMALL),2,1)
 OMP_NUM_THREADS ?= $(if $(SMALL),$(shell expr \( $(CORES) + 1 \) / 2))
-MAKEFLAGS += $(if $(filter 0,$(MAKELEVEL)),-j$(JOBS))
+# No built-in rules (-r): make would look for a thousand sources that a file might be compiled from.
+MAKEFLAGS += -r $(if $(filter 0,$(MAKELEVEL)),-j$(JOBS))
 
 PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/python -m reproduction

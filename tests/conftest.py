@@ -9,13 +9,12 @@ import random
 import secrets
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
-
-from fakes.data_fixtures import WORDS
 
 if TYPE_CHECKING:
     from fakes.browser import Browser
@@ -91,6 +90,8 @@ def prose() -> list[str]:
     """Return documents with a little structure to learn and enough merges for a BPE."""
     import numpy as np
 
+    from fakes.data_fixtures import WORDS
+
     rng = np.random.default_rng(0)
     return [
         " ".join(rng.choice(WORDS, size=rng.integers(20, 60))) + ". "
@@ -139,8 +140,25 @@ def model_directory(make_model) -> Path:
     return make_model(16)
 
 
+@pytest.fixture(scope="session")
+def commands_laid_out_once() -> Iterator[None]:
+    """Keep what typer makes of the signatures of commands: each call would make it anew."""
+    import typer.main
+
+    from contamination.cli import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "application", cache(main.application))
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
+        yield
+
+
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+def call(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    commands_laid_out_once: None,
+):
     """Return a function that runs the command line here: (status, stdout, stderr)."""
     from contamination.cli.main import main as library
     from reproduction.__main__ import main as reproduction

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 from transformers import PreTrainedConfig
+from transformers.initialization import no_init_weights
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from contamination.errors import InputError
@@ -199,5 +200,9 @@ def network_shape(model: "PreTrainedModel") -> Shape:
 
 def _without_memory(config: Any) -> "PreTrainedModel":
     """Return the network of a configuration, whose weights have shapes and no values."""
-    with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
-        return transformers.AutoModelForCausalLM.from_config(config)
+    named = str(config.name_or_path)
+    # Drawing first values takes longer than building, even of weights that have none.
+    with explain_load_errors(named), torch.device("meta"), no_init_weights():
+        network = transformers.AutoModelForCausalLM.from_config(config)
+        network.tie_weights()
+    return network

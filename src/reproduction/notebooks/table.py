@@ -8,6 +8,7 @@ import ast
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from contamination.errors import InputError
@@ -121,8 +122,14 @@ def code_of(source: Path) -> Iterator[tuple[ast.Module, bool]]:
     """Yield the syntax tree of each cell of code of a notebook, and whether it has parameters."""
     for cell in json.loads(source.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
-            tree = ast.parse("".join(cell["source"]))
+            tree = _tree_of("".join(cell["source"]))
             yield tree, "parameters" in cell["metadata"].get("tags", ())
+
+
+@cache
+def _tree_of(code: str) -> ast.Module:
+    """Return the syntax tree of a cell, of which several rules ask."""
+    return ast.parse(code)
 
 
 def outputs(source: Path) -> list[str]:
