@@ -3,6 +3,7 @@ from operator import itemgetter
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from contamination.audit.controls.diagnosis import MOST_DIAGNOSTICS, DiagnosticRow, judge
 from contamination.audit.controls.records import (
@@ -258,3 +259,17 @@ def test_ids_that_the_texts_show():
     for value in (None, "", "nan", "inf", "a 5", "5 a", [1]):  # no number in every record
         numbered = [{"id": 1}, {"id": 2}, {"id": value}]
         assert shown_numbers([f"{value}", "1 2", f"{'x' * 21}3"], numbered) == {}
+
+
+def test_of_several_ids_the_choice_is_paid_for():
+    """Over all orders of four records, the larger of two trends is compared with the larger."""
+    ids = np.array([[10, 20, 30, 40], [21, 11, 41, 31]])
+    records = [{"first": one, "second": f"b/{other}"} for one, other in ids.T.tolist()]
+    texts = [f"See {each['first']} and {each['second']}." for each in records]
+    orders = np.array(list(itertools.permutations(range(4))), dtype=np.int32)
+    rows = record_rows(texts, records, (orders, [(0, 4)]))
+    (found,) = [each for each in rows if each.diagnostic == "sequential_id"]
+    trends = [[spearmanr(range(4), column[order])[0] for order in orders] for column in ids]
+    largest = np.abs(trends).max(axis=0)
+    assert found.p == np.mean(largest >= largest[0] - 1e-9)
+    assert found.p > np.mean(np.abs(trends[0]) >= 1 - 1e-9)

@@ -99,9 +99,19 @@ def test_a_control_model_is_corrected_over_its_tests():
     assert "gpt2 prefers the order as well (p = 0.04, sharded_t)" in verdict.reason
 
 
-def test_a_control_rejects_at_its_own_level_however_small_alpha_is():
-    evidence = Evidence("successor", 1e-9, controls={"gpt2": 0.02})
-    assert decide([evidence], alpha=0.001).conclusion == "order is no evidence here"
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        [Evidence("successor", 1e-9, controls={ZLIB_BASELINE: 0.05})],
+        [Evidence("successor", 1e-9, controls={"gpt2": 0.05})],
+        [  # twice the smaller p of the control is 0.05
+            Evidence("successor", 1e-9, controls={"gpt2": 0.7}),
+            Evidence("sharded_t", 0.6, controls={"gpt2": 0.025}),
+        ],
+    ],
+)
+def test_a_control_rejects_at_its_own_level_however_small_alpha_is(evidence):
+    assert decide(evidence, alpha=0.001).conclusion == "order is no evidence here"
 
 
 @pytest.mark.parametrize("p", [1e-9, 0.5])

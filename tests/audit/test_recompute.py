@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from contamination.audit.many import audit_pairs
-from contamination.audit.recompute import recompute
+from contamination.audit.recompute import NUMBERS, recompute
 from contamination.audit.recompute_verdict import DECLARED, verdict_differences
 from contamination.audit.request import Request
 from contamination.audit.rows import judged_rows
 from contamination.scoring.store import create_store, open_store, sum_store
 from fakes.data_fixtures import ROOT
+from fakes.made_up_registry import refusal
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.made_up_store import HEADER, SUCCESSORS, units
 from fakes.remembering_scorer import Remembers, made_up_set
@@ -202,3 +203,40 @@ def test_the_checksum_is_of_what_is_read_not_of_how_it_lies_on_disk():
     assert one.checksum(2) == many.checksum(2)
     (one.directory / "run-x.json").write_text('{"precision": "bfloat16"}')
     assert open_store(one.directory).checksum(2) not in sums  # it decides what counts as a tie
+
+
+def test_answers_of_two_models_of_a_server_are_refused():
+    store = create_store(Path("served"), HEADER)
+    store.append(units(1)[:2], served="one")
+    store.append(units(1)[2:], served="two")
+    told = refusal(recompute, store.directory)
+    assert "'one'" in told
+    assert "'two'" in told
+
+
+@pytest.mark.parametrize(("share", "named"), [(1e-8, NUMBERS), (1e-11, ())])
+def test_a_number_is_verified_to_nine_digits(call, share, named):
+    table = pd.read_csv("audit.csv")
+    for column in NUMBERS:
+        table.loc[1, column] *= 1 + share
+    table.to_csv("audit.csv", index=False, float_format="%.17g")
+    status, _, err = call(*VERIFY)
+    assert status == (2 if named else 0)
+    assert all(f"{LINE}{column} is " in err for column in named)
+
+
+@pytest.mark.parametrize(("models", "verdict"), [("m", "no evidence"), ("mn", "cannot say")])
+def test_the_least_p_of_a_table_is_corrected_over_all_its_rows(tokenizer, call, models, verdict):
+    """1/25 may be evidence of one test, and not of two."""
+    request = Request(["permutation"], permutations=24, directory=Path("more"))
+
+    def scorer(name: str) -> MadeUpScorer:
+        return MadeUpScorer(tokenizer, revision=name)
+
+    # Without its end, what follows depends on a record's last digit.
+    cut = replace(made_up_set(40), examples=tuple(text[:-2] for text in made_up_set(40).examples))
+    pairs = audit_pairs([*models], {"words": lambda: cut}, request, scorer)
+    rows = judged_rows([*pairs], alpha=0.05)
+    assert {row["verdict"] for row in rows} == {verdict}
+    pd.DataFrame(rows).to_csv("more.csv", index=False)
+    assert call("verify", "more", "--against", "more.csv")[0] == 0

@@ -64,8 +64,11 @@ def test_three_lines_give_the_p_values_of_the_parts(model_directory, test_set, t
         assert f"p = {result.p:.3g}" in found.summary()
     assert found.tokens_scored == 2 * 7 * sum(store.header.example_tokens)
     for each in found.findings:  # it permutes what the test permutes
-        alone = diagnose_order(test_set, seed=0, shards=each.result.shards)
+        shards = each.result.shards
+        alone = diagnose_order(test_set, seed=0, shards=shards)
         pd.testing.assert_frame_equal(each.diagnosis.table, alone.table)
+        of_zlib = zlib_test(test_set, kind="orderings", shards=shards, permutations=6, seed=0)
+        assert each.zlib.log10_p == of_zlib.log10_p
 
 
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):

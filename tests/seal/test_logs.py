@@ -301,7 +301,7 @@ def test_holm_is_over_all_models_and_nothing_can_be_said_of_one_without_answers(
     brief = gold_log(divisors, 2, model="brief")
     logs = [log_of(*gold_log(divisors, model="reader")), log_of(*silent, *brief)]
     reader, quiet, short = audit_logs(divisors, logs)
-    assert reader.holm_p == pytest.approx(3 * reader.p)
+    assert reader.holm_p == pytest.approx(3 * reader.p, rel=1e-9, abs=0)
     conclusions = [each.conclusion(0.05) for each in (reader, quiet, short)]
     assert conclusions == ["proven", "cannot say", "cannot say"]
     assert quiet.records == 40
@@ -442,3 +442,16 @@ def test_the_first_answer_that_names_none_is_quoted(divisors) -> None:
 def test_names_of_models_that_look_the_same_are_refused(divisors, other: str) -> None:
     logs = [said("q1", "2", model="m"), said("q2", "2", model=other)]
     assert repr(other) in refusal(audit_logs, divisors, [log_of(*logs)])
+
+
+def test_few_answers_cannot_say_where_the_correction_leaves_them_no_small_p(divisors) -> None:
+    """Three answers out of three right ones: 1/27 is below 0.05, and twice as much is not."""
+    records = divisors.test_set.records
+    wrong = [said(each["id"], "5", "few") for each in records[3:]]
+    for each in records[:3]:
+        wrong.append(said(each["id"], "3" if each["answer"] == "2" else "2", "few"))
+    alone = only(audit_logs(divisors, [log_of(*wrong)]))
+    beside, _ = audit_logs(divisors, [log_of(*wrong, *clean_log(divisors))])
+    assert (alone.admissible, alone.hits) == (3, 0)
+    assert alone.conclusion(0.05) == "no evidence"
+    assert beside.conclusion(0.05) == "cannot say"

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from contamination.errors import InputError
 from contamination.statistics import exchangeability, similarity
 from contamination.statistics.exchangeability import (
     ascending_neighbours,
@@ -220,3 +221,10 @@ def test_the_largest_of_several_pays_for_the_choice():
     assert result.statistic == alone.statistic
     assert result.p == pytest.approx(min(1, 3 * alone.p))
     assert largest_test(np.zeros((2, 3, 4), dtype=int))[1].p == 1
+
+
+def test_shards_that_leave_out_a_record_are_refused():
+    orderings = np.array([[0, 1, 2], [2, 1, 0]])
+    for statistic in STATISTICS:
+        with pytest.raises(InputError, match="bounds end at 2"):
+            statistic([1, 2, 3], orderings, [(0, 2)])

@@ -276,3 +276,13 @@ def test_draws_keep_the_sides_of_each_stratum() -> None:
     _, counts = np.unique(drawn, axis=0, return_counts=True)
     assert len(counts) == 6
     assert scipy.stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_a_held_out_record_of_the_same_score_counts_as_one_above() -> None:
+    """By hand: of three held-out scores 3, 2, 0, one is at least 3, and two are at least 2."""
+    p_values = conformal_p_values([3.0, 2.0, 1.0, 3.0, 2.0, 0.0], [1, 1, 1, 0, 0, 0])
+    assert p_values.tolist() == [0.5, 0.75, 0.75]
+
+
+def test_scores_that_are_all_equal_bound_nothing() -> None:
+    assert read_at_least(np.ones(80), np.arange(80) < 40, level=0.05) == 0

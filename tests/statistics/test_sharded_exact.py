@@ -329,3 +329,13 @@ def test_another_sample_of_orderings_moves_log10_p_by_its_standard_error():
 def test_a_sampling_error_has_no_empty_blocks():
     scores = np.random.default_rng(6).normal(size=(5, 4))
     assert sampling_error(scores) == sampling_error(scores, blocks=3)
+
+
+def test_a_sampling_error_is_that_of_the_jackknife():
+    """Tukey's formula: the variance is (g - 1) / g times the squares of g estimates."""
+    scores = np.random.default_rng(6).normal(size=(4, 7))
+    estimates = []
+    for left_out in range(1, 7):
+        estimates.append(sharded_exact_test(np.delete(scores, left_out, axis=1)).log10_p)
+    squares = (np.array(estimates) - np.mean(estimates)) ** 2
+    assert sampling_error(scores) == pytest.approx(math.sqrt(5 / 6 * squares.sum()), rel=1e-12)

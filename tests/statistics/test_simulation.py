@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from contamination.statistics import sharded_exact_p_values, sharded_exact_test, simulated_p_values
 
@@ -85,3 +86,17 @@ def test_the_published_order_moves_nothing_and_flat_shards_have_no_say():
     wider = np.hstack([effects, np.full((50, 2), 9.0)])
     assert np.array_equal(p, simulated_p_values(flat, wider, rng=np.random.default_rng(3)))
     assert (simulated_p_values(flat[6:], wider[:, 6:], rng=rng) == 1).all()
+
+
+def test_p_is_that_of_the_raised_scores_by_a_normal_law():
+    """The moments of few orderings, one of which is raised, against numpy's."""
+    scores = np.random.default_rng(4).normal(size=(3, 7))
+    shuffled = scores[:, 1:]
+    effects = np.array([[0.5, 1.0, 2.0]])
+    found = simulated_p_values(scores, effects, rng=np.random.default_rng(5))
+    drawn = np.random.default_rng(5).integers(6, size=(1, 3))[0]
+    rows = np.arange(3)
+    raised = shuffled.copy()
+    raised[rows, drawn] += effects[0] * shuffled.std(axis=1, ddof=1)
+    z = scipy.stats.zscore(raised, axis=1)[rows, drawn]
+    assert found[0] == pytest.approx(scipy.stats.norm.sf(z.sum() / np.sqrt(3)), rel=1e-9, abs=0)

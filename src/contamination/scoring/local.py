@@ -194,12 +194,12 @@ class TransformersScorer:
         self, scored: Sequence[Window], sequences: Sequence[np.ndarray]
     ) -> dict[Window, list[Window]]:
         """Return the windows of equal inputs and targets, by the first of them."""
-        equal: dict[tuple[bytes, bytes, int], list[Window]] = {}
+        equal: dict[tuple[bytes, bytes], list[Window]] = {}
         for window in scored:
             ids = sequences[window.sequence]
             inputs = window.inputs(ids, self.start)
             targets = ids[window.scored]
-            key = (inputs.tobytes(), targets.tobytes(), window.first - window.start)
+            key = (inputs.tobytes(), targets.tobytes())
             equal.setdefault(key, []).append(window)
         return {same[0]: same for same in equal.values()}
 
