@@ -74,6 +74,17 @@ def test_sets_that_were_never_seen_are_found_at_the_rate_that_another_set_states
     assert abs(stated - found.mean()) <= band(stated, SETS)
 
 
+@pytest.mark.parametrize("shape", [(1, 201), (2, 26)])
+def test_no_power_is_stated_below_the_least_p_of_the_test(shape):
+    """The test itself has that p where one score of each shard is far above the others."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=shape)
+    p = simulated_p_values(scores, np.full((100, shape[0]), 50.0), rng=rng)
+    scores[:, 0] = 50
+    least = sharded_exact_test(scores).p
+    assert p == pytest.approx(np.full(100, least))
+
+
 def test_the_published_order_moves_nothing_and_flat_shards_have_no_say():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(6, 30))

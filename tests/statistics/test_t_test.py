@@ -72,6 +72,11 @@ def test_log_survival_in_the_far_tail(t, df, about):
     assert _log_t_survival(t, df) / np.log(10) == pytest.approx(exact, rel=1e-12)
 
 
+def test_log_survival_where_scipy_has_no_value_of_the_series():
+    exact = log10_survival(40, 999_999)
+    assert _log_t_survival(40, 999_999) / np.log(10) == pytest.approx(exact, rel=1e-9)
+
+
 @pytest.mark.parametrize("shift", [-3.0, 0.5])
 def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     scores = np.random.default_rng(0).normal(-500, 2, (20, 11))

@@ -104,8 +104,10 @@ def simulated_p_values(
     which every one has variance 1 under H0 by construction, or is 0 where all orderings
     score the same. Raising one of n scores by d changes their mean by d / n and their
     sd, which is in closed form here. The sum is then compared with a normal law of the
-    same variance, to the order of a central limit theorem in r. One ordering fewer than
-    the test has makes the power a little too small.
+    same variance, to the order of a central limit theorem in r, and p is not below (m +
+    1)^-r, the least that the test has. One ordering fewer than the test has makes the
+    power a little too small. With up to three shards and a level little above the least
+    p, it is too large, since the test has few p-values there.
 
     Examples
     --------
@@ -161,4 +163,6 @@ class ShuffledScores:
         # An effect that makes all scores equal leaves a z of 0, not 0 / 0.
         sd = np.sqrt(np.maximum(after, ROUNDING * before))
         z = (chosen + raised * (count - 1) / count) / sd
-        return np.asarray(scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(shards)))
+        normal = scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(shards))
+        least = float(count + 1) ** -shards  # of the test
+        return np.maximum(normal, least)
