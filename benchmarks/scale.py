@@ -188,13 +188,7 @@ def draw_tokens(axes: Axes) -> None:
     for procedure in PROCEDURES:
         reads = [procedure.work(int(count)).read for count in counts]
         axes.plot(counts, reads, color=procedure.colour, label=procedure.label)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="Records (100 tokens each)",
-        ylabel="Tokens read",
-        title="a  By records",
-    )
+    axes.set(xlabel="Records (100 tokens each)", ylabel="Tokens read", title="a  By records")
 
 
 def draw_seconds(axes: Axes, runs: pd.DataFrame) -> None:
@@ -216,13 +210,7 @@ def draw_seconds(axes: Axes, runs: pd.DataFrame) -> None:
             markersize=4,
             label=TESTS[test].label,
         )
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="Tokens read",
-        ylabel="Processor time (s)",
-        title="b  By tokens",
-    )
+    axes.set(xlabel="Tokens read", ylabel="Processor time (s)", title="b  By tokens")
     axes.set_yticks(SECONDS, labels=[f"{seconds:g}" for seconds in SECONDS])
     axes.set_yticks([], minor=True)
 
@@ -240,19 +228,15 @@ def draw_speeds(axes: Axes, speeds: pd.DataFrame) -> None:
         label = f"{devices[device]}, {share:.0%} of its peak"
         axes.plot(weights, rate / (2 * weights), color=colour, linewidth=1, label=label)
         axes.plot(own["model_params"], own["tokens_per_second"], "D", color=colour, markersize=4)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="Weights",
-        ylabel="Speed (tokens per second)",
-        title="c  By weights",
-    )
+    axes.set(xlabel="Weights", ylabel="Speed (tokens per second)", title="c  By weights")
 
 
 def draw(runs: pd.DataFrame, speeds: pd.DataFrame) -> None:
     """Draw the three panels."""
     use_style()
     figure, panels = plt.subplots(1, 3, figsize=(WIDEST * 1.25, 3.3))
+    for axes in panels:
+        axes.set(xscale="log", yscale="log")
     draw_tokens(panels[0])
     draw_seconds(panels[1], runs)
     draw_speeds(panels[2], speeds)

@@ -134,7 +134,7 @@ def shortened() -> dict[str, Any]:
     experiment = Experiment(PROFILE, BUILD)
     notebooks = {}
     for name, given in experiment.profile.notebooks.items():
-        known = notebook_parameters(ROOT / "notebooks" / f"{name}.ipynb", experiment, PROFILE)
+        known = notebook_parameters(ROOT / "notebooks" / f"{name}.ipynb", experiment)
         small = {key: min(known[key], most) for key, most in LIMITS.items() if key in known}
         notebooks[name] = {**given, **small, **OTHERWISE.get(name, {})}
     notebooks[RELEASED] = {**RELEASED_SETTINGS, "models": [TAUGHT]}
