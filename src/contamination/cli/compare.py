@@ -18,6 +18,7 @@ from contamination.cli.choices import (
     check_written,
     open_scorer,
     open_set,
+    reference_of,
 )
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
@@ -115,6 +116,7 @@ def compare(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        reference=reference_of(control, endpoint),
     )
     check_directory(directory)
     check_outputs(output or [])
