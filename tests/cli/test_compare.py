@@ -72,6 +72,14 @@ def test_a_control_and_strata_are_in_the_result(typed, make_model):
     assert result["control_model"]["model_revision"] != result["model_revision"]
 
 
+def test_a_positive_verdict_without_a_control_asks_for_one(typed):
+    """At this level nearly every p is small."""
+    printed = " ".join(typed("--alpha", "0.999")[1].split())
+    assert "evidence: p =" in printed
+    assert "--control" in printed
+    assert "--control" not in typed()[1]
+
+
 # How a second comparison may differ, and what the first then says of it.
 OTHER_TRIES = [
     (("--seed", "1"), "seed 1"),

@@ -99,7 +99,7 @@ def test_a_reference_is_loaded_here_whatever_serves_the_first_model() -> None:
         concurrency=3,
         precision="float16",
         batch_tokens=64,
-        has_reference=True,
+        reference="small",
     )
     assert served.of_reference() == ModelChoice(precision="float16", batch_tokens=64)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from contamination.cli.choices import (
     check_written,
     open_scorer,
     open_set,
+    reference_of,
     template_of,
 )
 from contamination.cli.ending import ExitStatus
@@ -32,6 +33,9 @@ from contamination.errors import InputError
 from contamination.files import check_directory, is_path, write_text
 from contamination.scoring.models import label_control
 from contamination.testsets.registry import registered
+
+if TYPE_CHECKING:
+    from contamination.scoring.contract import Scorer
 
 SHOWN = (
     "model",
@@ -167,6 +171,7 @@ def audit(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        reference=reference_of(control, endpoint),
     )
     check_directory(directory)
 
@@ -196,12 +201,11 @@ def audit(
     from contamination.scoring.processes import processes
 
     sides = SidesRequest(within=within, paired=paired, seed=seed)
-    open_model = partial(open_scorer, choice=chosen_model)
     audited = audit_pairs(
         models,
         opened,
         request,
-        open_model,
+        partial(_open_model, chosen_model),
         held_out=opened_files,
         sides=sides,
         control=control,
@@ -223,6 +227,11 @@ def audit(
     else:
         _print_rows(rows, one_model=len(models) == 1)
     return ExitStatus(exit_status(row["verdict"] for row in rows))
+
+
+def _open_model(choice: ModelChoice, name: str) -> "Scorer":
+    """Return the scorer of a model or of the control."""
+    return open_scorer(name, choice.of_model(name))
 
 
 def _templates(sets: Sequence[str]) -> dict[str, str | None]:

@@ -59,8 +59,8 @@ OF_REFERENCES = ("precision", "attention", "compile", "batch_tokens", "trust_rem
 class ModelChoice:
     """Options by which a model is loaded or reached.
 
-    With a reference a second model is loaded here, also if an endpoint serves the first.
-    Raises InputError for a choice that neither model has a use for.
+    `reference` names a second model that is loaded here, also if an endpoint serves the
+    first. Raises InputError for a choice that neither model has a use for.
     """
 
     revision: str | None = None
@@ -76,14 +76,14 @@ class ModelChoice:
     max_requests: int | None = None
     timeout: float = 120.0
     api_key_env: str = "OPENAI_API_KEY"
-    has_reference: bool = False
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse what would do nothing."""
         unused: tuple[str, ...] = ("revision",)
         if self.endpoint is None:
             unused = OF_ENDPOINTS
-        elif not self.has_reference:
+        elif self.reference is None:
             unused = ("revision", *OF_REFERENCES)
         for field in fields(self):
             if field.name not in unused or getattr(self, field.name) == field.default:
@@ -95,6 +95,12 @@ class ModelChoice:
                 f"{flag} is for a model that is loaded here: leave it out with --endpoint",
             )
 
+    def of_model(self, name: str) -> "ModelChoice":
+        """Return how a model or its control is loaded or reached, by the name as typed."""
+        if self.endpoint is not None and name == self.reference:
+            return self.of_reference()
+        return self
+
     def of_reference(self) -> "ModelChoice":
         """Return how a second model is loaded here, whatever serves the first one."""
         return ModelChoice(
@@ -104,6 +110,16 @@ class ModelChoice:
             batch_tokens=self.batch_tokens,
             trust_remote_code=self.trust_remote_code,
         )
+
+
+def reference_of(control: str | None, endpoint: str | None) -> str | None:
+    """Return the control if it lies on this machine, and an endpoint serves the model.
+
+    Every other name of a control beside an endpoint is a name at the endpoint.
+    """
+    if control is None or endpoint is None or not Path(control).exists():
+        return None
+    return control
 
 
 @dataclass(frozen=True)

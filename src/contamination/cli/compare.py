@@ -18,10 +18,12 @@ from contamination.cli.choices import (
     check_written,
     open_scorer,
     open_set,
+    reference_of,
 )
 from contamination.cli.ending import ExitStatus
 from contamination.cli.options import option
 from contamination.cli.printing import print_table, say
+from contamination.cli.report import say_verdict
 from contamination.cli.running import open_control
 from contamination.cli.unused import refuse_swapped, refuse_unused_mirror
 from contamination.files import check_directory, write_text
@@ -115,6 +117,7 @@ def compare(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        reference=reference_of(control, endpoint),
     )
     check_directory(directory)
     check_outputs(output or [])
@@ -196,4 +199,4 @@ def _print_comparison(comparison: "Comparison", alpha: float) -> None:
     verdict = comparison.verdict(alpha)
     if verdict.status == 1:
         say(*read_records(comparison))
-    say(f"verdict at {alpha:g}: {verdict}")
+    say_verdict(verdict, alpha)

@@ -158,7 +158,7 @@ def membership(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
-        has_reference=reference is not None,
+        reference=reference,
     )
     refuse_swapped(model, dataset)
     refuse_unused_mirror(mirror, [dataset])

@@ -58,7 +58,7 @@ class ByLogProbabilities:
 
     def open_model(self, name: str) -> Any:
         """Return the scorer of a model."""
-        return open_scorer(name, self.choice)
+        return open_scorer(name, self.choice.of_model(name))
 
     def works(self, model: Any, request: Request) -> "list[Work]":
         """Return what there is to score."""
@@ -105,7 +105,7 @@ class ByTexts:
     def open_model(self, name: str) -> "Generator":
         """Return the generator of a model."""
         asks_letters = self.next_record or self.variants is not None
-        return open_generator(name, self.choice, asks_letters=asks_letters)
+        return open_generator(name, self.choice.of_model(name), asks_letters=asks_letters)
 
     def works(self, model: "Generator", request: Request) -> "list[GenerationAudit]":
         """Return what there is to write."""

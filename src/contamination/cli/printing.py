@@ -216,7 +216,7 @@ def _text_cells(column: "pd.Series[Any]") -> "pd.Series[Any]":
 
 
 def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:
-    """Rows for JSON, which has no NaN: pandas writes null for what is no number."""
+    """Return rows for JSON, which has no NaN: pandas writes null for what is no number."""
     rows: list[dict[str, Any]] = json.loads(
         table.to_json(orient="records", double_precision=15),
     )

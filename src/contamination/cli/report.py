@@ -1,4 +1,4 @@
-"""The output of `test` and `score` for people: p-values, cost, plans."""
+"""The output of commands for people: p-values, cost, plans, the verdict."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ from contamination.cli.printing import print_power, print_table, say
 from contamination.files import write_text
 
 if TYPE_CHECKING:
+    from contamination.audit.decision import Verdict
     from contamination.audit.plan import ScoringPlan
     from contamination.audit.request import Request
     from contamination.audit.result import Audit
@@ -81,8 +82,12 @@ def print_audit(audit: "Audit", alpha: float) -> None:
         print_cost(audit.control)
     verdict = audit.verdict(alpha)
     print_power(verdict.power)
+    say_verdict(verdict, alpha)
+
+
+def say_verdict(verdict: "Verdict", alpha: float) -> None:
+    """Print a verdict, and the option for a control model if one could change it."""
     say(f"verdict at {alpha:g}: {verdict}")
-    # there is none, and one could change the verdict
     if "control model" in verdict.reason:
         say("name a control model by --control")
 

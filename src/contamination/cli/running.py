@@ -73,11 +73,11 @@ def open_models(
 
 
 def open_control(control: str, choice: ModelChoice, model: "Scorer") -> "Scorer":
-    """Return the scorer of a control, which is loaded or reached in the way of the model.
+    """Return the scorer of a control, opened as `choice` says of the model and its control.
 
     Raises InputError if it has the weights of the model.
     """
-    scorer = open_scorer(control, choice)
+    scorer = open_scorer(control, choice.of_model(control))
     require_other_weights(control, scorer.revision, model.revision)
     return scorer
 
@@ -136,7 +136,7 @@ def audit_models(opened: list[OpenedModel], method: Method) -> "Audit":
     while opened:
         first = opened.pop(0)
         audits.append(method.audit(first.model, first.request))
-        if method.choice.endpoint is not None:
+        if method.choice.of_model(first.name).endpoint is not None:
             print(first.model.client.summary(), file=sys.stderr)
         del first
     if len(audits) == 1:

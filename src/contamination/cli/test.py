@@ -10,6 +10,7 @@ from contamination.cli.choices import (
     ModelChoice,
     SetChoice,
     TextChoice,
+    reference_of,
     sampling_of,
 )
 from contamination.cli.ending import ExitStatus
@@ -188,6 +189,7 @@ def test(
         max_requests=max_requests,
         timeout=timeout,
         api_key_env=api_key_env,
+        reference=reference_of(control, endpoint),
     )
     text = TextChoice(
         quiz=quiz,

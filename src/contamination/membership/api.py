@@ -238,7 +238,7 @@ def _compare_with_reference(
 
 
 def _has_unknown(scorer: Scorer, ids: np.ndarray) -> bool:
-    """Say whether some tokens stand for characters that the tokenizer does not know."""
+    """Return whether some tokens stand for characters that the tokenizer does not know."""
     unknown = scorer.tokenizer.unk_token_id
     return unknown is not None and unknown in ids
 

@@ -79,7 +79,7 @@ def stated_config(source: ModelSource) -> PreTrainedConfig | None:
 
 
 def _is_shortened(stated: Mapping[str, Any]) -> bool:
-    """Say whether positions may keep a model from reading as many tokens as it states."""
+    """Return whether positions may keep a model from reading as many tokens as it states."""
     for name in ROPES:
         rope = stated.get(name) or {}
         kind = rope.get("rope_type", rope.get("type")) if isinstance(rope, dict) else "unknown"
@@ -117,7 +117,7 @@ def _require_usable(config: Any, source: ModelSource) -> None:
 
 
 def _is_causal(config: Any) -> bool:
-    """Say whether a configuration is that of a causal language model."""
+    """Return whether a configuration is that of a causal language model."""
     if getattr(config, "is_encoder_decoder", False):
         return False
     if type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:

@@ -170,7 +170,7 @@ def checked(
 
 
 def is_log_probability(value: Any) -> bool:
-    """Say whether an entry of an answer is the log-probability of a token."""
+    """Return whether an entry of an answer is the log-probability of a token."""
     # To Python, true is 1; and NaN is not above anything.
     return type(value) in (int, float) and ZERO_PROBABILITY < value <= ROUNDING
 

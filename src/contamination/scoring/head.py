@@ -209,7 +209,7 @@ def objection(
 
 
 def _same(ours: Tensor, theirs: Tensor, unit: float) -> bool:
-    """Say whether logits are equal up to a few roundings of numbers spaced by `unit` at 1."""
+    """Return whether logits are equal up to a few roundings of numbers spaced by `unit` at 1."""
     if ours.shape != theirs.shape:
         return False
     theirs = theirs.float()

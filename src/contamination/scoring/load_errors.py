@@ -35,7 +35,7 @@ def explain_load_errors(name: str) -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Say whether a device or the host had no memory left.
+    """Return whether a device or the host had no memory left.
 
     Torch has no class for the CPU's.
     """

@@ -225,7 +225,7 @@ def _left_out(network: "PreTrainedModel", unexpected: Iterable[str]) -> list[str
 
 
 def _lies_within(key: str, modules: set[str]) -> bool:
-    """Say whether a weight of that name lies in one of the modules."""
+    """Return whether a weight of that name lies in one of the modules."""
     parts = key.split(".")
     return any(".".join(parts[:end]) in modules for end in range(1, len(parts)))
 

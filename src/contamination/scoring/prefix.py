@@ -219,7 +219,7 @@ def _concatenated(scorer: Scorer, pieces: list[Piece]) -> Iterator[ScoredContinu
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
-    """Say whether sharing gives the numbers of plain scoring, on the largest pieces so far.
+    """Return whether sharing gives the numbers of plain scoring, on the largest pieces so far.
 
     Whatever an architecture does with positions, windows, states, masks and caches
     shows in the numbers, or as an error.
@@ -240,7 +240,7 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
 
 
 def _can_share(scorer: TransformersScorer) -> bool:
-    """Say whether the network takes a mask, positions and keys from outside."""
+    """Return whether the network takes a mask, positions and keys from outside."""
     config = scorer.model.config
     if config._attn_implementation not in ATTENTIONS:
         return False

@@ -124,7 +124,7 @@ def fits_surely(
     dtype: torch.dtype,
     device: torch.device,
 ) -> bool:
-    """Say whether a model's files are too short to hold weights that exceed a device.
+    """Return whether a model's files are too short to hold weights that exceed a device.
 
     Counting builds the network, and to import its code takes longer than to import
     torch: a command that finds all its stores full does without it. It is False for a
@@ -147,7 +147,7 @@ def must_spread(
     dtype: torch.dtype,
     device: torch.device,
 ) -> bool:
-    """Say whether the weights exceed the device of a process, and are spread over all devices.
+    """Return whether the weights exceed the device of a process, and are spread over all devices.
 
     On a CPU processes share the memory. What comes with code of its own is not
     measured. Raises InputError if the weights exceed all devices together, or no

@@ -183,7 +183,7 @@ def part_name(first: Place, last: Place) -> str:
 
 
 def may_hold(path: Path, shard: int | None, last_index: int | None) -> bool:
-    """Say whether a part, by its name, may hold sequences 0..last_index of a shard.
+    """Return whether a part, by its name, may hold sequences 0..last_index of a shard.
 
     None is any shard, or any index.
     """

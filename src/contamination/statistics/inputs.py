@@ -284,7 +284,7 @@ def _check_shape(array: NDArray[Any], name: str, shape: tuple[int | None, ...]) 
 
 
 def _has_mask(values: ArrayLike) -> bool:
-    """Say whether an array, or one in a list, has entries that are masked."""
+    """Return whether an array, or one in a list, has entries that are masked."""
     if np.ma.isMaskedArray(values):
         return bool(np.ma.is_masked(values))
     if isinstance(values, list | tuple):

@@ -79,7 +79,7 @@ class Store(ABC):
         return self.directory / "store.json"
 
     def is_created(self, *, replace: bool = False) -> bool:
-        """Say whether the directory holds a store with this header.
+        """Return whether the directory holds a store with this header.
 
         Raises InputError if it holds a store of something else, and names the first
         difference, one of another version of this package, or a damaged `store.json`,
@@ -212,14 +212,14 @@ class Store(ABC):
         """
 
     def has_place(self, place: Place) -> bool:
-        """Say whether there is such a sequence."""
+        """Return whether there is such a sequence."""
         shard, index = place
         if not 0 <= shard < self.header.shards:
             return False
         return 0 <= index < self.shard_size(shard, permutations=0)
 
     def has_examples(self, sequence: ScoredSequence) -> bool:
-        """Say whether a sequence holds the examples that belong to its place."""
+        """Return whether a sequence holds the examples that belong to its place."""
         return np.array_equal(sequence.examples, self.examples(sequence.place))
 
     def tokens_stored_of(self, place: Place) -> int:
@@ -319,7 +319,7 @@ class Store(ABC):
         return sequences
 
     def _is_whole(self, sequence: ScoredSequence) -> bool:
-        """Say whether a sequence has all of its tokens, or sums, and nothing else."""
+        """Return whether a sequence has all of its tokens, or sums, and nothing else."""
         place, examples, nats = sequence
         if not self.has_place(place) or not np.isfinite(nats).all():
             return False

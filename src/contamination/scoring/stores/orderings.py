@@ -49,12 +49,12 @@ class OrderingStore(Store):
         yield from self._sums(permutations).reshape(-1, 1)
 
     def has_place(self, place: Place) -> bool:
-        """Say whether there is such a shard: it may have any number of orderings."""
+        """Return whether there is such a shard: it may have any number of orderings."""
         shard, index = place
         return 0 <= shard < self.header.shards and index >= 0
 
     def has_examples(self, sequence: ScoredSequence) -> bool:
-        """Say whether an ordering holds every example of its shard once.
+        """Return whether an ordering holds every example of its shard once.
 
         Shuffled examples count in any order: the part says which, however it was drawn.
         """
