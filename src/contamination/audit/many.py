@@ -107,25 +107,7 @@ def audit_pairs(
                 "as the set is named",
                 parameter="held_out",
             )
-    published = _open_sets(sets)
-    others = _open_sets(held_out or {})
-    controls_of = {}
-    baselines_of = {}
-    for name, test_set in published.items():
-        if not isinstance(test_set, ExampleSet):
-            continue
-        controls_of[name] = SetControls(test_set, request)
-        kept_back = others.get(name)
-        if isinstance(kept_back, ExampleSet):
-            baselines_of[name] = BlindBaselines(test_set, kept_back, sides)
-    opened = _Sets(
-        published=published,
-        held_out=others,
-        controls=controls_of,
-        baselines=baselines_of,
-        request=request,
-        sides=sides,
-    )
+    opened = _open_all(sets, held_out or {}, request, sides)
     controls = {}
     if control is not None:
         # the whole path, where a model has the same name
@@ -136,6 +118,34 @@ def audit_pairs(
         for pair in _pairs_of(model, label(model), opened, open_model):
             of_control = controls.get((pair.name, pair.axis))
             yield pair._replace(found=_with_control(pair.found, of_control))
+
+
+def _open_all(
+    sets: Mapping[str, Callable[[], ExampleSet]],
+    held_out: Mapping[str, Callable[[], ExampleSet]],
+    request: Request,
+    sides: SidesRequest,
+) -> _Sets:
+    """Open all sets, with what is computed once for all models."""
+    published = _open_sets(sets)
+    others = _open_sets(held_out)
+    controls_of = {}
+    baselines_of = {}
+    for name, test_set in published.items():
+        if not isinstance(test_set, ExampleSet):
+            continue
+        controls_of[name] = SetControls(test_set, request)
+        kept_back = others.get(name)
+        if isinstance(kept_back, ExampleSet):
+            baselines_of[name] = BlindBaselines(test_set, kept_back, sides)
+    return _Sets(
+        published=published,
+        held_out=others,
+        controls=controls_of,
+        baselines=baselines_of,
+        request=request,
+        sides=sides,
+    )
 
 
 def _pairs_of(

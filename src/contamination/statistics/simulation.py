@@ -165,4 +165,5 @@ class ShuffledScores:
         z = (chosen + raised * (count - 1) / count) / sd
         normal = scipy.special.ndtr(-z.sum(axis=1) / np.sqrt(shards))
         least = float(count + 1) ** -shards  # of the test
-        return np.maximum(normal, least)
+        p_values: NDArray[np.float64] = np.maximum(normal, least)
+        return p_values
