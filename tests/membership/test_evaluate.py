@@ -76,6 +76,13 @@ def test_the_interval_of_a_rate_holds_it_at_least_as_often_as_it_says(sizes, shi
     assert held >= stats.binom.ppf(1e-4, 400, 0.95)
 
 
+def test_the_interval_of_a_rate_has_a_width_also_where_no_member_is_found():
+    scores = np.concatenate([np.arange(10.0) - 100, np.arange(100.0)])
+    row = judged({"s": scores}, np.arange(110) < 10).loc["s"]
+    exact = stats.binomtest(0, 10).proportion_ci(0.95, method="exact")
+    assert row["tpr_at_5_fpr_high"] == pytest.approx(exact.high, abs=0.05)
+
+
 def test_the_interval_of_a_rate_is_of_clopper_and_pearson_where_the_threshold_is_known():
     rng = np.random.default_rng(5)
     members = np.repeat([2.0, -1.0], [12, 8])
