@@ -17,7 +17,7 @@ from contamination.membership.evaluate import (
     fit_threshold,
     weighted_aucs,
 )
-from contamination.membership.intervals import _delong, auc_interval
+from contamination.membership.intervals import _delong, auc_interval, tpr_interval
 
 
 def sample(n: int, gap: float, *, digits: int = 9, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -62,19 +62,33 @@ def test_a_row_for_each_score(digits):
             assert row[f"{measure}_low"] <= row[measure] <= row[f"{measure}_high"]
 
 
-def test_the_interval_of_a_rate_is_that_of_resampled_members_and_non_members():
-    scores, members = sample(80, 0.8, digits=1)
-    row = judged({"s": scores}, members, resamples=2000).loc["s"]
-    rng = np.random.default_rng(1)
-    rates = []
-    for _ in range(2000):
-        a = rng.choice(scores[members], members.sum())
-        b = rng.choice(scores[~members], (~members).sum())
-        allowed = [t for t in (*np.unique([*a, *b]), np.inf) if np.mean(b >= t) <= 0.05]
-        rates.append(np.mean(a >= allowed[0]))
-    low, high = np.quantile(rates, [0.025, 0.975])
-    assert row["tpr_at_5_fpr_low"] == pytest.approx(low, abs=0.05)
-    assert row["tpr_at_5_fpr_high"] == pytest.approx(high, abs=0.05)
+@pytest.mark.parametrize(
+    ("sizes", "shift", "fpr"), [((20, 20), 2, 0.01), ((10, 200), 0, 0.05), ((50, 50), 2, 0.001)]
+)
+def test_the_interval_of_a_rate_holds_it_at_least_as_often_as_it_says(sizes, shift, fpr):
+    rng = np.random.default_rng(4)
+    rate = stats.norm.sf(stats.norm.isf(fpr) - shift)
+    held = 0
+    for _ in range(400):
+        members = rng.normal(shift, 1, sizes[0])
+        low, high = tpr_interval(members, rng.normal(size=sizes[1]), fpr=fpr, rng=rng, draws=300)
+        held += low <= rate <= high
+    assert held >= stats.binom.ppf(1e-4, 400, 0.95)
+
+
+def test_the_interval_of_a_rate_has_a_width_also_where_no_member_is_found():
+    scores = np.concatenate([np.arange(10.0) - 100, np.arange(100.0)])
+    row = judged({"s": scores}, np.arange(110) < 10).loc["s"]
+    exact = stats.binomtest(0, 10).proportion_ci(0.95, method="exact")
+    assert row["tpr_at_5_fpr_high"] == pytest.approx(exact.high, abs=0.05)
+
+
+def test_the_interval_of_a_rate_is_of_clopper_and_pearson_where_the_threshold_is_known():
+    rng = np.random.default_rng(5)
+    members = np.repeat([2.0, -1.0], [12, 8])
+    found = tpr_interval(members, rng.random(1_000), fpr=0.05, rng=rng, draws=40_000)
+    exact = stats.binomtest(12, 20).proportion_ci(0.95, method="exact")
+    assert found == pytest.approx((exact.low, exact.high), abs=0.01)
 
 
 @pytest.mark.parametrize("sizes", [(20, 20), (10, 90), (90, 10), (200, 200)])

@@ -182,7 +182,7 @@ def blind_table(
     rng
         Draws the resamples.
     resamples
-        Resamples of the bootstrap, 1 or more.
+        As in `evaluate`, 1 or more.
 
     Returns
     -------

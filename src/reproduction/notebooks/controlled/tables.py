@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.membership.evaluate import ENDS, Floats, evaluate, weighted_aucs
+from contamination.membership.evaluate import Floats, evaluate, weighted_aucs
+from contamination.membership.intervals import ENDS
 from contamination.tables import MISSING, Layout, format_auc, format_sides, lay_out
 
 # Experiments: what varies.

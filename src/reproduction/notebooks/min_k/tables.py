@@ -48,11 +48,11 @@ def min_k_baseline(
     sets, scored
         The tables of the measurement.
     rng
-        Draws the resamples.
+        Draws the intervals of the TPR.
     fpr
         False positive rate of the tuned threshold.
     resamples
-        Of the bootstrap.
+        Draws for the interval of a TPR.
 
     Returns
     -------

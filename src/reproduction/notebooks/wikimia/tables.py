@@ -53,9 +53,9 @@ def wikimia_table(
     cells, scored
         The tables of `tables_of`.
     rng
-        Draws the resamples.
+        Draws the intervals of the TPR.
     resamples
-        Of the bootstrap.
+        Draws for the interval of a TPR.
 
     Returns
     -------
