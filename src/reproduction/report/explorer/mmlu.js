@@ -156,7 +156,7 @@ function drawPValues(id, rows) {
     axis: { values: ticks, labelExpr: label, labelOverlap: true },
   };
   const y = { field: "name", type: "nominal", sort: null, title: null, axis: { labelExpr: "split(datum.label, ', ')", labelLimit: narrow ? 150 : 260, grid: true } };
-  const range = ["#0072B2", "#000000", "#D55E00"].map(visible);
+  const range = ["#CC6677", "#000000", "#332288"].map(visible);
   const color = { field: "kind", title: null, scale: { domain: Object.values(kinds), range }, legend: { orient: "bottom", columns: narrow ? 1 : 3 } };
   // On the right half the text of a point stands left of it, where there is room.
   const written = (filter, align, dx) => ({ transform: [{ filter }], mark: { type: "text", align, dx } });
