@@ -101,6 +101,7 @@ def _line(error: BaseException) -> str | None:
         return advice_on_missing(error)
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
+        reason = f"{reason[:1].lower()}{reason[1:]}"
         if error.filename is None:
             shown = printable(reason)
             if _is_refused(sys.stdout):
@@ -117,6 +118,8 @@ def _line(error: BaseException) -> str | None:
         shown = shown or "no command is given"
         if "extra argument" in shown:
             shown += "; for several sets use `contamination audit SET... --model MODEL`"
+        if shown.endswith("?"):
+            return f"{shown} See --help of the command"
         return f"{shown}; see --help of the command"
     return None
 

@@ -88,7 +88,8 @@ def seal(
         ),
     ] = None,
     signature: Annotated[
-        str | None, option("Signature of that round, once it is published: draw the order by it.")
+        str | None,
+        option("Signature of that round, once it is published; with it, the order is drawn."),
     ] = None,
     stamp: Annotated[bool, option("Request a time stamp, now or later.", "--stamp")] = False,
     tsa: Annotated[str | None, option("URL of the time-stamping authority.")] = None,
