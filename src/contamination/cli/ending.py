@@ -101,7 +101,6 @@ def _line(error: BaseException) -> str | None:
         return advice_on_missing(error)
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
-        reason = f"{reason[:1].lower()}{reason[1:]}"
         if error.filename is None:
             shown = printable(reason)
             if _is_refused(sys.stdout):

@@ -154,6 +154,6 @@ def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged:
 
     assert ("Verdict: evidence" in said(0.05)) is (judged in ("quiet", "suspicious"))
     assert ("proven" in said(0.001)) is (judged == "quiet")
-    assert ("p over all sets = 0.040" in said(0.01, 0.04)) is (judged in ("quiet", "suspicious"))
+    assert "p over all sets = 0.040" in said(0.01, 0.04)
     never = (said(0.0501), said(0.01, 0.06), said(0.01, control_p=0.01))
     assert not any("proven" in one or "Verdict: evidence" in one for one in never)
