@@ -97,7 +97,7 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]
     height = rows.groupby("subset")["lines_per_record"].first().sort_values(kind="stable")
     free = rows.drop_duplicates(["subset", "segmentation"])
-    panels = {BASELINE.capitalize(): free.assign(log10_p=free["compressor_log10_p"])}
+    panels = {BASELINE: free.assign(log10_p=free["compressor_log10_p"])}
     for (model, test), tested in rows.groupby(["model", "test"], sort=False):
         panels[f"{model}, {TESTS[test].label.lower()}"] = tested
     size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)

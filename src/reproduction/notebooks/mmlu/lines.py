@@ -91,7 +91,7 @@ def exclusions_layout(lines: pd.DataFrame, judged: pd.DataFrame) -> pd.DataFrame
             cells_of_row[name] = format_p(row[f"published_{column}"])
         evidence = row["evidence"].replace("_", " ").capitalize()
         if row["evidence"] == COMPRESSOR:
-            evidence = BASELINE.capitalize()
+            evidence = BASELINE
         cells_of_row[evidence] = shown
         return cells_of_row
 
