@@ -152,7 +152,7 @@ def _typeset(*arguments: Any) -> None:
 
 
 def _shorten(*arguments: Any) -> tuple[str, str | None] | None:
-    """Write the names of type aliases in the place of what they stand for."""
+    """Write the names of type aliases in place of what they stand for."""
     signature, returned = (
         text and ARRAY.sub(r"NDArray[\1]", text).replace(ARRAY_LIKE, "ArrayLike")
         for text in arguments[-2:]
