@@ -97,7 +97,7 @@ def test_every_scored_set_under_every_test(tab: Browser) -> None:
     search(tab, "results", "stranger unread exact")
     assert sorted(row[4] for row in cells(tab, "results")) == ["6"]
     click(tab, "results", "stranger")
-    assert "no evidence: p = " in tab.text("#reading")
+    assert "no evidence: p over all sets = " in tab.text("#reading")
     assert tab.text("#reasons")
 
 
